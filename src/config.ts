@@ -1,0 +1,138 @@
+import { envSchema } from 'env-schema'
+import { type Static, Type } from 'typebox'
+
+const whole = (fallback: number, minimum: number, maximum: number) =>
+  Type.Integer({ default: fallback, minimum, maximum })
+
+/** Every limit, its default and its bounds. `KITH_LIMIT_<NAME>` overrides one. */
+const limit_variables = {
+  KITH_LIMIT_BODY_BYTES: whole(1_048_576, 1, 104_857_600),
+  KITH_LIMIT_JSON_DEPTH: whole(32, 1, 512),
+  KITH_LIMIT_REQUEST_KEYS: whole(300, 1, 10_000),
+  KITH_LIMIT_ENTITY_KEYS: whole(1_000, 1, 100_000),
+  KITH_LIMIT_KEY_BYTES: whole(150, 1, 1_000),
+  KITH_LIMIT_STRING_BYTES: whole(65_536, 1, 10_485_760),
+  KITH_LIMIT_ENTITY_BYTES: whole(524_288, 1, 52_428_800),
+  KITH_LIMIT_PROFILE_CHARACTERS: whole(255, 1, 10_000),
+  KITH_LIMIT_EMAIL_CHARACTERS: whole(254, 1, 1_000),
+  KITH_LIMIT_URL_BYTES: whole(8_192, 64, 65_536),
+  KITH_LIMIT_HEADER_BYTES: whole(16_384, 1_024, 1_048_576),
+  KITH_LIMIT_TOKEN_BYTES: whole(8_192, 256, 65_536),
+  KITH_LIMIT_CONSENTS: whole(100, 1, 1_000),
+  KITH_LIMIT_LINKS: whole(1_000, 1, 10_000),
+  KITH_LIMIT_PLACEHOLDERS: whole(100, 1, 10_000),
+  KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
+}
+
+const text = (fallback: string) => Type.String({ default: fallback })
+const optional_text = Type.Optional(Type.String({ minLength: 1 }))
+
+const variables = Type.Object({
+  HOST: text('127.0.0.1'),
+  PORT: whole(8080, 0, 65_535),
+  DATABASE_URL: optional_text,
+  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
+  AUTH_SECRET: Type.Optional(Type.String({ minLength: 32 })),
+  TLS_CERT_FILE: optional_text,
+  TLS_KEY_FILE: optional_text,
+  KITH_DATA_DIR: text('.kith'),
+  KITH_BEHIND_PROXY: Type.Enum(['0', '1'], { default: '0' }),
+  KITH_DATABASE_CONNECTIONS: whole(8, 1, 200),
+  ...limit_variables,
+})
+
+type Variables = Static<typeof variables>
+
+/** Limits by their plain names: bytes, characters, counts and milliseconds, as the name's last word says. */
+export type Limits = {
+  body_bytes: number
+  json_depth: number
+  request_keys: number
+  entity_keys: number
+  key_bytes: number
+  string_bytes: number
+  entity_bytes: number
+  profile_characters: number
+  email_characters: number
+  url_bytes: number
+  header_bytes: number
+  token_bytes: number
+  consents: number
+  links: number
+  placeholders: number
+  request_ms: number
+}
+
+export type Config = Readonly<{
+  host: string
+  port: number
+  /** Absent: the embedded PostgreSQL below `data_dir`. */
+  database_url: string | undefined
+  database_connections: number
+  data_dir: string
+  log_level: string
+  auth_secret: string | undefined
+  tls: { cert_file: string; key_file: string } | undefined
+  behind_proxy: boolean
+  limits: Readonly<Limits>
+}>
+
+/** The start stops with this: every problem of the environment in one list. */
+export class ConfigError extends Error {
+  constructor(problems: string[]) {
+    super(`The configuration cannot be used:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+  }
+}
+
+const loopback_hosts = new Set(['127.0.0.1', '::1', 'localhost'])
+
+/** Environment to one frozen, validated object. Nobody else reads `process.env`. Throws {@link ConfigError}. */
+export function loadConfig(environment: NodeJS.ProcessEnv): Config {
+  const { values, problems } = readVariables(environment)
+  if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE go together')
+  const served_safely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY === '1'
+  if (values.HOST !== undefined && !loopback_hosts.has(values.HOST) && !served_safely)
+    problems.push(
+      `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
+    )
+  if (problems.length > 0) throw new ConfigError(problems)
+  return freeze(values)
+}
+
+function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
+  const known = Object.keys(variables.properties)
+  const unknown = Object.keys(environment).filter(name => name.startsWith('KITH_') && !known.includes(name))
+  const problems = unknown.map(name => `${name} is not a setting of kith`)
+  const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
+  try {
+    return { values: envSchema<Variables>({ schema: variables, data: given, env: false }), problems }
+  } catch (error) {
+    const faults = (error as { errors?: { instancePath: string; message?: string }[] }).errors
+    if (!faults) throw error
+    for (const fault of faults) problems.push(`${fault.instancePath.slice(1)} ${fault.message}`)
+    return { values: given as unknown as Variables, problems }
+  }
+}
+
+function freeze(values: Variables): Config {
+  const limits = Object.fromEntries(
+    Object.keys(limit_variables).map(name => [
+      name.slice('KITH_LIMIT_'.length).toLowerCase(),
+      values[name as keyof typeof limit_variables],
+    ]),
+  ) as Limits
+  return Object.freeze({
+    host: values.HOST,
+    port: values.PORT,
+    database_url: values.DATABASE_URL,
+    database_connections: values.KITH_DATABASE_CONNECTIONS,
+    data_dir: values.KITH_DATA_DIR,
+    log_level: values.LOG_LEVEL,
+    auth_secret: values.AUTH_SECRET,
+    tls: values.TLS_CERT_FILE ? { cert_file: values.TLS_CERT_FILE, key_file: values.TLS_KEY_FILE! } : undefined,
+    behind_proxy: values.KITH_BEHIND_PROXY === '1',
+    limits: Object.freeze(limits),
+  })
+}

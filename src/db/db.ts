@@ -1,0 +1,201 @@
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+
+/** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
+export type Statement = Readonly<{ name: string; text: string }>
+
+export type Row = Record<string, unknown>
+
+/** Names a constant text. Values go into `$1 …` alone. */
+export function statement(name: string, text: string): Statement {
+  return Object.freeze({ name, text })
+}
+
+/** A transaction in progress. Statements sent without awaiting in between travel in one flush. */
+export type Transaction = {
+  query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
+  /** Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. */
+  commit(): Promise<void>
+}
+
+/**
+ * What reads and writes go through. `signal` is the request's deadline: when it aborts, the running statement is
+ * cancelled on the server, and the promise settles only after that.
+ */
+export type Database = {
+  query<R extends Row = Row>(statement: Statement, values: unknown[], signal?: AbortSignal): Promise<R[]>
+  /** Runs `work` between BEGIN and COMMIT; `work` may send the COMMIT itself, else it follows. Rolls back when it throws. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** A connection of the caller's own, outside the pool (locks of a session, LISTEN). */
+  connect(): Promise<pg.Client>
+  close(): Promise<void>
+}
+
+// Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection.
+const session_options = ['-c jit=off', '-c plan_cache_mode=force_generic_plan', '-c timezone=UTC', '-c datestyle=ISO']
+
+/** RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. */
+export function parseTimestamp(text: string): string {
+  const [moment, fraction = ''] = text.replace(' ', 'T').replace(/\+00$/, '').split('.')
+  return `${moment}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
+}
+
+const type_parsers: Record<number, (text: string) => unknown> = {
+  [pg.types.builtins.INT8]: Number,
+  [pg.types.builtins.TIMESTAMPTZ]: parseTimestamp,
+}
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    type_parsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+// A cancel request that arrives between two statements hits nothing; the next one comes this soon.
+const cancel_interval_ms = 50
+
+type DatabaseOptions = {
+  connections: number
+  /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
+  statement_timeout_ms: number
+  application_name?: string
+}
+
+/** Opens a pool on `url`. Nothing is connected before the first query. */
+export function openDatabase(url: string, options: DatabaseOptions): Database {
+  const settings = {
+    connectionString: url,
+    options: [
+      ...session_options,
+      `-c statement_timeout=${options.statement_timeout_ms}`,
+      `-c idle_in_transaction_session_timeout=${options.statement_timeout_ms}`,
+    ].join(' '),
+    application_name: options.application_name ?? 'kith',
+    types,
+    keepAlive: true,
+  }
+  const pool = new pg.Pool({ ...settings, max: options.connections, pipeline: true } as pg.PoolConfig)
+  // A connection that dies inside a transaction would crash the process without a listener of its own.
+  pool.on('connect', client => client.on('error', () => {}))
+  pool.on('error', () => {})
+  const connect = async () => {
+    const client = new pg.Client(settings)
+    client.on('error', () => {})
+    await client.connect()
+    return client
+  }
+  return {
+    connect,
+    close: () => pool.end(),
+    query: (statement, values, signal) =>
+      withClient(pool, connect, signal, async client => (await run(client, statement, values)) as never[]),
+    transaction: (work, signal) => withClient(pool, connect, signal, client => transact(client, work, signal)),
+  }
+}
+
+async function run(client: pg.PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
+  const result = await client.query({ name, text, values })
+  return result.rows
+}
+
+async function transact<T>(
+  client: pg.PoolClient,
+  work: (tx: Transaction) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  let finished = false
+  // Not awaited: BEGIN travels with the first statement. Should it fail, so does that statement.
+  client.query('begin').catch(() => {})
+  const tx: Transaction = {
+    query: async (statement, values) => {
+      signal?.throwIfAborted()
+      return (await run(client, statement, values)) as never[]
+    },
+    commit: async () => {
+      finished = true
+      const { command } = await client.query('commit')
+      if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`)
+    },
+  }
+  try {
+    const result = await work(tx)
+    if (!finished) await tx.commit()
+    return result
+  } catch (error) {
+    if (!finished) await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
+type Work<T> = (client: pg.PoolClient) => Promise<T>
+
+async function withClient<T>(
+  pool: pg.Pool,
+  connect: Database['connect'],
+  signal: AbortSignal | undefined,
+  work: Work<T>,
+): Promise<T> {
+  const client = await acquire(pool, signal)
+  let settled = false
+  let cancelled: Promise<void> | undefined
+  const cancel = () => {
+    cancelled = cancelStatements(connect, client, () => settled)
+  }
+  signal?.addEventListener('abort', cancel, { once: true })
+  try {
+    return await work(client)
+  } catch (error) {
+    // A connection that broke is not given back; one whose transaction was rolled back is.
+    throw signal?.aborted ? signal.reason : error
+  } finally {
+    settled = true
+    signal?.removeEventListener('abort', cancel)
+    // The cancel request names a process, not a statement: only once it is answered may another use the connection.
+    await cancelled
+    client.release()
+  }
+}
+
+/** Waits for a free connection no longer than the signal allows; one that comes later goes back at once. */
+async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
+  if (!signal) return pool.connect()
+  signal.throwIfAborted()
+  const connecting = pool.connect()
+  return new Promise((resolve, reject) => {
+    const give_up = () => {
+      reject(signal.reason)
+      connecting.then(
+        client => client.release(),
+        () => {},
+      )
+    }
+    signal.addEventListener('abort', give_up, { once: true })
+    connecting.then(
+      client => {
+        signal.removeEventListener('abort', give_up)
+        if (!signal.aborted) resolve(client)
+      },
+      error => {
+        signal.removeEventListener('abort', give_up)
+        reject(error)
+      },
+    )
+  })
+}
+
+/** Cancels whatever the client's server process runs, again and again until the client's work has settled. */
+async function cancelStatements(connect: Database['connect'], client: pg.PoolClient, settled: () => boolean) {
+  const { processID } = client as unknown as { processID: number }
+  try {
+    const other = await connect()
+    try {
+      while (!settled()) {
+        await other.query('select pg_cancel_backend($1)', [processID])
+        await setTimeout(cancel_interval_ms)
+      }
+    } finally {
+      await other.end()
+    }
+  } catch {
+    // The server cannot be reached: statement_timeout ends the statement there, the broken connection ends it here.
+  }
+}
