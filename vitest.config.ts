@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'cli/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
+    reporters: ['default', './test/support/summary.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -18,6 +18,9 @@ export type Transaction = {
   commit(): Promise<void>
 }
 
+/** `lock_timeout_ms`: how long one statement may wait for a lock. */
+export type TransactionOptions = { signal?: AbortSignal | undefined; lock_timeout_ms?: number | undefined }
+
 /**
  * What reads and writes go through. `signal` is the request's deadline: when it aborts, the running statement is
  * cancelled on the server, and the promise settles only after that.
@@ -25,7 +28,7 @@ export type Transaction = {
 export type Database = {
   query<R extends Row = Row>(statement: Statement, values: unknown[], signal?: AbortSignal): Promise<R[]>
   /** Runs `work` between BEGIN and COMMIT; `work` may send the COMMIT itself, else it follows. Rolls back when it throws. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, signal?: AbortSignal): Promise<T>
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** A connection of the caller's own, outside the pool (locks of a session, LISTEN). */
   connect(): Promise<pg.Client>
   close(): Promise<void>
@@ -88,7 +91,8 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     close: () => pool.end(),
     query: (statement, values, signal) =>
       withClient(pool, connect, signal, async client => (await run(client, statement, values)) as never[]),
-    transaction: (work, signal) => withClient(pool, connect, signal, client => transact(client, work, signal)),
+    transaction: (work, options = {}) =>
+      withClient(pool, connect, options.signal, client => transact(client, work, options)),
   }
 }
 
@@ -100,28 +104,33 @@ async function run(client: pg.PoolClient, { name, text }: Statement, values: unk
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  signal: AbortSignal | undefined,
+  { signal, lock_timeout_ms }: TransactionOptions,
 ): Promise<T> {
-  let finished = false
+  let committing: Promise<unknown> | undefined
+  const limited = lock_timeout_ms === undefined ? '' : `; set local lock_timeout = ${Math.floor(lock_timeout_ms)}`
   // Not awaited: BEGIN travels with the first statement. Should it fail, so does that statement.
-  client.query('begin').catch(() => {})
+  client.query(`begin${limited}`).catch(() => {})
   const tx: Transaction = {
     query: async (statement, values) => {
       signal?.throwIfAborted()
       return (await run(client, statement, values)) as never[]
     },
     commit: async () => {
-      finished = true
-      const { command } = await client.query('commit')
+      signal?.throwIfAborted()
+      committing = client.query('commit')
+      const { command } = (await committing) as pg.QueryResult
       if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`)
     },
   }
   try {
     const result = await work(tx)
-    if (!finished) await tx.commit()
+    if (!committing) await tx.commit()
     return result
   } catch (error) {
-    if (!finished) await client.query('rollback').catch(() => {})
+    // A ROLLBACK that a late cancel request hits leaves the transaction open: such a connection is not used again.
+    if (!committing) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
+    // A COMMIT that was sent behind the failed statement ends the transaction; only then is it over.
+    else await committing.catch(() => {})
     throw error
   }
 }

@@ -1,0 +1,161 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAuthenticator } from '../src/auth/authenticator.ts'
+import { loadOrCreateKeys } from '../src/auth/keys.ts'
+import { loadConfig } from '../src/config.ts'
+import { type Database, openDatabase, statement } from '../src/db/db.ts'
+import { createTestDatabase } from '../test/support/database.ts'
+
+const program = fileURLToPath(new URL('./main.ts', import.meta.url))
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let db: Database
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = openDatabase(database.url, { connections: 2, statement_timeout_ms: 10_000 })
+})
+
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+/** Runs `kith` in a process of its own with this environment and nothing else. */
+async function run(words: string[], environment: Record<string, string>) {
+  const child = spawn(process.execPath, [program, ...words], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: child.exitCode, stdout, stderr }
+}
+
+const kith = (...words: string[]) => run(words, { DATABASE_URL: database.url })
+
+async function callerOf(token: string, now_ms = Date.now) {
+  const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), now_ms }
+  return createAuthenticator(options).authenticate([`Bearer ${token}`])
+}
+
+/** What the payload of a token says. */
+const payloadOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+
+const one_sentence = /^[A-Z][^\n]*\.\n$/
+
+describe('kith org', () => {
+  it('creates organizations and lists them with default, each with the time it was made', async () => {
+    const created = await kith('org', 'create', 'acme')
+    expect(created).toEqual({ code: 0, stdout: '', stderr: 'made the organization acme\n' })
+    const { code, stdout, stderr } = await kith('org', 'list')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^default\t\d{4}-\d\d-\d\dT[\d:.]+Z\nacme\t\d{4}-\d\d-\d\dT[\d:.]+Z\n$/)
+  })
+
+  it.each([
+    ['a key that is taken', 'default', /already/],
+    ['a key of another form', 'Acme Inc', /1 to 63/],
+  ])('refuses %s in one sentence', async (_, key, sentence) => {
+    const { code, stdout, stderr } = await kith('org', 'create', key)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toMatch(sentence)
+  })
+})
+
+describe('kith token', () => {
+  it('prints a token that the service accepts, and nothing else', async () => {
+    const { code, stdout, stderr } = await kith('token', '--org', 'default', '--scope', 'people:read people:write')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    const caller = await callerOf(stdout.trim())
+    expect(caller).toMatchObject({ organization: { key: 'default' }, subject: 'cli' })
+    expect(caller.scopes).toEqual(new Set(['people:read', 'people:write']))
+    const { iat, exp } = payloadOf(stdout)
+    expect(exp - iat).toBe(3_600)
+  })
+
+  it('makes it last and speak as asked', async () => {
+    const settings = ['--ttl', '60', '--subject', 'nightly import']
+    const { stdout } = await kith('token', '--org', 'default', '--scope', 'records:write', ...settings)
+    expect(await callerOf(stdout.trim())).toMatchObject({ subject: 'nightly import' })
+    const { iat, exp } = payloadOf(stdout)
+    expect(exp - iat).toBe(60)
+    await expect(callerOf(stdout.trim(), () => exp * 1_000)).rejects.toThrow('expired')
+  })
+
+  it.each([
+    ['an unknown organization', ['--org', 'nobody', '--scope', 'people:read'], /nobody/],
+    ['an unknown scope', ['--org', 'default', '--scope', 'people:read people:admin'], /people:admin.*people:write/],
+    ['no scope', ['--org', 'default', '--scope', ''], /scope/],
+    ['a subject of another form', ['--org', 'default', '--scope', 'people:read', '--subject', 'a\nb'], /subject/],
+  ])('refuses %s in one sentence', async (_, words, sentence) => {
+    const { code, stdout, stderr } = await kith('token', ...words)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
+    expect(stderr).toMatch(sentence)
+  })
+})
+
+describe('kith migrate', () => {
+  it('says when there is nothing to do, and what it did', async () => {
+    expect(await kith('migrate')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('nothing to do'),
+    })
+    await db.query(statement('', 'drop schema public cascade'), [])
+    await db.query(statement('', 'create schema public'), [])
+    expect(await kith('migrate')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^ran 0001_house\n/),
+    })
+  })
+})
+
+describe('wrong usage', () => {
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['serv']],
+    ['an unknown command of org', ['org', 'remove', 'acme']],
+    ['an unknown option', ['org', 'list', '--all']],
+    ['a missing argument', ['org', 'create']],
+    ['one argument too many', ['org', 'create', 'a', 'b']],
+    ['a missing option', ['token', '--org', 'default']],
+    ['a lifetime that is no number', ['token', '--org', 'default', '--scope', 'people:read', '--ttl', '1h']],
+  ])('%s ends with 2, and standard output stays empty', async (_, words) => {
+    const { code, stdout, stderr } = await kith(...words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).not.toBe('')
+    expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+
+  it.each([['serve'], ['migrate'], ['org'], ['org', 'create'], ['org', 'list'], ['token']])(
+    '%s %s has help with an example',
+    async (...words) => {
+      const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
+      expect(code).toBe(0)
+      expect(stdout).toContain(`npm run -s kith -- ${words.filter(Boolean).join(' ')}`)
+    },
+  )
+})
+
+describe('a database or a setting that cannot be used', () => {
+  it('ends every command with 1 and a sentence', async () => {
+    const { pathname } = new URL(database.url)
+    const gone = database.url.replace(pathname, '/kith_that_is_not_there')
+    const { code, stdout, stderr } = await run(['org', 'list'], { DATABASE_URL: gone })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toContain('kith_that_is_not_there')
+  })
+
+  it('a bad setting is named, and nothing is done', async () => {
+    const { code, stderr } = await run(['serve'], { DATABASE_URL: database.url, PORT: 'eighty', KITH_POTR: '1' })
+    expect(code).toBe(1)
+    expect(stderr).toContain('PORT')
+    expect(stderr).toContain('KITH_POTR')
+    expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+})

@@ -1,0 +1,48 @@
+import { type Keys, loadOrCreateKeys } from '../src/auth/keys.ts'
+import { type Config, loadConfig } from '../src/config.ts'
+import { type Database, openDatabase } from '../src/db/db.ts'
+import { startEmbedded } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { probe } from '../src/db/probe.ts'
+import { ensureDefaultOrganization } from '../src/organizations/directory.ts'
+
+/** What a command works with. `migrations` are the names of those that ran just now. */
+export type Session = { config: Config; db: Database; keys: Keys; migrations: string[] }
+
+const statement_timeout_ms = 30_000
+
+/** Says something to the person at the terminal. Standard output is for what a command answers. */
+export function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/**
+ * Runs `work` on the database that `serve` with the same environment works on, whether it runs or not: the server of
+ * DATABASE_URL, else the embedded one, shared with a service or started for the while. The database is as a started
+ * service would leave it: migrated, with an organization `default` and a signing key.
+ */
+export async function withSession<T>(
+  environment: NodeJS.ProcessEnv,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig(environment)
+  const storage = await openStorage(config)
+  try {
+    const migrations = await migrate(storage.url)
+    const db = openDatabase(storage.url, { connections: 1, statement_timeout_ms, application_name: 'kith command' })
+    try {
+      await ensureDefaultOrganization(db)
+      return await work({ config, db, keys: await loadOrCreateKeys(db), migrations })
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await storage.stop()
+  }
+}
+
+async function openStorage({ database_url, data_dir }: Config): Promise<{ url: string; stop(): Promise<void> }> {
+  if (!database_url) return startEmbedded({ data_dir, purpose: 'command', log: tell })
+  await probe(database_url)
+  return { url: database_url, stop: async () => {} }
+}

@@ -1,0 +1,49 @@
+// Runs a command beside a service of its own: an embedded PostgreSQL in a temporary folder, a free port, a token.
+//   node scripts/with-service.ts node examples/people.ts
+// The command finds SERVICE_URL and TOKEN in its environment; its exit code is this one's.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const [command, ...parameters] = process.argv.slice(2)
+if (!command) throw new Error('usage: node scripts/with-service.ts <command> [parameters]')
+
+const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
+const scopes = 'people:read people:write records:read records:write schema:read schema:write'
+const data_dir = mkdtempSync(join(tmpdir(), 'kith-service-'))
+const environment = { ...process.env, KITH_DATA_DIR: data_dir, PORT: '0', DATABASE_URL: '', LOG_LEVEL: 'warn' }
+const service = spawn(process.execPath, [cli, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+
+try {
+  const address = await addressOf(service)
+  const token = execFileSync(process.execPath, [cli, 'token', '--org', 'default', '--scope', scopes], {
+    env: environment,
+  })
+  const child = spawn(command, parameters, {
+    stdio: 'inherit',
+    env: { ...process.env, SERVICE_URL: address, TOKEN: String(token).trim() },
+  })
+  const [code] = await once(child, 'exit')
+  process.exitCode = code ?? 1
+} finally {
+  const running = service.exitCode === null && service.signalCode === null
+  if (running && service.kill('SIGTERM')) await once(service, 'exit')
+  rmSync(data_dir, { recursive: true, force: true })
+}
+
+/** Waits for the line of the log that says where the service listens. */
+async function addressOf(process: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: process.stdout! })) {
+    const found = /kith is ready at (\S+)/.exec(line)
+    if (found) {
+      process.stdout!.resume()
+      return found[1]!
+    }
+  }
+  throw new Error('the service ended before it was ready')
+}

@@ -1,0 +1,103 @@
+import { fail } from '../errors.ts'
+import {
+  type Author,
+  changeDefinitions,
+  differences,
+  nextId,
+  refuseField,
+  refuseTaken,
+} from '../organizations/define.ts'
+import { type Attribute, type Definitions, people_key, people_stack_id } from '../organizations/definitions.ts'
+import type { AttributePatch, NewAttribute } from './schema.ts'
+import { insert_attribute, update_attribute } from './sql.ts'
+
+/** The attribute of that id; a Fault of 404 where there is none. */
+export function findAttribute({ attribute_by_id }: Definitions, id: number): Attribute {
+  return attribute_by_id.get(id) ?? fail('not_found', 'There is no such attribute.')
+}
+
+export async function createAttribute(author: Author, body: NewAttribute): Promise<Created> {
+  let id = 0
+  const definitions = await changeDefinitions(author, (standing, at) => {
+    const owner_stack_id =
+      stackIdOf(standing, body.owner) ?? refuseField('/owner', 'is neither `people` nor a stack key')
+    const target_stack_id = targetOf(standing, body)
+    const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
+    refuseUnindexable(type, indexed)
+    if (standing.declared.get(owner_stack_id)?.has(key)) refuseTaken('is declared for this owner already')
+    id = nextId(standing.attributes)
+    const after = {
+      owner: body.owner,
+      key,
+      name,
+      description,
+      type,
+      target_stack: body.target_stack ?? null,
+      cardinality,
+      indexed,
+    }
+    const values = [id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, at]
+    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insert_attribute, values }]
+  })
+  return { attribute: findAttribute(definitions, id), definitions }
+}
+
+type Created = { attribute: Attribute; definitions: Definitions }
+
+export async function patchAttribute(author: Author, id: number, patch: AttributePatch): Promise<Created> {
+  const definitions = await changeDefinitions(author, (standing, at) => {
+    const attribute = findAttribute(standing, id)
+    const changed = differences<Attribute>(attribute, patch as Partial<Attribute>)
+    if (!changed) return []
+    const next: Attribute = { ...attribute, ...changed.after }
+    if (attribute.cardinality === 'many' && next.cardinality === 'one')
+      refuseField('/cardinality', 'never goes back from `many` to `one`')
+    refuseUnindexable(next.type, next.indexed)
+    const namesake = standing.declared.get(next.owner_stack_id)?.get(next.key)
+    if (next.state === 'active' && namesake && namesake.id !== id) refuseTaken('is declared anew for this owner')
+    const values = [id, next.name, next.description, next.cardinality, next.indexed, next.state, at]
+    return [{ subject: 'attribute', id, operation: 'update', ...changed, store: update_attribute, values }]
+  })
+  return { attribute: findAttribute(definitions, id), definitions }
+}
+
+function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
+  return key === people_key ? people_stack_id : stacks.find(stack => stack.key === key)?.id
+}
+
+function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
+  if (type !== 'stack' && target_stack) refuseField('/target_stack', 'belongs to type `stack` alone')
+  if (type === 'person') return people_stack_id
+  if (type !== 'stack') return null
+  if (!target_stack) refuseField('/target_stack', 'is required for type `stack`')
+  return (
+    definitions.stacks.find(stack => stack.key === target_stack)?.id ?? refuseField('/target_stack', 'is no stack key')
+  )
+}
+
+function refuseUnindexable(type: string, indexed: boolean) {
+  if (type === 'json' && indexed) refuseField('/indexed', 'cannot be true for type `json`, which has no order')
+}
+
+function keyOf({ stacks }: Definitions, stack_id: number): string {
+  return stack_id === people_stack_id ? people_key : stacks.find(stack => stack.id === stack_id)!.key
+}
+
+/** An attribute as a read shows it: stacks by their keys. */
+export function shownAttribute(attribute: Attribute, definitions: Definitions) {
+  const { id, key, name, description, owner_stack_id, type, target_stack_id, cardinality, indexed, state } = attribute
+  return {
+    id,
+    key,
+    name,
+    description,
+    owner: keyOf(definitions, owner_stack_id),
+    type,
+    target_stack: type === 'stack' ? keyOf(definitions, target_stack_id!) : null,
+    cardinality,
+    indexed,
+    state,
+    created_at: attribute.created_at,
+    updated_at: attribute.updated_at,
+  }
+}

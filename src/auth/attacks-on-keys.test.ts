@@ -1,0 +1,96 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { exportJWK } from 'jose'
+import { describe, expect, it } from 'vitest'
+import {
+  encode,
+  expectRefused,
+  good_claims,
+  invalid_token,
+  present,
+  signForeign,
+  signOwn,
+  signShared,
+  useGate,
+} from '../../test/support/gate.ts'
+
+const gate = useGate()
+const withHeader = (header: Record<string, unknown>) =>
+  signOwn(gate, good_claims, { alg: 'ES256', kid: gate.kid, ...header })
+
+async function publicPem(): Promise<string> {
+  const key = await exportJWK(gate.keys.verifying.get(gate.kid)!.key)
+  return createPublicKey({ key: { ...key }, format: 'jwk' })
+    .export({ type: 'spki', format: 'pem' })
+    .toString()
+}
+
+describe('a token is refused before any database work, whose algorithm or key', () => {
+  const attacks: Record<string, () => string | Promise<string>> = {
+    'is none': () => `${encode({ alg: 'none' })}.${encode(good_claims)}.`,
+    'is none, with a signature': () => withHeader({ alg: 'none' }),
+    'is nOnE': () => withHeader({ alg: 'nOnE' }),
+    'is NONE without kid': () => signOwn(gate, good_claims, { alg: 'NONE' }),
+    'is missing': () => signOwn(gate, good_claims, { kid: gate.kid }),
+    'is a list': () => signOwn(gate, good_claims, { alg: ['ES256'], kid: gate.kid }),
+    'is ES256 in other letters': () => withHeader({ alg: 'es256' }),
+    'is ES384': () => withHeader({ alg: 'ES384' }),
+    'is HS256 by the public key': async () => signShared(good_claims, { alg: 'HS256' }, await publicPem()),
+    'is HS256 by the public key under its kid': async () =>
+      signShared(good_claims, { alg: 'HS256', kid: gate.kid }, await publicPem()),
+    'is HS256 by the secret under an own kid': () => signShared(good_claims, { alg: 'HS256', kid: gate.kid }),
+    'is HS256 by the secret under an unknown kid': () => signShared(good_claims, { alg: 'HS256', kid: 'other' }),
+    'is HS256 by an empty secret': () => signShared(good_claims, { alg: 'HS256' }, ''),
+    'is HS512': () => signShared(good_claims, { alg: 'HS512' }),
+    'is ES256 without kid': () => signOwn(gate, good_claims, { alg: 'ES256' }),
+    'is named by a path': () => withHeader({ kid: '../../dev/null' }),
+    'is named by SQL': () => withHeader({ kid: `x' or '1'='1` }),
+    'is named by __proto__': () => withHeader({ kid: '__proto__' }),
+    'is named by a number': () => withHeader({ kid: 1 }),
+    'has a huge name': () => withHeader({ kid: 'k'.repeat(5_000) }),
+    'is another ES256 key': () =>
+      signForeign(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, { alg: 'ES256', kid: gate.kid }),
+    'is an Ed25519 key under an own kid': () =>
+      signForeign(generateKeyPairSync('ed25519').privateKey, { alg: 'EdDSA', kid: gate.kid }),
+    'is brought as jwk': () => {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      return signForeign(privateKey, { alg: 'ES256', jwk: publicKey.export({ format: 'jwk' }) })
+    },
+  }
+  it.each(Object.entries(attacks))('%s', async (_, forge) => expectRefused(gate, await forge()))
+
+  it('is HS256 by the secret where none is configured', async () =>
+    expectRefused(gate, signShared(good_claims, { alg: 'HS256' }), gate.open({})))
+})
+
+describe('a token is refused, though rightly signed, whose header has', () => {
+  it.each([
+    ['jwk', { jwk: {} }],
+    ['jku', { jku: 'https://keys.example/jwks.json' }],
+    ['x5u', { x5u: 'https://keys.example/x5u' }],
+    ['x5c', { x5c: [] }],
+    ['crit', { crit: ['exp'] }],
+    ['b64', { b64: true }],
+    ['b64 with its crit', { b64: false, crit: ['b64'] }],
+    ['enc', { enc: 'A256GCM' }],
+    ['another typ', { typ: 'JWE' }],
+    ['a typ that is no text', { typ: ['JWT'] }],
+  ])('%s', async (_, header) => expectRefused(gate, await withHeader(header)))
+
+  it('a name twice', async () =>
+    expectRefused(gate, await signOwn(gate, good_claims, `{"alg":"none","alg":"ES256","kid":"${gate.kid}"}`)))
+})
+
+it('wrong signature, unknown key, wrong algorithm and broken form are answered alike, to the byte', async () => {
+  const [header, payload, signature] = (await signOwn(gate, good_claims)).split('.')
+  const tokens = [
+    `${header}.${payload}.${'B'.repeat(signature!.length - 1)}A`,
+    `${header}.${encode({ ...good_claims, exp: 1 })}.${signature}`,
+    await withHeader({ kid: 'unknown' }),
+    await withHeader({ alg: 'RS256' }),
+    signShared(good_claims, { alg: 'HS256', kid: 'unknown' }),
+    'x.y.z',
+  ]
+  const refusals = await Promise.all(tokens.map(token => present(gate.authenticator, `Bearer ${token}`)))
+  expect(refusals[0]).toMatchObject(invalid_token)
+  expect(new Set(refusals.map(refusal => JSON.stringify(refusal))).size).toBe(1)
+})

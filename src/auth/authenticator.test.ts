@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import { good_claims, invalid_token, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import { createOrganization, findOrganization } from '../organizations/directory.ts'
+import type { Caller } from './caller.ts'
+
+const gate = useGate()
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...good_claims, ...claims })
+const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const scopesOf = async (scope: unknown) => ((await ask(await withClaims({ scope }))) as Caller).scopes
+
+describe('a caller', () => {
+  it('is the organization, the subject and the scopes of the token', async () => {
+    const { id } = (await findOrganization(gate.db, 'default'))!
+    const expected = { organization: { id, key: 'default' }, subject: 'attacker', scopes: new Set(['people:read']) }
+    expect(await ask(await withClaims({}))).toEqual(expected)
+    expect(await ask(signShared(good_claims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
+  })
+
+  it('of a token that was issued here may do what was asked for', async () => {
+    const scope = 'people:read schema:write'
+    const request = { organization_key: 'default', subject: 'import', scope, ttl_seconds: 60 }
+    const caller = await ask(await gate.authenticator.issueToken(request))
+    expect(caller).toMatchObject({ subject: 'import', scopes: new Set(['people:read', 'schema:write']) })
+  })
+
+  it('has only scopes that the token names whole, with single spaces between', async () => {
+    expect(await scopesOf('people:read unknown records:write')).toEqual(new Set(['people:read', 'records:write']))
+    const nothing = [
+      'people',
+      'people:readx',
+      'xpeople:read',
+      'people:*',
+      '*',
+      'PEOPLE:READ',
+      'people:read,people:write',
+    ]
+    const separators = ['people:read\tpeople:write', 'people:read\npeople:write', 'people:read\u00a0people:write']
+    for (const scope of [...nothing, ...separators, '', ['people:read'], { 'people:read': true }, null, undefined])
+      expect(await scopesOf(scope)).toEqual(new Set())
+  })
+
+  it('may have a clock that differs by half a minute', async () => {
+    expect(await ask(await withClaims({ nbf: now + 30, iat: now + 30 }))).toMatchObject({ subject: 'attacker' })
+  })
+})
+
+describe('a token that was verified', () => {
+  it('is answered at once and without the database when it comes again', async () => {
+    const headers = [`Bearer ${await withClaims({ jti: 'again' })}`]
+    const caller = await gate.authenticator.authenticate(headers)
+    gate.queries = 0
+    expect(gate.authenticator.authenticate(headers)).toBe(caller)
+    expect(gate.queries).toBe(0)
+  })
+
+  it('ends at its exp, sharp, and says so', async () => {
+    const token = await withClaims({ jti: 'sharp' })
+    gate.now_ms = (now + 60) * 1_000 - 1
+    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
+    gate.now_ms++
+    const refusal = { ...invalid_token, message: 'The token is not valid: it has expired.' }
+    expect(await ask(token)).toMatchObject(refusal)
+    expect(await ask(token)).toMatchObject(refusal)
+  })
+
+  it('does not vouch for another that differs in its last letter', async () => {
+    const token = await withClaims({ jti: 'letter' })
+    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
+    expect(await ask(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalid_token)
+  })
+
+  it('makes room when ten thousand others came after it', { timeout: 60_000 }, async () => {
+    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...good_claims, jti: `room ${index}` }))
+    const authenticator = gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })
+    for (const token of tokens) await authenticator.authenticate([`Bearer ${token}`])
+    expect(authenticator.authenticate([`Bearer ${tokens[1]}`])).not.toBeInstanceOf(Promise)
+    expect(authenticator.authenticate([`Bearer ${tokens[0]}`])).toBeInstanceOf(Promise)
+  })
+})
+
+describe('the organization of a token', () => {
+  it('is looked up once, whatever the token', async () => {
+    const authenticator = gate.open({})
+    for (const jti of ['one', 'two', 'three']) await ask(await withClaims({ jti }), authenticator)
+    expect(gate.queries).toBe(1)
+  })
+
+  it('that does not exist is refused, and asked for again after a second', async () => {
+    const token = await withClaims({ org: 'late' })
+    expect(await ask(token)).toMatchObject(invalid_token)
+    await createOrganization(gate.db, 'late')
+    gate.now_ms += 999
+    expect(await ask(token)).toMatchObject(invalid_token)
+    expect(gate.queries).toBe(1)
+    gate.now_ms += 1
+    expect(await ask(token)).toMatchObject({ organization: { key: 'late' } })
+  })
+
+  it('that cannot be looked up is a fault, not a refusal', async () => {
+    const aborted = AbortSignal.abort(new Error('the time is over'))
+    const headers = [`Bearer ${await withClaims({ jti: 'aborted' })}`]
+    await expect(gate.open({}).authenticate(headers, aborted)).rejects.toThrow('the time is over')
+  })
+})

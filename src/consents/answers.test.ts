@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
+import { type Answers, answering, type ConsentBody, effectiveConsents, summaryFlag, withAnswers } from './answers.ts'
+
+const at = '2026-01-01T00:00:00.000Z'
+
+function type(id: number, rest: Partial<ConsentType> = {}): ConsentType {
+  const both = channels.map(channel => ({ channel, is_default: false }))
+  const times = { created_at: at, updated_at: at }
+  const named = { key: `t${id}`, name: `t${id}`, description: null }
+  return { id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, ...times, ...rest }
+}
+
+const email_default = [
+  { channel: 'email' as const, is_default: true },
+  { channel: 'sms' as const, is_default: false },
+]
+
+describe('the flags of a body', () => {
+  const types = [
+    type(1, { channels: email_default }),
+    type(2),
+    type(3, { mandatory: true }),
+    type(4, { state: 'archived' }),
+    type(5, { channels: [{ channel: 'sms', is_default: false }] }),
+  ]
+
+  test('false refuses every active, non-mandatory purpose of the channel', () => {
+    const { answers } = answering({ email_consent: false }, {}, types)
+    expect(answers.map(answer => [answer.consent_type_id, answer.channel, answer.state])).toEqual([
+      [1, 'email', false],
+      [2, 'email', false],
+    ])
+  })
+
+  test('true grants the default purpose alone and lifts no refusal', () => {
+    const refused: Answers = { '2:email': { state: false, answered_at: at } }
+    const { answers } = answering({ email_consent: true }, refused, types)
+    expect(answers).toEqual([
+      { consent_type_id: 1, channel: 'email', state: true, previous_state: null, source: 'flag' },
+    ])
+  })
+
+  test('true is refused on a channel without a default purpose', () => {
+    expect(answering({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
+  })
+
+  test('false is kept as itself where no purpose can be answered', () => {
+    const given = answering({ sms_consent: false }, {}, [type(1, { mandatory: true })])
+    expect(given).toEqual({ answers: [], bare_flags: { sms_consent: false }, faults: [] })
+  })
+
+  test('null says nothing', () => {
+    expect(answering({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
+  })
+
+  test('come before the entries', () => {
+    const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
+    const { answers } = answering({ email_consent: false, consents: [entry] }, {}, types)
+    expect(answers.map(answer => [answer.consent_type_id, answer.state, answer.source])).toEqual([
+      [1, false, 'flag'],
+      [2, true, 'entry'],
+    ])
+  })
+
+  test.each([
+    [{ consent_type_id: 9, channel: 'email', state: true }, '/consents/0/consent_type_id'],
+    [{ consent_type_id: 4, channel: 'email', state: true }, '/consents/0/consent_type_id'],
+    [{ consent_type_id: 3, channel: 'email', state: false }, '/consents/0/consent_type_id'],
+    [{ consent_type_id: 5, channel: 'email', state: true }, '/consents/0/channel'],
+  ] as const)('the entry %j is refused at %s', (entry, path) => {
+    expect(answering({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
+  })
+
+  test('the same type and channel twice is refused at the second', () => {
+    const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
+    expect(answering({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
+      '/consents/1/consent_type_id',
+    ])
+  })
+})
+
+describe('a history of answers and flags', () => {
+  const types = [
+    type(1, { channels: email_default }),
+    type(2),
+    type(3, { mandatory: true }),
+    type(4, { state: 'archived' }),
+  ]
+  const entry = fc.record({
+    consent_type_id: fc.constantFrom(1, 2),
+    channel: fc.constantFrom<Channel>('email', 'sms'),
+    state: fc.boolean(),
+  })
+  const body = fc.record(
+    {
+      email_consent: fc.option(fc.boolean()),
+      sms_consent: fc.constantFrom(false, null),
+      consents: fc.uniqueArray(entry, { selector: given => `${given.consent_type_id}${given.channel}`, maxLength: 4 }),
+    },
+    { requiredKeys: [] },
+  )
+
+  /** The model: a map of the last word on each purpose and channel. */
+  function replay(bodies: ConsentBody[]): Map<string, boolean> {
+    const last = new Map<string, boolean>()
+    for (const { email_consent, sms_consent, consents } of bodies) {
+      if (email_consent === false) for (const id of [1, 2]) last.set(`${id}:email`, false)
+      if (email_consent === true) last.set('1:email', true)
+      if (sms_consent === false) for (const id of [1, 2]) last.set(`${id}:sms`, false)
+      for (const given of consents ?? []) last.set(`${given.consent_type_id}:${given.channel}`, given.state)
+    }
+    return last
+  }
+
+  test('replayed by a model equals the current answers and the summary flags', () => {
+    fc.assert(
+      fc.property(fc.array(body, { maxLength: 12 }), bodies => {
+        let current: Answers = {}
+        for (const given of bodies as ConsentBody[]) {
+          const { answers, faults } = answering(given, current, types)
+          expect(faults).toEqual([])
+          for (const answer of answers)
+            expect(answer.previous_state).toBe(current[`${answer.consent_type_id}:${answer.channel}`]?.state ?? null)
+          current = withAnswers(current, answers, at)
+        }
+        const model = replay(bodies as ConsentBody[])
+        expect(Object.fromEntries(Object.entries(current).map(([key, { state }]) => [key, state]))).toEqual(
+          Object.fromEntries(model),
+        )
+        for (const channel of channels) {
+          const states = [...model].filter(([key]) => key.endsWith(channel)).map(([, state]) => state)
+          expect(summaryFlag(channel, current, types)).toBe(states.length === 0 ? null : states.includes(true))
+        }
+      }),
+    )
+  })
+})
+
+describe('the effective consents', () => {
+  test('show every active type and channel with the reason of its state', () => {
+    const types = [
+      type(1),
+      type(2, { default_state: true }),
+      type(3, { mandatory: true }),
+      type(4, { state: 'archived' }),
+    ]
+    const shown = effectiveConsents({ '1:email': { state: false, answered_at: at } }, types)
+    expect(shown.filter(consent => consent.channel === 'email')).toEqual([
+      { consent_type_id: 1, channel: 'email', state: false, source: 'answer', answered_at: at },
+      { consent_type_id: 2, channel: 'email', state: true, source: 'default', answered_at: null },
+      { consent_type_id: 3, channel: 'email', state: true, source: 'mandatory', answered_at: null },
+    ])
+  })
+
+  test('an archived purpose no longer grants, but its stored answer still counts as answered', () => {
+    const archived = [type(1, { state: 'archived' })]
+    expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
+  })
+})

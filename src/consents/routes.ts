@@ -1,0 +1,59 @@
+import { type Route, route } from '../http/route.ts'
+import { authorOf } from '../organizations/define.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
+import { type ConsentTypePatch, consent_type_patch, type NewConsentType, new_consent_type } from './schema.ts'
+
+const path = '/v1/schema/consent-types'
+const one = { path: '/v1/schema/consent-types/{id}', params: { id: 'number' } } as const
+
+export function consentRoutes(): Route[] {
+  return [
+    route<NewConsentType>({
+      method: 'POST',
+      path,
+      scope: 'schema:write',
+      operation_id: 'createConsentType',
+      summary: 'Create a consent type',
+      body: new_consent_type,
+      handle: async call => {
+        const data = await createConsentType(authorOf(call), call.body)
+        return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path,
+      scope: 'schema:read',
+      operation_id: 'listConsentTypes',
+      summary: 'List the consent types',
+      handle: async ({ db, caller, signal }) => {
+        const { consent_types } = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: { items: consent_types } }
+      },
+    }),
+    route({
+      method: 'GET',
+      ...one,
+      scope: 'schema:read',
+      operation_id: 'getConsentType',
+      summary: 'Read a consent type',
+      handle: async ({ db, caller, params, signal }) => {
+        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: findConsentType(definitions, Number(params.id)) }
+      },
+    }),
+    route<ConsentTypePatch>({
+      method: 'PATCH',
+      ...one,
+      scope: 'schema:write',
+      operation_id: 'patchConsentType',
+      summary: 'Change or archive a consent type',
+      body: consent_type_patch,
+      handle: async call => ({
+        status: 200,
+        data: await patchConsentType(authorOf(call), Number(call.params.id), call.body),
+      }),
+    }),
+  ]
+}

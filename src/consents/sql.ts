@@ -1,0 +1,17 @@
+import { statement } from '../db/db.ts'
+
+/** $2: id, $3: key, $4: name, $5: description, $6: state, $7: mandatory, $8: default state, $9: channels, $10: the time. */
+export const insert_consent_type = statement(
+  'insert_consent_type',
+  `insert into consent_types (organization_id, id, key, name, description, state, mandatory, default_state, channels,
+     created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $10)`,
+)
+
+/** As the insert; the key never changes. */
+export const update_consent_type = statement(
+  'update_consent_type',
+  `update consent_types set name = $4, description = $5, state = $6, mandatory = $7, default_state = $8,
+     channels = $9::jsonb, updated_at = $10
+   where organization_id = $1 and id = $2 and key = $3`,
+)

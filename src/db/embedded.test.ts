@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { exists, query, queryOnceUp, serverPid, stop, until, useGround } from '../../test/support/embedded-service.ts'
+import { urlOfDatabase } from './embedded.ts'
+
+const ground = useGround()
+
+const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
+const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
+const read = (url: string) => queryOnceUp(url, 'select text from notes')
+const kept = [{ text: 'kept' }]
+
+describe('the embedded PostgreSQL', () => {
+  it('is durable, private to its socket folder, and keeps its data from one start to the next', async () => {
+    const first = await ground.begin('serve')
+    const settings = `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits,
+      current_setting('listen_addresses') as addresses, current_setting('server_encoding') as encoding,
+      current_setting('data_checksums') as checksums, current_database() as database`
+    expect(await query(first.url, settings)).toEqual([
+      { fsync: 'on', commits: 'on', addresses: '', encoding: 'UTF8', checksums: 'on', database: 'kith' },
+    ])
+    expect((await stat(socketFolder(first.url))).mode & 0o777).toBe(0o700)
+    expect((await stat(join(first.data_dir, 'password'))).mode & 0o777).toBe(0o600)
+    await write(first.url)
+    await stop(first)
+    expect(await serverPid(first.data_dir)).toBeUndefined()
+    expect(await exists(socketFolder(first.url))).toBe(false)
+    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+  })
+
+  it('lets nobody in without the password', async () => {
+    const { url } = await ground.begin('serve')
+    const other = new URL(url)
+    other.password = 'guessed'
+    await expect(query(other.href, 'select 1')).rejects.toThrow(/password authentication failed/)
+  })
+
+  it('names other databases of the same server', async () => {
+    const { url } = await ground.begin('serve')
+    expect(await query(urlOfDatabase(url, 'postgres'), 'select current_database()')).toEqual([
+      { current_database: 'postgres' },
+    ])
+  })
+
+  it('is not reached by a Ctrl-C at the terminal, so that the service can drain first', async () => {
+    const { child, data_dir: path } = await ground.begin('serve')
+    const exit = once(child, 'exit')
+    process.kill(-child.pid!, 'SIGINT')
+    await exit
+    expect(await serverPid(path)).toBeDefined()
+  })
+})
+
+describe('one service owns a data folder', () => {
+  it('and a second one is refused, told the process that has it', async () => {
+    const owner = await ground.begin('serve')
+    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
+    expect(await query(owner.url, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  it('again after its connection was cut', async () => {
+    const owner = await ground.begin('serve')
+    const holders = `select pid from pg_stat_activity where application_name = 'kith serve pid ${owner.child.pid}'`
+    const [cut] = await query(owner.url, holders)
+    await query(owner.url, `select pg_terminate_backend(${cut!.pid})`)
+    await until(async () => (await query(owner.url, holders)).some(({ pid }) => pid !== cut!.pid))
+    await until(() => owner.logged.some(line => line.endsWith('is back')))
+    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
+  })
+})
+
+describe('a command', () => {
+  it('shares the server of a running service and leaves it running', async () => {
+    const service = await ground.begin('serve')
+    await write(service.url)
+    const command = await ground.begin('command')
+    expect(await read(command.url)).toEqual(kept)
+    await stop(command)
+    expect(await query(service.url, 'select text from notes')).toEqual(kept)
+  })
+
+  it('starts a server where none runs, and stops it at its end', async () => {
+    const command = await ground.begin('command')
+    await write(command.url)
+    await stop(command)
+    expect(await serverPid(command.data_dir)).toBeUndefined()
+    expect(await exists(socketFolder(command.url))).toBe(false)
+  })
+
+  it('leaves the server it started to a service that came meanwhile', async () => {
+    const command = await ground.begin('command')
+    const service = await ground.begin('serve')
+    await write(service.url)
+    await stop(command)
+    expect(await query(service.url, 'select text from notes')).toEqual(kept)
+  })
+
+  it('goes on when the service stops, and then stops the server', async () => {
+    const service = await ground.begin('serve')
+    const command = await ground.begin('command')
+    await write(service.url)
+    await stop(service)
+    expect(await query(command.url, 'select text from notes')).toEqual(kept)
+    await stop(command)
+    expect(await serverPid(command.data_dir)).toBeUndefined()
+  })
+})
+
+describe('data that cannot be used are left alone, and the reason is one sentence:', () => {
+  it('a pointer to data that are gone', async () => {
+    await mkdir(ground.data_dir)
+    await symlink('/nowhere', join(ground.data_dir, 'postgresql'))
+    await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that are not there any more/)
+  })
+
+  it('data of another version', async () => {
+    await mkdir(join(ground.data_dir, 'postgresql', 'data'), { recursive: true })
+    await writeFile(join(ground.data_dir, 'postgresql', 'data', 'PG_VERSION'), '14\n')
+    await expect(ground.begin('serve')).rejects.toThrow(/are of PostgreSQL 14, this is 18/)
+  })
+
+  it('a data folder that is a file', async () => {
+    await writeFile(ground.data_dir, '')
+    await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)
+  })
+})

@@ -1,0 +1,37 @@
+import { resolve } from 'node:path'
+import { attend, type Purpose } from './embedded/attendance.ts'
+import { openCluster } from './embedded/cluster.ts'
+import { EmbeddedError } from './embedded/error.ts'
+
+export { EmbeddedError }
+
+/** `url` is that of the database `kith`; `data_dir` is where its data really lie. */
+export type EmbeddedDatabase = { url: string; data_dir: string; stop(): Promise<void> }
+
+/**
+ * Starts (or adopts) the PostgreSQL of this data folder. purpose 'serve' takes the sole ownership and starts the server
+ * again whenever it is lost; 'command' shares a running one. `stop` ends the server unless another kith process uses
+ * it; that one ends it then. Throws EmbeddedError with one readable sentence.
+ */
+export async function startEmbedded(options: {
+  data_dir: string
+  purpose: Purpose
+  log: (line: string) => void
+}): Promise<EmbeddedDatabase> {
+  const data_dir = resolve(options.data_dir)
+  try {
+    const cluster = await openCluster(data_dir, options.log)
+    const { url, leave } = await attend(cluster, options.purpose, options.log)
+    return { url, data_dir: cluster.path, stop: leave }
+  } catch (cause) {
+    if (cause instanceof EmbeddedError) throw cause
+    throw new EmbeddedError(`The data folder ${data_dir} cannot be used: ${(cause as Error).message}.`, { cause })
+  }
+}
+
+/** The URL of another database on the same server. */
+export function urlOfDatabase(url: string, name: string): string {
+  const other = new URL(url)
+  other.pathname = `/${encodeURIComponent(name)}`
+  return other.href
+}

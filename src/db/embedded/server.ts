@@ -1,0 +1,172 @@
+import { spawn } from 'node:child_process'
+import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import { type Cluster, superuser } from './cluster.ts'
+import { EmbeddedError } from './error.ts'
+import { clean_environment, commandLine } from './processes.ts'
+import { forgetSocketFolder, socketFolder } from './socket.ts'
+
+/** A running server process, as its `postmaster.pid` has it. */
+export type Server = { pid: number; socket_dir: string }
+
+const poll_ms = 50
+/** After kill -9 the last server's processes hold its lock file and shared memory for another 1–2 s. */
+const patience_ms = 10_000
+const stop_patience_ms = 60_000
+const log_limit_bytes = 10 * 1024 * 1024
+const not_yet_released = /lock file .* (already exists|is empty)|shared memory block .* is still in use/
+
+/** The URL of a database of the server. */
+export function serverUrl(cluster: Cluster, socket_dir: string, database: string): string {
+  const host = encodeURIComponent(socket_dir)
+  return `postgresql://${superuser}:${cluster.password}@localhost:5432/${database}?host=${host}`
+}
+
+/**
+ * The running server of a cluster, answering; started where there is none. A server that is starting (recovery may
+ * take minutes) or stopping is waited for. Throws {@link EmbeddedError}; rejects when `signal` aborts.
+ */
+export async function ensureServer(cluster: Cluster, signal?: AbortSignal): Promise<Server> {
+  let give_up_at = Date.now() + patience_ms
+  for (;;) {
+    signal?.throwIfAborted()
+    const { server, stale_pid, busy } = await findServer(cluster)
+    const problem = server ? await knock(cluster, server) : await launch(cluster, stale_pid, signal)
+    if (server && problem === undefined) return server
+    const hopeless = !server && problem !== undefined && !not_yet_released.test(problem)
+    const remnant = !server && Date.now() > give_up_at && problem?.includes('"postmaster.pid" is empty')
+    // Written and named in two steps: a server killed in between leaves it empty for ever.
+    if (remnant) await rm(join(cluster.path, 'data', 'postmaster.pid'))
+    if (problem === undefined || busy || remnant) give_up_at = Date.now() + patience_ms
+    else if (hopeless || Date.now() > give_up_at) throw new EmbeddedError(startProblem(cluster, server, problem))
+    if (problem !== undefined) await setTimeout(poll_ms, undefined, { signal })
+  }
+}
+
+function startProblem(cluster: Cluster, server: Server | undefined, problem: string) {
+  return server
+    ? `The embedded PostgreSQL in ${cluster.path} runs as process ${server.pid} but lets nobody in (${problem}); end it with kill -INT ${server.pid} and start again.`
+    : `The embedded PostgreSQL in ${cluster.path} does not start:\n${problem}`
+}
+
+/** Ends the server, running statements included (a fast shutdown), and waits until it is gone. */
+export async function stopServer(cluster: Cluster) {
+  const { server } = await findServer(cluster)
+  // Before the end: who starts next must not find a folder that is about to go.
+  const recorded = await forgetSocketFolder(cluster)
+  if (server) {
+    process.kill(server.pid, 'SIGINT')
+    await waitForEnd(cluster, server.pid)
+  }
+  for (const folder of new Set([recorded, server?.socket_dir]))
+    if (folder) await rm(folder, { recursive: true, force: true })
+}
+
+async function waitForEnd(cluster: Cluster, pid: number) {
+  const give_up_at = Date.now() + stop_patience_ms
+  // It need not be our child, so there is no event to wait for.
+  while (await isServer(cluster, pid)) {
+    if (Date.now() > give_up_at)
+      throw new EmbeddedError(`The embedded PostgreSQL (pid ${pid}) did not end within ${stop_patience_ms / 1_000} s.`)
+    await setTimeout(poll_ms)
+  }
+}
+
+/**
+ * What `postmaster.pid` says: the server, or the pid a dead one left there, which may be another program's by now.
+ * `busy` while it starts or stops.
+ */
+async function findServer(cluster: Cluster): Promise<{ server?: Server; stale_pid?: number; busy?: boolean }> {
+  const text = await readFile(join(cluster.path, 'data', 'postmaster.pid'), 'utf8').catch(() => '')
+  const [pid_line = '', , , , socket_dir = '', , , status = ''] = text.split('\n')
+  const pid = Number(pid_line)
+  if (!Number.isInteger(pid) || pid <= 0) return {}
+  if (!(await isServer(cluster, pid))) return { stale_pid: pid }
+  return { server: { pid, socket_dir }, busy: status.trim() !== 'ready' }
+}
+
+async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
+  return (await commandLine(pid)).includes(`postgres -D ${join(cluster.path, 'data')} -c `)
+}
+
+/** Whether the server lets us in; if not, why. */
+async function knock(cluster: Cluster, { socket_dir }: Server): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: serverUrl(cluster, socket_dir, 'postgres') })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+const settings = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  max_connections: '100',
+  shared_buffers: '256MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+  // Errors of statements may quote personal data; the service reports them itself, without.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+}
+
+/**
+ * Starts the server in a session of its own, so that a Ctrl-C at the terminal leaves it alone until the service has
+ * drained. Resolves once it answers, or with what it said when it ended before.
+ */
+async function launch(cluster: Cluster, stale_pid: number | undefined, signal?: AbortSignal) {
+  const socket_dir = await socketFolder(cluster)
+  const log_path = join(cluster.path, 'server.log')
+  const log_start = await turnLog(log_path)
+  const log_file = await open(log_path, 'a', 0o600)
+  const options = Object.entries({ ...settings, unix_socket_directories: socket_dir })
+  const args = ['-D', join(cluster.path, 'data'), ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const child = spawn(cluster.binaries.postgres, args, {
+    ...cluster.user,
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', log_file.fd, log_file.fd],
+    // The server takes a lock file with this pid for a dead one's, as with its own parent's pid.
+    env: stale_pid === undefined ? clean_environment : { ...clean_environment, PG_GRANDPARENT_PID: String(stale_pid) },
+  })
+  const ended = new Promise<string>(resolve => {
+    child.once('error', error => resolve(error.message))
+    child.once('exit', async () => resolve((await readFile(log_path, 'utf8')).slice(log_start).trim()))
+  })
+  child.unref()
+  await log_file.close()
+  try {
+    return await answerOf(cluster, { pid: child.pid ?? 0, socket_dir }, ended, signal)
+  } catch (error) {
+    child.kill('SIGINT')
+    await ended
+    throw error
+  }
+}
+
+/** What the server said when it ended; undefined when it answers. */
+async function answerOf(cluster: Cluster, server: Server, ended: Promise<string>, signal?: AbortSignal) {
+  for (;;) {
+    signal?.throwIfAborted()
+    const last_words = await Promise.race([ended, setTimeout(poll_ms)])
+    if (last_words !== undefined) return last_words || 'it ended without a word'
+    if ((await knock(cluster, server)) === undefined) return undefined
+  }
+}
+
+/** Puts a long log aside; returns the length of the one that is written on. */
+async function turnLog(path: string): Promise<number> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }))
+  if (size < log_limit_bytes) return size
+  await rename(path, `${path}.1`)
+  return 0
+}

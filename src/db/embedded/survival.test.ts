@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, readdir, realpath, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import {
+  exists,
+  isRunning,
+  kill,
+  killServer,
+  query,
+  queryOnceUp,
+  serverPid,
+  stop,
+  until,
+  useGround,
+} from '../../../test/support/embedded-service.ts'
+import { unprivilegedUser } from './processes.ts'
+
+const is_root = process.getuid?.() === 0
+const ground = useGround()
+
+const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
+const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
+const read = (url: string) => queryOnceUp(url, 'select text from notes')
+const kept = [{ text: 'kept' }]
+
+describe('what was written survives kill -9', () => {
+  it('of the service: the next one adopts the server left behind, and can stop it', async () => {
+    const killed = await ground.begin('serve')
+    await write(killed.url)
+    const pid = await serverPid(killed.data_dir)
+    await kill(killed.child)
+    const next = await ground.begin('serve')
+    expect(await serverPid(next.data_dir)).toBe(pid)
+    expect(await read(next.url)).toEqual(kept)
+    await stop(next)
+    expect(await serverPid(next.data_dir)).toBeUndefined()
+  })
+
+  it('of the server: the service lives on, starts it again under the same URL and is its owner still', async () => {
+    const { child, url, data_dir: path, logged } = await ground.begin('serve')
+    await write(url)
+    const pid = await killServer(path)
+    expect(await read(url)).toEqual(kept)
+    expect(await serverPid(path)).not.toBe(pid)
+    expect(isRunning(child)).toBe(true)
+    await until(() => logged.some(line => line.endsWith('is back')))
+    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${child.pid}`)
+  })
+
+  it('of the server that was adopted', async () => {
+    await kill((await ground.begin('serve')).child)
+    const service = await ground.begin('serve')
+    await write(service.url)
+    await killServer(service.data_dir)
+    expect(await read(service.url)).toEqual(kept)
+  })
+
+  it('of both', async () => {
+    const { child, url, data_dir: path } = await ground.begin('serve')
+    await write(url)
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    process.kill((await serverPid(path))!, 'SIGKILL')
+    await exit
+    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+  })
+
+  it('and stopping right after the server died ends all the same', async () => {
+    const service = await ground.begin('serve')
+    await killServer(service.data_dir)
+    await stop(service)
+    expect(await serverPid(service.data_dir)).toBeUndefined()
+    expect(await exists(socketFolder(service.url))).toBe(false)
+  })
+
+  it('and a lock file whose process id is another program’s by now does not keep the next start waiting', async () => {
+    const service = await ground.begin('serve')
+    await write(service.url)
+    await stop(service)
+    const other = spawn('sleep', ['60'], { ...(await unprivilegedUser()) })
+    ground.children.push(other)
+    const path = service.data_dir
+    await writeFile(
+      join(path, 'data', 'postmaster.pid'),
+      `${other.pid}\n${path}/data\n1\n5432\n/nowhere\n\n1 1\nready\n`,
+    )
+    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+    expect(isRunning(other)).toBe(true)
+  })
+})
+
+describe('the first start', () => {
+  it('begins again after one that was killed half way, and removes its leftovers', async () => {
+    const half = ground.launch('serve')
+    const leftovers = async () =>
+      (await readdir(ground.data_dir).catch(() => [])).filter(name => name.includes('.new-'))
+    await until(async () => {
+      const [work] = await leftovers()
+      return work !== undefined && (await exists(join(ground.data_dir, work, 'data', 'base')))
+    })
+    await kill(half)
+    expect(await exists(join(ground.data_dir, 'postgresql'))).toBe(false)
+    const service = await ground.begin('serve')
+    await write(service.url)
+    expect(await read(service.url)).toEqual(kept)
+    expect(await leftovers()).toEqual([])
+  })
+
+  it('is done once when two begin together', async () => {
+    const [first, second] = await Promise.all([ground.begin('command'), ground.begin('command')])
+    expect(second.url).toBe(first.url)
+    expect((await readdir(ground.data_dir)).filter(name => name.includes('.new-'))).toEqual([])
+    await Promise.all([stop(first), stop(second)])
+    expect(await serverPid(first.data_dir)).toBeUndefined()
+  })
+
+  it('has one owner when two services begin together', async () => {
+    const outcomes = await Promise.allSettled([ground.begin('serve'), ground.begin('serve')])
+    const refused = outcomes.filter(outcome => outcome.status === 'rejected')
+    expect(refused.map(({ reason }) => reason.message)).toEqual([expect.stringMatching(/in use by another service/)])
+  })
+
+  it.runIf(is_root)(
+    'of root below a closed folder keeps data and programs where the server’s user reaches them',
+    async () => {
+      await chmod(ground.base, 0o700)
+      const service = await ground.begin('serve')
+      expect(dirname(service.data_dir)).toBe('/var/lib/kith')
+      expect(service.logged.join()).toContain(service.data_dir)
+      await write(service.url)
+      await stop(service)
+      expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+    },
+  )
+
+  it.runIf(is_root)('of root below a closed folder begins again too after one that was killed half way', async () => {
+    await chmod(ground.base, 0o700)
+    const half = ground.launch('serve')
+    const leftover = async () => (await readdir(ground.data_dir).catch(() => [])).find(name => name.includes('.new-'))
+    await until(async () => exists(join(ground.data_dir, (await leftover()) ?? 'none', 'data', 'base')))
+    const half_made = await realpath(join(ground.data_dir, (await leftover())!))
+    await kill(half)
+    await ground.begin('serve')
+    expect(await exists(half_made)).toBe(false)
+    expect(await leftover()).toBeUndefined()
+  })
+})

@@ -1,0 +1,35 @@
+import pg from 'pg'
+
+const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && codes.includes(error.code ?? '')
+
+export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23505')
+
+/** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
+export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
+
+/** A not-null violation of this column. */
+export const isNullOf = (error: unknown, table: string, column: string): boolean =>
+  hasCode(error, '23502') && error.table === table && error.column === column
+
+/** The database is away, starting, stopping or out of connections: worth a retry a moment later. */
+export function isUnavailable(error: unknown): boolean {
+  if (hasCode(error, '57P01', '57P02', '57P03', '53300', '53400')) return true
+  if (error instanceof pg.DatabaseError) return error.code?.startsWith('08') ?? false
+  if (!(error instanceof Error)) return false
+  const { code } = error as NodeJS.ErrnoException
+  return network_codes.has(code ?? '') || connection_lost.test(error.message)
+}
+
+const network_codes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+])
+// pg reports a lost connection with no code.
+const connection_lost =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { urlOfDatabase } from './embedded.ts'
+import { probe, versionProblem } from './probe.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+
+afterEach(() => database.drop())
+
+/** The sentence a probe ends with. */
+async function refusal(url: string): Promise<string> {
+  const error = await probe(url).catch(error => error)
+  expect(error).toBeInstanceOf(Error)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
+/** A port of this machine that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+describe('the probe of DATABASE_URL', () => {
+  it('accepts a database that can be used', async () => {
+    await expect(probe(database.url)).resolves.toBeUndefined()
+  })
+
+  it('says that nobody answers', async () => {
+    const port = await freePort()
+    expect(await refusal(`postgresql://kith:s3cret@127.0.0.1:${port}/kith`)).toBe(
+      `No PostgreSQL answers at 127.0.0.1:${port} (ECONNREFUSED): see DATABASE_URL.`,
+    )
+    expect(await refusal('postgresql://kith:s3cret@localhost/kith?host=/nowhere')).toBe(
+      'No PostgreSQL answers at /nowhere/.s.PGSQL.5432 (ENOENT): see DATABASE_URL.',
+    )
+    expect(await refusal('postgresql://kith:s3cret@nobody.invalid/kith')).toMatch(
+      /^No PostgreSQL answers at nobody\.invalid:5432 \((ENOTFOUND|EAI_AGAIN)\): see DATABASE_URL\.$/,
+    )
+  })
+
+  it('says that the database is missing', async () => {
+    const missing = await refusal(urlOfDatabase(database.url, 'nowhere_to_be_found'))
+    expect(missing).toMatch(/^The PostgreSQL at .* has no database "nowhere_to_be_found": create it/)
+  })
+
+  it('says that the login is refused, without the password', async () => {
+    const url = new URL(database.url)
+    url.username = 'nobody_known'
+    url.password = 's3cret-in-the-url'
+    const refused = await refusal(url.href)
+    expect(refused).toMatch(/^The PostgreSQL at .* refuses the login of "nobody_known"/)
+    expect(refused).not.toContain('s3cret')
+  })
+
+  it('says what a PostgreSQL URL looks like, without quoting what it was given', async () => {
+    for (const url of ['nonsense', 'http://kith:s3cret@localhost/', 'postgresql://kith:s3cret@[oops/kith', '/var/run'])
+      expect(await refusal(url)).toMatch(/^DATABASE_URL is not a PostgreSQL URL, like postgresql:\/\/user:password@/)
+  })
+
+  it('refuses a server older than PostgreSQL 15', () => {
+    expect(versionProblem(140_022)).toBe('The server of DATABASE_URL is PostgreSQL 14; kith needs 15 or newer.')
+    expect([150_000, 150_018, 180_004].map(versionProblem)).toEqual([undefined, undefined, undefined])
+  })
+})

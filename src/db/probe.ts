@@ -1,0 +1,73 @@
+import pg from 'pg'
+
+const oldest_supported = 15
+const connect_timeout_ms = 10_000
+
+/**
+ * Connects once, so that a start with a wrong DATABASE_URL ends with one readable sentence, without the password.
+ * Throws an Error for what is no URL, a server that does not answer, refuses the login, lacks the database or is older
+ * than PostgreSQL 15.
+ */
+export async function probe(url: string): Promise<void> {
+  const client = openClient(url)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
+    const problem = versionProblem(Number(rows[0]?.server_version_num))
+    if (problem) throw new Error(problem)
+  } catch (error) {
+    throw new Error(withoutPassword(sentence(error as ConnectionError, client), client), { cause: error })
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** Why a server is too old; undefined when it is not. `version` as `server_version_num` has it: 150018 is 15.18. */
+export function versionProblem(version: number): string | undefined {
+  const major = Math.floor(version / 10_000)
+  if (major >= oldest_supported) return undefined
+  return `The server of DATABASE_URL is PostgreSQL ${major}; kith needs ${oldest_supported} or newer.`
+}
+
+function openClient(url: string): pg.Client {
+  try {
+    if (!/^postgres(ql)?:\/\//.test(url)) throw new Error('no PostgreSQL URL')
+    return new pg.Client({ connectionString: url, connectionTimeoutMillis: connect_timeout_ms })
+  } catch {
+    // No cause: it may quote the URL with its password.
+    throw new Error('DATABASE_URL is not a PostgreSQL URL, like postgresql://user:password@host:5432/database.')
+  }
+}
+
+type ConnectionError = Error & { code?: string }
+
+const unreachable_codes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EACCES',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+])
+
+/** What went wrong, by the codes of the system and of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+function sentence({ code = '', message }: ConnectionError, { host, port, user, database }: pg.Client): string {
+  const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
+  if (unreachable_codes.has(code)) return `No PostgreSQL answers at ${server} (${code}): see DATABASE_URL.`
+  if (/^timeout expired|timeout exceeded/.test(message))
+    return `No PostgreSQL answers at ${server} within ${connect_timeout_ms / 1_000} s: see DATABASE_URL.`
+  if (code.startsWith('28') || message.startsWith('SASL'))
+    return `The PostgreSQL at ${server} refuses the login of "${user}" (${message}): see DATABASE_URL.`
+  if (code === '3D000')
+    return `The PostgreSQL at ${server} has no database "${database}": create it, or see DATABASE_URL.`
+  if (message.startsWith('The server of DATABASE_URL')) return message
+  return `The PostgreSQL at ${server} cannot be used (${message}): see DATABASE_URL.`
+}
+
+function withoutPassword(text: string, { password }: pg.Client): string {
+  return password ? text.replaceAll(password, '…') : text
+}

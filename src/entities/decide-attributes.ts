@@ -1,0 +1,162 @@
+import equal from 'fast-deep-equal'
+import { pointer } from '../errors.ts'
+import type { Attribute, Definitions } from '../organizations/definitions.ts'
+import type { Name, Plan, PlannedLinks } from './plan.ts'
+import { type Links, type Standing, shownLinks, type Target } from './row.ts'
+
+/** Where one link will point: to an entity that stands, or to a name that the write brings to life. */
+export type PlannedTarget = { id: string } | { name: Name }
+
+/** What a write does to attribute values and links. */
+export type AttributeChange = {
+  changed: boolean
+  /** Plain values to store, and keys whose plain value goes. */
+  set: Record<string, unknown>
+  removed: string[]
+  /** Relationship attributes whose links are replaced, by these in order; none unlinks. */
+  relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
+  /** The targets that nobody bears the name of yet, each with the place that names it. */
+  missing: { name: Name; pointer: string }[]
+  before: Record<string, unknown>
+  after: Record<string, unknown>
+  /** Of the entity after the write: attribute values, and bytes of their JSON. */
+  key_count: number
+  byte_count: number
+}
+
+type Bearer = (name: Name) => string | undefined
+
+/** Compares every key that the write touches with what stands, and keeps the differences. */
+export function decideAttributes(
+  standing: Standing | null,
+  plan: Plan,
+  bearer: Bearer,
+  definitions: Definitions,
+): AttributeChange {
+  const attributes = standing?.row.attributes ?? {}
+  const links: Links = standing?.links ?? new Map()
+  const change: AttributeChange = emptyChange()
+  const linked = linkedByKey(links, definitions)
+  for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), bearer)
+  if (plan.clears_rest) {
+    const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
+    for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
+      if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
+  }
+  change.changed = Object.keys(change.after).length > 0
+  if (change.changed) measure(change, attributes, linked)
+  return change
+}
+
+function emptyChange(): AttributeChange {
+  return {
+    changed: false,
+    set: {},
+    removed: [],
+    relinked: [],
+    missing: [],
+    before: {},
+    after: {},
+    key_count: 0,
+    byte_count: 0,
+  }
+}
+
+type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
+
+function linkedByKey(links: Links, definitions: Definitions): Map<string, LinkedKey> {
+  const linked = new Map<string, LinkedKey>()
+  for (const [attribute_id, targets] of links) {
+    const attribute = definitions.attribute_by_id.get(attribute_id)
+    if (attribute) linked.set(attribute.key, [...(linked.get(attribute.key) ?? []), { attribute, targets }])
+  }
+  return linked
+}
+
+/** What a read shows under a key now. */
+function shown(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
+  const last = linked?.at(-1)
+  if (last) return shownLinks(last.attribute.cardinality, last.targets)
+  return Object.hasOwn(attributes, key) ? attributes[key] : null
+}
+
+function writePlain(
+  change: AttributeChange,
+  key: string,
+  value: unknown,
+  attributes: Record<string, unknown>,
+  linked: LinkedKey | undefined,
+) {
+  const stored = Object.hasOwn(attributes, key)
+  if (!linked && (value === null ? !stored : stored && equal(attributes[key], value))) return
+  record(change, key, shown(key, attributes, linked), value)
+  for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
+  if (value !== null) define(change.set, key, value)
+  else if (stored) change.removed.push(key)
+}
+
+function writeLinks(
+  change: AttributeChange,
+  key: string,
+  { attribute, names }: PlannedLinks,
+  attributes: Record<string, unknown>,
+  linked: LinkedKey | undefined,
+  bearer: Bearer,
+) {
+  const targets = names.map((name): PlannedTarget => {
+    const id = bearer(name)
+    return id === undefined ? { name } : { id }
+  })
+  const stored = Object.hasOwn(attributes, key)
+  if (!stored && sameLinks(attribute, targets, linked)) return
+  record(
+    change,
+    key,
+    shown(key, attributes, linked),
+    names.length > 0 ? shownLinks(attribute.cardinality, names) : null,
+  )
+  if (stored) change.removed.push(key)
+  for (const other of linked ?? [])
+    if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
+  change.relinked.push({ attribute, targets })
+  noteMissing(change, key, attribute, targets)
+}
+
+function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {
+  if (!linked) return targets.length === 0
+  const [only, ...others] = linked
+  if (others.length > 0 || only?.attribute.id !== attribute.id || only.targets.length !== targets.length) return false
+  return targets.every((target, index) => 'id' in target && target.id === only.targets[index]?.id)
+}
+
+function noteMissing(change: AttributeChange, key: string, attribute: Attribute, targets: PlannedTarget[]) {
+  for (const [index, target] of targets.entries()) {
+    if ('id' in target) continue
+    const place = attribute.cardinality === 'many' && targets.length > 1 ? [index] : []
+    change.missing.push({ name: target.name, pointer: pointer('attribute_values', key, ...place) })
+  }
+}
+
+function record(change: AttributeChange, key: string, before: unknown, after: unknown) {
+  define(change.before, key, before)
+  define(change.after, key, after)
+}
+
+/** Sets a key that a client chose: never through a setter of the prototype. */
+function define(target: Record<string, unknown>, key: string, value: unknown) {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+/** Counts what the entity will hold: its plain values and its linked keys. */
+function measure(change: AttributeChange, attributes: Record<string, unknown>, linked: Map<string, LinkedKey>) {
+  const values = { ...attributes, ...change.after }
+  for (const [key, stored] of linked)
+    if (!Object.hasOwn(change.after, key)) values[key] = shown(key, attributes, stored)
+  const standing = Object.entries(values).filter(([, value]) => value !== null)
+  change.key_count = standing.length
+  change.byte_count = standing.reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)),
+    2,
+  )
+}

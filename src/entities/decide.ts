@@ -1,0 +1,235 @@
+import {
+  type Answer,
+  answering,
+  answersAnything,
+  summary_flags,
+  summaryFlag,
+  withAnswers,
+} from '../consents/answers.ts'
+import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
+import { channels, type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
+import { type Name, nameKey, nameTaken, type Plan } from './plan.ts'
+import { type EntityRow, profile_columns, type Standing } from './row.ts'
+import type { Write } from './write.ts'
+
+/** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
+export type DecisionLimits = { entity_keys: number; entity_bytes: number; placeholders: number }
+
+/** What a decision stands on besides the entity itself. */
+export type Circumstances = {
+  definitions: Definitions
+  /** The internal identifier of the entity that bears a name; undefined where nobody does. */
+  bearer: (name: Name) => string | undefined
+  /** RFC 3339, UTC, milliseconds. */
+  at: string
+  /** The internal identifier a new entity takes. */
+  new_id: string
+  limits: DecisionLimits
+}
+
+/** The columns that a change writes beside `attributes`. */
+export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'created_at' | 'updated_at'>>
+
+/** An effective write, ready to be stored and logged. `before` and `after` hold the keys that changed, as a read shows them. */
+export type Change = AttributeChange & {
+  operation: 'create' | 'update' | 'delete'
+  id: string
+  version: number
+  columns: Columns
+  answers: Answer[]
+  before: Record<string, unknown>
+  after: Record<string, unknown>
+}
+
+export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
+
+/**
+ * The rules of every write: what stands and what is asked, to a refusal, nothing, or a change. Pure: it reads no clock,
+ * makes no identifier and touches no database, so one request and an import are decided alike.
+ */
+export function decide(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+  const refusal = refuseByState(standing, write)
+  if (refusal) return { refusal }
+  if (standing && write.operation === 'delete') return { change: deletion(standing, circumstances) }
+  return decideBody(standing, write, plan, circumstances)
+}
+
+function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
+  if (!standing && write.operation !== 'create') {
+    const kind = write.stack_id === people_stack_id ? 'person' : 'record'
+    return refuse('not_found', `There is no such ${kind}.`)
+  }
+  const { if_match } = write
+  if (if_match && !(standing && (if_match === '*' || if_match.includes(standing.row.version))))
+    return refuse('invalid_parameter', 'The entity is at another version than If-Match names.', { status: 412 })
+  if (standing?.row.active && write.operation === 'create') return duplicate()
+  return undefined
+}
+
+function duplicate(): Refusal {
+  const details = [{ path: pointer('external_id'), message: 'is the external identifier of another entity' }]
+  return refuse('duplicate_entry', 'The external identifier is taken.', { details })
+}
+
+function decideBody(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+  const { definitions, bearer, at, new_id, limits } = circumstances
+  const row = standing?.row
+  const id = row?.id ?? new_id
+  const taken = nameTaken(write)
+  if (taken && (bearer(taken) ?? id) !== id) return { refusal: duplicate() }
+
+  const faults = [...plan.faults]
+  const columns = profileChanges(row, write)
+  const attributes = decideAttributes(standing, plan, withOwnNames(bearer, id, row, write), definitions)
+  faults.push(...attributeFaults(write, attributes, limits))
+  const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
+  if (faults.length > 0)
+    return { refusal: refuse('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
+
+  const completed = write.operation === 'create'
+  const effective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || completed
+  if (row && !effective) return { unchanged: row }
+  if (!row?.active) columns.active = true
+  const version = (row?.version ?? 0) + 1
+  return {
+    change: {
+      ...attributes,
+      operation: row ? 'update' : 'create',
+      id,
+      version,
+      columns: { ...columns, version },
+      answers,
+      ...describe(row, columns, attributes, consents),
+    },
+  }
+}
+
+/** Within a write that renames its entity, both its names mean itself: a link to either must not make a placeholder. */
+function withOwnNames(
+  bearer: Circumstances['bearer'],
+  id: string,
+  row: EntityRow | undefined,
+  { stack_id, body }: Write,
+): Circumstances['bearer'] {
+  const own = new Set([body.external_id, row?.external_id].map(name => nameKey({ stack_id, external_id: name ?? '' })))
+  return name => (own.has(nameKey(name)) ? id : bearer(name))
+}
+
+/** The plain columns that differ. PUT clears what it omits, but an omitted external identifier stays. */
+function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
+  const changes: Record<string, unknown> = {}
+  for (const column of [...profile_columns, 'external_id'] as const) {
+    const given = body[column]
+    if (given === undefined && (operation !== 'put' || column === 'external_id')) continue
+    const value = given ?? null
+    if (value !== (row?.[column] ?? null)) changes[column] = value
+  }
+  return changes
+}
+
+function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
+  const path = pointer('attribute_values')
+  const { missing } = attributes
+  const born = new Set(missing.map(({ name }) => nameKey(name)))
+  if (write.references === 'strict' && missing.length > 0)
+    return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
+  if (born.size > limits.placeholders)
+    return [{ path, message: `would create more than ${limits.placeholders} placeholders` }]
+  if (attributes.changed && attributes.key_count > limits.entity_keys)
+    return [{ path, message: `would leave the entity with more than ${limits.entity_keys} attribute values` }]
+  if (attributes.changed && attributes.byte_count > limits.entity_bytes)
+    return [{ path, message: `would leave the entity larger than ${limits.entity_bytes} bytes` }]
+  return []
+}
+
+type Shown = Record<string, unknown>
+type ConsentChange = { before: Shown[]; after: Shown[] }
+
+function decideAnswers(
+  row: EntityRow | undefined,
+  write: Write,
+  { consent_types }: Definitions,
+  at: string,
+  columns: Columns,
+  faults: Detail[],
+): { answers: Answer[]; consents?: ConsentChange } {
+  if (!answersAnything(write.body)) return { answers: [] }
+  const current = row?.answers ?? {}
+  const given = answering(write.body, current, consent_types)
+  faults.push(...given.faults)
+  if (given.faults.length > 0) return { answers: [] }
+  for (const channel of channels) {
+    const flag = summary_flags[channel]
+    const bare = given.bare_flags[flag]
+    if (bare !== undefined && bare !== (row?.[flag] ?? null)) columns[flag] = bare
+  }
+  if (given.answers.length === 0) return { answers: [] }
+  columns.answers = withAnswers(current, given.answers, at)
+  for (const channel of channels) {
+    if (!given.answers.some(answer => answer.channel === channel)) continue
+    const flag = summary_flags[channel]
+    const summary = summaryFlag(channel, columns.answers, consent_types)
+    if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
+  }
+  const shown = (states: (answer: Answer) => boolean | null) =>
+    given.answers.map(answer => ({
+      consent_type_id: answer.consent_type_id,
+      channel: answer.channel,
+      state: states(answer),
+    }))
+  return {
+    answers: given.answers,
+    consents: { before: shown(answer => answer.previous_state), after: shown(answer => answer.state) },
+  }
+}
+
+/** The change log's view of a change: every key that differs, before and after, as a read names and shows it. */
+function describe(
+  row: EntityRow | undefined,
+  columns: Columns,
+  attributes: AttributeChange,
+  consents: ConsentChange | undefined,
+): { before: Shown; after: Shown } {
+  const before: Shown = {}
+  const after: Shown = {}
+  for (const [column, value] of Object.entries(columns)) {
+    if (column === 'answers' || column === 'active') continue
+    before[column] = row?.[column as keyof EntityRow] ?? null
+    after[column] = value
+  }
+  if (columns.active) {
+    before.state = row ? 'placeholder' : null
+    after.state = 'active'
+  }
+  if (attributes.changed) {
+    before.attribute_values = attributes.before
+    after.attribute_values = attributes.after
+  }
+  if (consents) {
+    before.consents = consents.before
+    after.consents = consents.after
+  }
+  return { before, after }
+}
+
+/** A deletion's entry holds all that stood; the histories of consents and changes stay beside it. */
+function deletion(standing: Standing, { definitions, bearer }: Circumstances): Change {
+  const { row } = standing
+  const nothing: Plan = { plain: new Map(), links: new Map(), clears_rest: true, faults: [] }
+  const attributes = decideAttributes(standing, nothing, bearer, definitions)
+  const before: Shown = { state: row.active ? 'active' : 'placeholder' }
+  for (const column of ['external_id', ...profile_columns, 'email_consent', 'sms_consent'] as const)
+    if (row[column] !== null) before[column] = row[column]
+  if (attributes.changed) before.attribute_values = attributes.before
+  return {
+    ...attributes,
+    operation: 'delete',
+    id: row.id,
+    version: row.version + 1,
+    columns: {},
+    answers: [],
+    before,
+    after: {},
+  }
+}

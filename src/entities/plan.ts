@@ -1,0 +1,93 @@
+import { coerceText, valueFault } from '../attributes/values.ts'
+import { type Detail, pointer } from '../errors.ts'
+import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { normalizeRelationship } from '../relationships/normalize.ts'
+import type { Write } from './write.ts'
+
+/** An entity named by stack and external identifier, standing or not. */
+export type Name = { stack_id: number; external_id: string }
+
+export type PlannedLinks = { attribute: Attribute; names: Name[] }
+
+/**
+ * What a write says about attributes once the definitions are applied to it: which keys take a plain value (null
+ * clears), which are replaced by links, and what is wrong. Nothing of the stored state is needed for it.
+ */
+export type Plan = {
+  plain: Map<string, unknown>
+  links: Map<string, PlannedLinks>
+  /** Whether keys that are not written are cleared: PUT, and `attribute_values: null`. */
+  clears_rest: boolean
+  faults: Detail[]
+}
+
+/** Names are compared as texts in maps and sets: no external identifier holds a line feed. */
+export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
+
+export function planWrite(write: Write, definitions: Definitions, links_limit: number): Plan {
+  const plan: Plan = { plain: new Map(), links: new Map(), clears_rest: clearsRest(write), faults: [] }
+  const declared = definitions.declared.get(write.stack_id)
+  for (const [key, value] of Object.entries(write.body.attribute_values ?? {})) {
+    const attribute = declared?.get(key)
+    if (attribute && isRelationship(attribute)) planLinks(plan, attribute, value, links_limit)
+    else planPlain(plan, key, attribute, value, write.bound_from)
+  }
+  return plan
+}
+
+function clearsRest({ operation, body }: Write): boolean {
+  return operation === 'put' || (operation === 'patch' && body.attribute_values === null)
+}
+
+function planLinks(
+  plan: Plan,
+  attribute: Attribute & { target_stack_id: number },
+  value: unknown,
+  links_limit: number,
+) {
+  const normalized = normalizeRelationship(value, attribute.cardinality, links_limit)
+  if ('refused' in normalized) {
+    const { path, message } = normalized.refused
+    plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
+    return
+  }
+  const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
+  plan.links.set(attribute.key, { attribute, names })
+}
+
+function planPlain(
+  plan: Plan,
+  key: string,
+  attribute: Attribute | undefined,
+  value: unknown,
+  bound_from: Write['bound_from'],
+) {
+  const typed = attribute && bound_from === 'query' ? coerceText(attribute, value) : value
+  const fault = attribute && typed !== null ? valueFault(attribute, typed) : undefined
+  if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
+  else plan.plain.set(key, typed)
+}
+
+/** The relationship attributes whose stored links the decision needs: of the keys written, or of all where the rest is cleared. */
+export function linksNeeded(write: Write, plan: Plan, definitions: Definitions): number[] {
+  const of_owner = definitions.relationships.get(write.stack_id)
+  if (!of_owner) return []
+  const all = plan.clears_rest || write.operation === 'delete'
+  const keys = all ? of_owner.keys() : [...plan.links.keys(), ...plan.plain.keys()]
+  return [...keys].flatMap(key => (of_owner.get(key) ?? []).map(attribute => attribute.id))
+}
+
+/** The names a write's decision must know the bearers of: its targets, and the name it takes. */
+export function namesNeeded(write: Write, plan: Plan): Name[] {
+  const names = [...plan.links.values()].flatMap(planned => planned.names)
+  const taken = nameTaken(write)
+  if (taken) names.push(taken)
+  return names
+}
+
+/** The name that a rename gives its entity. A create's own name is its address, so the row itself answers for it. */
+export function nameTaken({ operation, stack_id, address, body }: Write): Name | undefined {
+  if (operation === 'create' || !body.external_id) return undefined
+  if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
+  return { stack_id, external_id: body.external_id }
+}

@@ -1,0 +1,50 @@
+import type { Database, Statement, Transaction } from '../db/db.ts'
+import type { EntityRow, Read, Target } from './row.ts'
+import { read_by_external_id, read_by_id } from './sql.ts'
+
+type ReadRow = EntityRow & {
+  links: [attribute_id: number, id: string, external_id: string | null][] | null
+  schema_version: number
+}
+
+/** Entities of one stack by internal identifier, in no order; missing ones are left out. */
+export function readById(
+  db: Database | Transaction,
+  organization_id: number,
+  stack_id: number,
+  ids: string[],
+  signal?: AbortSignal,
+): Promise<Read[]> {
+  return read(db, read_by_id, [organization_id, stack_id, ids], signal)
+}
+
+/** Entities of one stack by external identifier, in no order; missing ones are left out. */
+export function readByExternalId(
+  db: Database | Transaction,
+  organization_id: number,
+  stack_id: number,
+  external_ids: string[],
+  signal?: AbortSignal,
+): Promise<Read[]> {
+  return read(db, read_by_external_id, [organization_id, stack_id, external_ids], signal)
+}
+
+async function read(
+  db: Database | Transaction,
+  by: Statement,
+  values: unknown[],
+  signal?: AbortSignal,
+): Promise<Read[]> {
+  const rows = await db.query<ReadRow>(by, values, signal)
+  return rows.map(({ links, schema_version, ...row }) => ({ row, schema_version, links: groupLinks(links ?? []) }))
+}
+
+function groupLinks(links: NonNullable<ReadRow['links']>): Map<number, Target[]> {
+  const grouped = new Map<number, Target[]>()
+  for (const [attribute_id, id, external_id] of links) {
+    const targets = grouped.get(attribute_id)
+    if (targets) targets.push({ id, external_id })
+    else grouped.set(attribute_id, [{ id, external_id }])
+  }
+  return grouped
+}

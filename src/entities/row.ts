@@ -1,0 +1,54 @@
+import type { Answers } from '../consents/answers.ts'
+
+/** The columns of a person's profile that are plain values: set, kept or cleared, with no rule between them. */
+export const profile_columns = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'date_of_birth',
+  'language',
+  'push_notification_consent',
+] as const
+
+export type ProfileColumn = (typeof profile_columns)[number]
+
+/** The profile as the row holds it; records leave it null. */
+export type Profile = Record<Exclude<ProfileColumn, 'push_notification_consent'>, string | null> & {
+  push_notification_consent: boolean | null
+}
+
+/** A row of `entities`: a person (stack 0) or a record. Times are RFC 3339 in UTC with milliseconds. */
+export type EntityRow = Profile & {
+  stack_id: number
+  id: string
+  external_id: string | null
+  /** False for a placeholder. */
+  active: boolean
+  version: number
+  email_consent: boolean | null
+  sms_consent: boolean | null
+  answers: Answers
+  attributes: Record<string, unknown>
+  created_at: string
+  updated_at: string
+}
+
+/** The far end of a link. */
+export type Target = { id: string; external_id: string | null }
+
+/** The links of one entity, by attribute id, in order of position. */
+export type Links = ReadonlyMap<number, readonly Target[]>
+
+/** An entity as it stands: its row, and the links that were asked for. */
+export type Standing = { row: EntityRow; links: Links }
+
+/** An entity with all its links, and the version of the definitions that its read is shown with. */
+export type Read = Standing & { schema_version: number }
+
+/** The external identifiers of a relationship's targets as a read shows them: an array for `many`. */
+export function shownLinks(cardinality: 'one' | 'many', targets: readonly { external_id: string | null }[]): unknown {
+  const names = targets.map(target => target.external_id)
+  return cardinality === 'many' ? names : (names[0] ?? null)
+}

@@ -1,0 +1,233 @@
+import type { Transaction } from '../db/db.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { addressedName, type Item } from './conflicts.ts'
+import type { Change } from './decide.ts'
+import type { PlannedTarget } from './decide-attributes.ts'
+import { newEntityId } from './identifiers.ts'
+import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
+import { readById } from './read.ts'
+import type { EntityRow, Links, Read, Target } from './row.ts'
+import {
+  append_consent_history,
+  apply_changes,
+  link,
+  lock_entities,
+  make_entities,
+  read_bearers,
+  read_links,
+  unlink,
+} from './sql.ts'
+
+/** One item whose decision was a change. */
+export type Accepted = { item: Item; change: Change }
+
+/** An entity that a relationship brings to life. */
+export type Placeholder = Name & { id: string; item: Item }
+
+/** Read: locks the addressed rows in order of id. Answers the row of each item that has one. */
+export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, EntityRow>> {
+  const addresses = items.flatMap(({ write: { stack_id, address } }): object[] => {
+    if (!address) return []
+    return 'id' in address ? [{ s: stack_id, i: address.id }] : [{ s: stack_id, e: address.external_id }]
+  })
+  const rows = addresses.length === 0 ? [] : await lock(tx, organization_id, addresses)
+  const by_id = new Map(rows.map(row => [`${row.stack_id} ${row.id}`, row]))
+  const by_name = new Map(rows.map(row => [nameKey({ ...row, external_id: row.external_id ?? '' }), row]))
+  const found = new Map<Item, EntityRow>()
+  for (const item of items) {
+    const { address, stack_id } = item.write
+    const name = addressedName(item.write)
+    // A row renamed while its lock was waited for bears the name no more: it is somebody else now.
+    const row = name ? by_name.get(nameKey(name)) : address && 'id' in address && by_id.get(`${stack_id} ${address.id}`)
+    if (row) found.set(item, row)
+  }
+  return found
+}
+
+async function lock(tx: Transaction, organization_id: number, addresses: object[]): Promise<EntityRow[]> {
+  return tx.query<EntityRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
+}
+
+/** Read: who bears the names that decisions ask for, and the stored links of what is written. */
+export async function lookAround(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+  rows: Map<Item, EntityRow>,
+): Promise<{ bearers: Map<string, string>; links: Map<string, Links> }> {
+  const names = new Map(items.flatMap(({ write, plan }) => namesNeeded(write, plan)).map(name => [nameKey(name), name]))
+  const sources = items.flatMap(item => {
+    const row = rows.get(item)
+    const attribute_ids = row ? linksNeeded(item.write, item.plan, definitions) : []
+    return row && attribute_ids.length > 0 ? [{ i: row.id, a: attribute_ids }] : []
+  })
+  const [bearers, links] = await Promise.all([
+    names.size === 0 ? [] : readBearers(tx, definitions.organization_id, [...names.values()]),
+    sources.length === 0 ? [] : readLinks(tx, definitions.organization_id, sources),
+  ])
+  return { bearers: new Map(bearers.map(bearer => [nameKey(bearer), bearer.id])), links: groupBySource(links) }
+}
+
+type Bearer = Name & { id: string }
+type LinkRow = Target & { source_id: string; attribute_id: number }
+
+const readBearers = (tx: Transaction, organization_id: number, names: Name[]) =>
+  tx.query<Bearer>(read_bearers, [
+    organization_id,
+    JSON.stringify(names.map(name => ({ s: name.stack_id, e: name.external_id }))),
+  ])
+
+const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
+  tx.query<LinkRow>(read_links, [organization_id, JSON.stringify(sources)])
+
+function groupBySource(rows: LinkRow[]): Map<string, Links> {
+  const grouped = new Map<string, Map<number, Target[]>>()
+  for (const { source_id, attribute_id, id, external_id } of rows) {
+    const of_source = grouped.get(source_id) ?? new Map<number, Target[]>()
+    grouped.set(source_id, of_source)
+    of_source.set(attribute_id, [...(of_source.get(attribute_id) ?? []), { id, external_id }])
+  }
+  return grouped
+}
+
+/** The placeholders that accepted changes need, each once, born of the first item that names it. */
+export function placeholdersOf(accepted: Accepted[]): Map<string, Placeholder> {
+  const placeholders = new Map<string, Placeholder>()
+  for (const { item, change } of accepted)
+    for (const { name } of change.missing)
+      if (!placeholders.has(nameKey(name)))
+        placeholders.set(nameKey(name), { ...name, id: newEntityId(name.stack_id), item })
+  return placeholders
+}
+
+/** Another transaction took a name that this set was about to take: the set is decided again. */
+export class NameTakenMeanwhile extends Error {}
+
+/** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
+export async function makeEntities(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Iterable<Placeholder>,
+  at: string,
+) {
+  const rows: Record<string, unknown>[] = []
+  for (const { item, change } of accepted)
+    if (change.operation === 'create')
+      rows.push({ stack_id: item.write.stack_id, id: change.id, ...change.columns, attributes: change.set })
+  for (const { stack_id, external_id, id } of placeholders)
+    rows.push({ stack_id, id, external_id, active: false, version: 1 })
+  if (rows.length === 0) return
+  rows.sort(
+    (a, b) => Number(a.stack_id) - Number(b.stack_id) || (String(a.external_id) < String(b.external_id) ? -1 : 1),
+  )
+  const made = await tx.query(make_entities, [organization_id, JSON.stringify(rows), at])
+  if (made.length < rows.length) throw new NameTakenMeanwhile('a name was taken meanwhile')
+}
+
+/** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
+export function applyChanges(
+  tx: Transaction,
+  definitions: Definitions,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+  at: string,
+) {
+  const entries: object[] = []
+  const born = Map.groupBy(placeholders.values(), ({ item }) => item)
+  for (const { item, change } of accepted) {
+    for (const birth of born.get(item) ?? []) entries.push({ n: entries.length + 1, ...birthEntry(birth) })
+    entries.push({ n: entries.length + 1, ...changeEntry(item, change) })
+  }
+  return tx.query(apply_changes, [
+    definitions.organization_id,
+    JSON.stringify(entries),
+    entries.length,
+    definitions.version,
+    at,
+  ])
+}
+
+function birthEntry({ stack_id, external_id, id, item: { write } }: Placeholder) {
+  const before = { external_id: null, state: null }
+  const after = { external_id, state: 'placeholder' }
+  return { s: stack_id, i: id, o: 'create', v: 1, b: before, f: after, u: write.actor, r: write.request_id }
+}
+
+function changeEntry({ write }: Item, change: Change) {
+  const { operation, id, version, before, after, columns, set, removed } = change
+  const entry = {
+    s: write.stack_id,
+    i: id,
+    o: operation,
+    v: version,
+    b: before,
+    f: after,
+    u: write.actor,
+    r: write.request_id,
+  }
+  if (operation !== 'update') return entry
+  const stores_attributes = removed.length > 0 || Object.keys(set).length > 0
+  return stores_attributes ? { ...entry, p: columns, a: set, d: removed } : { ...entry, p: columns }
+}
+
+/** Link: replaces the links of the relationship attributes that were written. */
+export function replaceLinks(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+): Promise<unknown>[] {
+  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
+  const written = accepted.flatMap(({ change }) => change.relinked.map(links => ({ source: change.id, ...links })))
+  const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
+  const made = written.flatMap(({ source, attribute, targets }) => {
+    const ids = [...new Set(targets.map(idOf))]
+    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
+  })
+  const statements: Promise<unknown>[] = []
+  if (gone.length > 0) statements.push(tx.query(unlink, [organization_id, JSON.stringify(gone)]))
+  if (made.length > 0) statements.push(tx.query(link, [organization_id, JSON.stringify(made)]))
+  return statements
+}
+
+/** Answer: appends every answer given to the history. */
+export function appendAnswers(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  at: string,
+): Promise<unknown>[] {
+  const answers = accepted.flatMap(({ item: { write }, change }) =>
+    change.answers.map(answer => ({
+      i: change.id,
+      v: change.version,
+      c: answer.consent_type_id,
+      h: answer.channel,
+      b: answer.previous_state,
+      s: answer.state,
+      o: answer.source,
+      u: write.actor,
+      r: write.request_id,
+    })),
+  )
+  return answers.length === 0 ? [] : [tx.query(append_consent_history, [organization_id, JSON.stringify(answers), at])]
+}
+
+/** The entities that were asked for, as they stand within the transaction, by internal identifier. */
+export function represent(
+  tx: Transaction,
+  organization_id: number,
+  wanted: { stack_id: number; id: string }[],
+): Promise<Map<string, Read>> {
+  const by_stack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
+  const reads = [...by_stack].map(([stack_id, entities]) =>
+    readById(
+      tx,
+      organization_id,
+      stack_id,
+      entities.map(({ id }) => id),
+    ),
+  )
+  return Promise.all(reads).then(read => new Map(read.flat().map(standing => [standing.row.id, standing])))
+}

@@ -1,0 +1,30 @@
+import { statement } from '../db/db.ts'
+
+/** $2: the time before which they were made, $3: how many. The deletions that the sweeper has not followed yet, in order. */
+export const read_deletions = statement(
+  'read_deletions',
+  `select c.sequence, c.entity_id from changes c
+   where c.organization_id = $1 and c.operation = 'delete' and c.at < $2
+     and c.sequence > (select s.sequence from sweeps s where s.organization_id = $1)
+   order by c.sequence limit $3`,
+)
+
+/** $2: ids of deleted entities, $3: how many links at most. */
+export const delete_dangling_links = statement(
+  'delete_dangling_links',
+  `with gone as (
+     delete from links l using (
+       select source_id, attribute_id, target_id from links
+       where organization_id = $1 and target_id = any($2::uuid[]) limit $3
+     ) d
+     where l.organization_id = $1 and l.source_id = d.source_id and l.attribute_id = d.attribute_id
+       and l.target_id = d.target_id
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: the deletion that was followed last. Never backwards: several servers may sweep. */
+export const record_sweep = statement(
+  'record_sweep',
+  'update sweeps set sequence = greatest(sequence, $2) where organization_id = $1',
+)

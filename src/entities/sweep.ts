@@ -1,0 +1,53 @@
+import type { Database } from '../db/db.ts'
+import { listOrganizations, type Organization } from '../organizations/directory.ts'
+import { delete_dangling_links, read_deletions, record_sweep } from './sweep-sql.ts'
+
+const deletions_at_once = 200
+const links_at_once = 1_000
+
+export type SweepOptions = {
+  /** Deletions younger than this are left: a write that found the target before it went may still be linking to it. */
+  grace_ms: number
+  signal?: AbortSignal
+}
+
+/**
+ * Removes the links that point to deleted entities, in small transactions, following each organization's deletions in
+ * the change log. Readers join entities and never see such links, so nothing waits for this. Answers how many went.
+ */
+export async function sweepLinks(db: Database, options: SweepOptions): Promise<number> {
+  let swept = 0
+  for (const organization of await listOrganizations(db)) swept += await sweepOrganization(db, organization, options)
+  return swept
+}
+
+async function sweepOrganization(
+  db: Database,
+  { id }: Organization,
+  { grace_ms, signal }: SweepOptions,
+): Promise<number> {
+  const before = new Date(Date.now() - grace_ms).toISOString()
+  let swept = 0
+  while (!signal?.aborted) {
+    const deletions = await db.query<{ sequence: number; entity_id: string }>(read_deletions, [
+      id,
+      before,
+      deletions_at_once,
+    ])
+    if (deletions.length === 0) break
+    const targets = deletions.map(deletion => deletion.entity_id)
+    swept += await deleteLinksTo(db, id, targets, signal)
+    await db.query(record_sweep, [id, deletions.at(-1)!.sequence])
+  }
+  return swept
+}
+
+async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: AbortSignal) {
+  let deleted = 0
+  while (!signal?.aborted) {
+    const [gone] = await db.query<{ count: number }>(delete_dangling_links, [organization_id, targets, links_at_once])
+    deleted += gone!.count
+    if (gone!.count < links_at_once) break
+  }
+  return deleted
+}

@@ -1,0 +1,46 @@
+import type { ConsentBody } from '../consents/answers.ts'
+import type { Refusal } from '../errors.ts'
+import type { Profile, Read } from './row.ts'
+
+/** The body of a create, replace or patch, after binding, trimming and validation. Absent, null and value are three states. */
+export type EntityBody = Partial<Profile> &
+  ConsentBody & {
+    external_id?: string | null
+    attribute_values?: Record<string, unknown> | null
+  }
+
+export type Address = { external_id: string } | { id: string }
+
+/** `*`, or the versions that may stand. Null where the request names none. */
+export type IfMatch = '*' | readonly number[] | null
+
+/** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
+export type Write = {
+  operation: 'create' | 'put' | 'patch' | 'delete'
+  stack_id: number
+  /** Whom to write to. A create is addressed by the external identifier it takes, or by nothing. */
+  address: Address | null
+  body: EntityBody
+  /** Values bound from a query string are texts, which declared attributes coerce. */
+  bound_from: 'body' | 'query'
+  if_match: IfMatch
+  /** What happens to relationship targets that do not exist. */
+  references: 'create' | 'strict'
+  /** Whether the outcome carries the entity as it stands after the write. */
+  represent: boolean
+  /** The size of the body, which bounds a set. */
+  bytes: number
+  actor: string
+  request_id: string
+}
+
+export type Done = {
+  result: 'created' | 'updated' | 'unchanged' | 'deleted'
+  id: string
+  version: number
+  /** Present when `represent` was asked for and the entity still stands, with all its links. */
+  standing?: Read
+}
+
+/** What became of one write: done, refused by a rule, or failed by a fault of the machinery. */
+export type Outcome = { done: Done } | { refusal: Refusal } | { error: unknown }

@@ -1,0 +1,115 @@
+/** A format of a string: its predicate, and what is said of a string that fails it. */
+export type Format = { holds: (text: string) => boolean; message: string }
+
+const days_of_month = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+const isLeapYear = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+
+const twoDigits = (text: string, at: number) => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
+
+/** `YYYY-MM-DD`, a day of the calendar, years 0001 to 9999. */
+export function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
+  const [month, day] = [twoDigits(text, 5), twoDigits(text, 8)]
+  const days = month === 2 && isLeapYear(year) ? 29 : (days_of_month[month - 1] ?? 0)
+  return year >= 1 && day >= 1 && day <= days
+}
+
+/** A date from 1850-01-01 to today, as UTC has it. */
+export function isDateOfBirth(text: string): boolean {
+  return isDate(text) && text >= '1850-01-01' && Date.parse(text) <= Date.now()
+}
+
+/**
+ * A date and time of RFC 3339 with its offset. A second of 60 is refused even where a leap second was: neither
+ * JavaScript nor PostgreSQL can hold one, and what is stored must read back as it was sent.
+ */
+export function isDateTime(text: string): boolean {
+  const time = /^[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+  return isDate(text.slice(0, 10)) && time.test(text.slice(10))
+}
+
+/** 1 to 255 characters (code points), no control characters, not `.` or `..`, which no path could carry. */
+export function isExternalId(text: string): boolean {
+  if (text === '' || text === '.' || text === '..' || /\p{Cc}/u.test(text)) return false
+  // A character has one or two UTF-16 units.
+  return text.length <= 255 || (text.length <= 510 && [...text].length <= 255)
+}
+
+/** A UUID of any version, canonical with hyphens, in either case. */
+export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text)
+
+/** An ObjectId: 24 hexadecimal digits, in either case. */
+export const isObjectId = (text: string): boolean => /^[\da-f]{24}$/i.test(text)
+
+// Most addresses are like this. One of at most 64 characters that matches has no part that is too long.
+const plain_email = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
+// Beyond ASCII (RFC 6531): no white space, no controls, nothing invisible.
+const not_of_local = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}]/u
+const international_label = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?$/u
+
+/**
+ * An address `local@domain`: a dot-atom of at most 64 bytes, and a domain of at least two labels whose last is no
+ * number. UTF-8 is allowed on both sides; quoted locals, comments and address literals are not. Source: RFC 5321, 6531.
+ */
+export function isEmail(text: string): boolean {
+  if (text.length <= 64 && plain_email.test(text)) return true
+  const at = text.lastIndexOf('@')
+  const [local, domain] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
+  if (at < 1 || Buffer.byteLength(local) > 64 || Buffer.byteLength(domain) > 253) return false
+  const labels = domain.split('.')
+  if (labels.length < 2 || labels.some(label => label.length > 63) || /^\d+$/.test(labels.at(-1)!)) return false
+  const is_dotted = !local.startsWith('.') && !local.endsWith('.') && !local.includes('..')
+  return is_dotted && !not_of_local.test(local) && labels.every(label => international_label.test(label))
+}
+
+const language_tag = new RegExp(
+  [
+    '^(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})', // language, with its extended languages
+    '(?:-[a-z]{4})?', // script
+    '(?:-(?:[a-z]{2}|\\d{3}))?', // region
+    '(?:-(?:[a-z\\d]{5,8}|\\d[a-z\\d]{3}))*', // variants
+    '(?:-[a-wyz\\d](?:-[a-z\\d]{2,8})+)*', // extensions
+    '(?:-x(?:-[a-z\\d]{1,8})+)?$', // private use
+  ].join(''),
+)
+const private_tag = /^x(?:-[a-z\d]{1,8})+$/
+// The other grandfathered tags have the shape of a language tag.
+const irregular_tags = new Set(
+  'en-gb-oed i-ami i-bnn i-default i-enochian i-hak i-klingon i-lux i-mingo i-navajo i-pwn i-tao i-tay i-tsu sgn-be-fr sgn-be-nl sgn-ch-de'.split(
+    ' ',
+  ),
+)
+
+/** A well-formed language tag of BCP 47 (RFC 5646, 2.1 and 2.2.9) in any case, with `_` accepted for `-`. */
+export function isLanguage(text: string): boolean {
+  if (/^[a-z]{2,3}(?:[-_][a-z]{2})?$/i.test(text)) return true
+  if (!/^[\w-]+$/.test(text)) return false
+  const tag = text.toLowerCase().replaceAll('_', '-')
+  if (irregular_tags.has(tag) || private_tag.test(tag)) return true
+  return language_tag.test(tag) && !repeats(tag.split('-x-')[0]!.split('-').slice(1))
+}
+
+/** Whether a variant or the singleton of an extension is there twice. */
+function repeats(subtags: string[]): boolean {
+  const first_singleton = subtags.findIndex(subtag => subtag.length === 1)
+  const end = first_singleton === -1 ? subtags.length : first_singleton
+  const variants = subtags.slice(0, end).filter(subtag => subtag.length > 4 || /^\d.{3}$/.test(subtag))
+  const singletons = subtags.filter(subtag => subtag.length === 1)
+  return new Set(variants).size < variants.length || new Set(singletons).size < singletons.length
+}
+
+/** Every format a schema may name. */
+export const formats: Record<string, Format> = {
+  date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
+  'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },
+  'date-time': { holds: isDateTime, message: 'must be a date and time with its offset, as RFC 3339 has it' },
+  email: { holds: isEmail, message: 'must be an email address' },
+  'external-id': {
+    holds: isExternalId,
+    message: 'must be 1 to 255 characters, without control characters, and not . or ..',
+  },
+  language: { holds: isLanguage, message: 'must be a language code, such as en or pt-BR' },
+  'object-id': { holds: isObjectId, message: 'must be 24 hexadecimal digits' },
+  uuid: { holds: isUuid, message: 'must be a UUID' },
+}

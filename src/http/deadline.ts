@@ -1,0 +1,19 @@
+import { Fault, refuse } from '../errors.ts'
+
+/** A request's time, waiting for a connection included. `end` must be called when the request is over. */
+export type Deadline = { signal: AbortSignal; end: () => void }
+
+/** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered. */
+export function startDeadline(request_ms: number): Deadline {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(timedOut(request_ms)), request_ms)
+  return { signal: controller.signal, end: () => clearTimeout(timer) }
+}
+
+function timedOut(request_ms: number): Fault {
+  return new Fault(
+    refuse('operation_failed', `The request took longer than ${request_ms / 1000} seconds and was cancelled.`, {
+      status: 504,
+    }),
+  )
+}

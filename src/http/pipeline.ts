@@ -1,0 +1,175 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticator } from '../auth/authenticator.ts'
+import type { Caller } from '../auth/caller.ts'
+import { requireScope } from '../auth/scopes.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../db/db.ts'
+import { Fault, fail, refuse } from '../errors.ts'
+import { bind } from './bind.ts'
+import { type Deadline, startDeadline } from './deadline.ts'
+import { logRequest } from './log.ts'
+import { readParameters } from './parameters.ts'
+import { parseIfMatch, parsePrefer } from './preferences.ts'
+import { refusalOf, success } from './reply.ts'
+import type { Answer, Call, Route } from './route.ts'
+import { refusalOfFramework, sendRefusal } from './server.ts'
+import { compile } from './validate.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller
+    deadline: Deadline
+    row: Route | undefined
+    handling: boolean
+  }
+}
+
+export type House = { db: Database; config: Config; authenticator: Authenticator }
+
+/**
+ * Serves a route table: authenticate · scope · limits · bind · trim · validate · handle · envelope. Every address below
+ * `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
+ */
+export function serveRoutes(server: FastifyInstance, house: House, table: Route[]): void {
+  const { config } = house
+  server.decorateRequest('caller')
+  server.decorateRequest('deadline')
+  server.decorateRequest('row')
+  server.decorateRequest('handling', false)
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('X-Request-Id', request.id)
+    request.deadline = startDeadline(config.limits.request_ms)
+    request.deadline.signal.addEventListener('abort', () => {
+      // The body is still on its way: nobody else would notice that the time is over.
+      if (!request.handling) answerError(request, reply.header('Connection', 'close'), request.deadline.signal.reason)
+    })
+    done()
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    request.deadline.end()
+    logRequest(request, reply)
+    done()
+  })
+  server.setErrorHandler((error, request, reply) => answerError(request, reply, error))
+  for (const row of table) serveRow(server, house, row)
+  refuseOtherMethods(server, house, table)
+  server.setNotFoundHandler({ preValidation: [] }, async request => {
+    if (isVersioned(request.url)) await authenticate(house, request)
+    fail('not_found', 'There is no such address.')
+  })
+}
+
+const isVersioned = (url: string) => /^\/v1(\/|\?|$)/.test(url)
+
+const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
+
+function serveRow(server: FastifyInstance, house: House, row: Route) {
+  const validate = row.body && compile(row.body)
+  server.route({
+    method: row.method,
+    url: addressOf(row.path),
+    onRequest: async request => {
+      request.row = row
+      await authenticate(house, request)
+      requireScope(request.caller, row.scope)
+      refuseLimits(request, house.config)
+    },
+    handler: async (request, reply) => {
+      request.handling = true
+      request.deadline.signal.throwIfAborted()
+      const call = readCall(house, request, row)
+      if (validate) validate(call.body, call.bound_from)
+      return sendAnswer(reply, await row.handle(call), call)
+    },
+  })
+}
+
+/** The authenticator answers a cached token at once: only a new one is waited for. */
+async function authenticate({ authenticator }: House, request: FastifyRequest) {
+  const headers = request.raw.rawHeaders
+  const authorizations = headers.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(headers[index - 1]!))
+  request.caller = await authenticator.authenticate(authorizations, request.deadline.signal)
+}
+
+function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
+  if (Buffer.byteLength(raw.url ?? '') > limits.url_bytes)
+    fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+    fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
+}
+
+function readCall({ db, config: { limits } }: House, request: FastifyRequest, row: Route): Call {
+  const [path = '', ...query] = (request.raw.url ?? '').split('?')
+  const params = readParameters(row, path)
+  const { headers } = request
+  const arrived = {
+    content_type: request.content_type,
+    body: request.body as Buffer | undefined,
+    query_string: query.join('?'),
+  }
+  const bound = row.body ? bind(arrived, row.body, limits) : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  return {
+    db,
+    limits,
+    caller: request.caller,
+    params,
+    body: bound.value,
+    bound_from: bound.bound_from,
+    bytes: bound.bytes,
+    preferences: {
+      if_match: parseIfMatch(headers['if-match']),
+      ...parsePrefer(headers.prefer as string | undefined),
+    },
+    request_id: request.id,
+    signal: request.deadline.signal,
+  }
+}
+
+function sendAnswer(reply: FastifyReply, { status, data, headers }: Answer, { preferences, request_id }: Call) {
+  reply.code(status).header('Content-Type', 'application/json; charset=utf-8')
+  for (const [name, value] of Object.entries(headers ?? {})) reply.header(name, value)
+  if (preferences.representation) reply.header('Preference-Applied', 'return=representation')
+  reply.header('X-Request-Id', request_id)
+  return reply.send(success(data))
+}
+
+function answerError(request: FastifyRequest, reply: FastifyReply, error: unknown) {
+  const from_framework = error instanceof Error && (error as { code?: string }).code?.startsWith('FST_')
+  const refusal = from_framework ? refusalOfFramework(error as never) : refusalOf(error, request.row?.statuses)
+  if (!(error instanceof Fault) && refusal.status >= 500) request.log.error(describeFault(error))
+  sendRefusal(reply, refusal, request.id)
+}
+
+/** A fault without the data that it happened on: PostgreSQL's own messages quote values. */
+function describeFault(error: unknown) {
+  if (!(error instanceof Error)) return { fault: typeof error }
+  const { code, table, column, constraint, routine } = error as unknown as Record<string, string | undefined>
+  if (routine !== undefined) return { fault: 'database', code, table, column, constraint, routine }
+  return { fault: error.name, code, stack: error.stack }
+}
+
+/** A wrong method on a known address: 405 with the right ones. */
+function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[]) {
+  for (const [path, rows] of Map.groupBy(table, row => row.path)) {
+    const allowed: string[] = rows.map(row => row.method)
+    if (allowed.includes('GET')) allowed.push('HEAD')
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+      method => !allowed.includes(method),
+    )
+    const refusal = refuse('invalid_parameter', `This address takes ${allowed.join(', ')}.`, {
+      status: 405,
+      headers: { Allow: allowed.join(', ') },
+    })
+    server.route({
+      method: others,
+      url: addressOf(path),
+      exposeHeadRoute: false,
+      onRequest: async request => {
+        await authenticate(house, request)
+        throw new Fault(refusal)
+      },
+      handler: () => {},
+    })
+  }
+}

@@ -1,0 +1,31 @@
+import { isUnavailable } from '../db/pg-errors.ts'
+import { type ErrorWord, Fault, type Refusal, refuse } from '../errors.ts'
+
+/** The success envelope. */
+export function success(data: unknown): string {
+  return `{"status":"Success","data":${JSON.stringify(data)}}`
+}
+
+/** The error envelope. `errorstack` is null below 500; above it says no more than the message and whom to ask about. */
+export function failure({ word, status, message, details }: Refusal, request_id: string): string {
+  const errorstack = status >= 500 ? { reason: message, request_id } : null
+  return JSON.stringify({ error: word, errorstack, message, details, request_id })
+}
+
+/**
+ * What an error is answered with. Anything that is no {@link Fault} is a fault of ours or of the database: its own text
+ * stays in the log. `statuses` are the route's quirks.
+ */
+export function refusalOf(error: unknown, statuses: Partial<Record<ErrorWord, number>> = {}): Refusal {
+  if (error instanceof Fault) {
+    const { refusal } = error
+    const status = statuses[refusal.word]
+    return status === undefined ? refusal : { ...refusal, status }
+  }
+  if (isUnavailable(error))
+    return refuse('operation_failed', 'The database cannot be reached at the moment.', {
+      status: 503,
+      headers: { 'Retry-After': '1' },
+    })
+  return refuse('operation_failed', 'The operation failed.')
+}

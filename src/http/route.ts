@@ -1,0 +1,53 @@
+import type { TSchema } from 'typebox'
+import type { Caller } from '../auth/caller.ts'
+import type { Scope } from '../auth/scopes.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../db/db.ts'
+import type { ErrorWord } from '../errors.ts'
+import type { Preferences } from './preferences.ts'
+
+/** What a handler is given: everything the pipeline has established about one request. */
+export type Call<Body = unknown> = {
+  db: Database
+  limits: Config['limits']
+  caller: Caller
+  /** Path parameters by name, percent-decoded once and checked. */
+  params: Record<string, string>
+  /** Bound, trimmed and validated. */
+  body: Body
+  bound_from: 'body' | 'query'
+  /** Of the raw body or query string. */
+  bytes: number
+  preferences: Preferences
+  request_id: string
+  /** Aborts when the request's time is over: statements under it are cancelled on the server. */
+  signal: AbortSignal
+}
+
+/** What a handler answers: the payload of the success envelope. */
+export type Answer = { status: number; data: unknown; headers?: Record<string, string> }
+
+/** The check a path parameter must pass before the handler runs. */
+export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
+
+/**
+ * One row of a room's route table. The scope is required: a route cannot be open by forgetting. `statuses` holds the
+ * quirks of the contract: the status an error word has on this endpoint where it differs from everywhere else.
+ */
+export type Route = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** As documented: `/v1/people/{external_id}`. */
+  path: string
+  params?: Record<string, ParameterKind>
+  scope: Scope
+  operation_id: string
+  summary: string
+  body?: TSchema
+  statuses?: Partial<Record<ErrorWord, number>>
+  handle(call: Call): Promise<Answer>
+}
+
+/** A row whose handler knows the type of the body that its schema has validated. */
+export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<Answer> }): Route {
+  return row as Route
+}

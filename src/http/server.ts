@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
+import { v7 } from 'uuid'
+import type { Config } from '../config.ts'
+import { type Refusal, refuse } from '../errors.ts'
+import { failure } from './reply.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** As it was sent, whatever it was. */
+    content_type: string | undefined
+  }
+}
+
+const request_id_form = /^[\w-]{1,64}$/
+
+/** The caller's request id where it has the documented form, else a fresh one. */
+function requestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && request_id_form.test(header) ? header : v7()
+}
+
+/** A Fastify instance that answers in our envelopes only, and leaves bodies as bytes for our own binding rules. */
+export function createServer(config: Config, logger: FastifyBaseLogger): FastifyInstance {
+  const { limits, tls } = config
+  const options = {
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    requestIdLogLabel: 'request_id',
+    genReqId: (request: { headers: Record<string, string | string[] | undefined> }) =>
+      requestId(request.headers['x-request-id']),
+    bodyLimit: limits.body_bytes,
+    requestTimeout: limits.request_ms,
+    trustProxy: config.behind_proxy,
+    routerOptions: { maxParamLength: limits.url_bytes, ignoreTrailingSlash: false, caseSensitive: true },
+    http: { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000 },
+    ...(tls && { https: { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) } }),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error: Error & { statusCode?: number }, request: { id: string }, reply: RawReply) => {
+      sendRefusal(reply, refusalOfFramework(error), request.id)
+    },
+  } as unknown as FastifyServerOptions
+  const server = Fastify(options) as unknown as FastifyInstance
+  server.decorateRequest('content_type')
+  server.addHook('onRequest', (request, _reply, done) => {
+    request.content_type = request.headers['content-type']
+    // Fastify answers 415 to a content type it cannot read; to us it is one that is not JSON.
+    if (request.content_type !== undefined) request.headers['content-type'] = 'application/octet-stream'
+    done()
+  })
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  return server
+}
+
+type RawReply = {
+  code(status: number): RawReply
+  header(name: string, value: string): RawReply
+  send(payload: string): unknown
+}
+
+/** Answers a refusal: the one place that makes an error response out of one. */
+export function sendRefusal(reply: RawReply, refusal: Refusal, request_id: string): void {
+  reply
+    .code(refusal.status)
+    .header('Content-Type', 'application/json; charset=utf-8')
+    .header('X-Request-Id', request_id)
+  for (const [name, value] of Object.entries(refusal.headers ?? {})) reply.header(name, value)
+  reply.send(failure(refusal, request_id))
+}
+
+/** What Fastify refuses by itself, in our words: bodies too large, broken addresses, broken lengths. */
+export function refusalOfFramework(error: { statusCode?: number; code?: string }): Refusal {
+  const status = error.statusCode ?? 500
+  if (status === 413) return refuse('invalid_parameter', 'The body is too large.', { status })
+  if (status === 414) return refuse('invalid_parameter', 'The path or query is too long.', { status })
+  if (status === 415) return refuse('invalid_parameter', 'The content type or encoding is not supported.', { status })
+  if (status < 500) return refuse('invalid_parameter', 'The request is malformed.')
+  return refuse('operation_failed', 'The operation failed.')
+}
+
+const client_errors: Record<string, Refusal> = {
+  HPE_HEADER_OVERFLOW: refuse('invalid_parameter', 'The headers are too large.', { status: 431 }),
+  ERR_HTTP_REQUEST_TIMEOUT: refuse('operation_failed', 'The request did not arrive in time.', { status: 504 }),
+}
+
+const reasons: Record<number, string> = {
+  400: 'Bad Request',
+  431: 'Request Header Fields Too Large',
+  504: 'Gateway Timeout',
+}
+
+/** Answers what is no HTTP request: the parser's refusals arrive here, before there is a request. */
+function answerClientError(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const refusal = client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.')
+  const request_id = v7()
+  const body = failure(refusal, request_id)
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\nConnection: close\r\nX-Request-Id: ${request_id}\r\n` +
+      `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,107 @@
+import type { AddressInfo } from 'node:net'
+import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
+import pino, { type Logger } from 'pino'
+import { createApp } from './app.ts'
+import { createAuthenticator } from './auth/authenticator.ts'
+import { loadOrCreateKeys } from './auth/keys.ts'
+import { type Config, loadConfig } from './config.ts'
+import { type Database, openDatabase } from './db/db.ts'
+import { startEmbedded } from './db/embedded.ts'
+import { migrate } from './db/migrate.ts'
+import { probe } from './db/probe.ts'
+import { sweepLinks } from './entities/sweep.ts'
+import { ensureDefaultOrganization } from './organizations/directory.ts'
+import { firstSteps } from './welcome.ts'
+
+/** SIGTERM to exit: requests in flight have their 10 seconds and a little more. */
+const shutdown_ms = 11_500
+/** The server's own end of a statement stands a second behind the request's. */
+const statement_grace_ms = 1_000
+const sweep_interval_ms = 30_000
+
+/** Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. */
+export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  const config = loadConfig(environment)
+  const logger = pino({ level: config.log_level, base: null })
+  const storage = await openStorage(config, logger)
+  let accepting = true
+  const db = openDatabase(storage.url, {
+    connections: config.database_connections,
+    statement_timeout_ms: config.limits.request_ms + statement_grace_ms,
+  })
+  try {
+    await ensureDefaultOrganization(db)
+    const keys = await loadOrCreateKeys(db)
+    const authenticator = createAuthenticator({ db, keys, config })
+    const app = createApp({ db, config, authenticator, logger, accepting: () => accepting })
+    const address = await listen(app, config)
+    const sweeping = startSweeping(db, config, logger)
+    process.stdout.write(firstSteps(address, config))
+    const closed = closeWithGrace({ delay: shutdown_ms, logger: false }, async ({ signal, err }) => {
+      accepting = false
+      if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
+      else logger.info({ signal }, 'draining')
+      await app.close()
+      await sweeping.stop()
+      await db.close()
+      await storage.stop()
+    })
+    void closed
+  } catch (error) {
+    await db.close()
+    await storage.stop()
+    throw error
+  }
+}
+
+type Storage = { url: string; stop: () => Promise<void> }
+
+async function openStorage(config: Config, logger: Logger): Promise<Storage> {
+  const log = (line: string) => logger.info({ component: 'postgresql' }, line)
+  if (config.database_url) await probe(config.database_url)
+  const storage: Storage = config.database_url
+    ? { url: config.database_url, stop: async () => {} }
+    : await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log })
+  try {
+    const ran = await migrate(storage.url)
+    if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
+    return storage
+  } catch (error) {
+    await storage.stop()
+    throw error
+  }
+}
+
+async function listen(app: FastifyInstance, { host, port, tls }: Config): Promise<string> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE')
+      throw new Error(`PORT ${port} on ${host} is taken by another program: set PORT to a free one`)
+    if (code === 'EACCES') throw new Error(`PORT ${port} may not be opened by this user: set PORT to one above 1023`)
+    throw error
+  }
+  const bound = app.server.address() as AddressInfo
+  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
+  return `${tls ? 'https' : 'http'}://${name}:${bound.port}`
+}
+
+function startSweeping(db: Database, { limits }: Config, logger: Logger) {
+  const abort = new AbortController()
+  let running: Promise<unknown> = Promise.resolve()
+  const sweep = () => {
+    running = sweepLinks(db, { grace_ms: 2 * limits.request_ms, signal: abort.signal }).catch(error =>
+      logger.warn({ fault: (error as Error).name }, 'sweeping links failed, and will be tried again'),
+    )
+  }
+  const timer = setInterval(sweep, sweep_interval_ms).unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      abort.abort()
+      await running
+    },
+  }
+}

@@ -1,0 +1,85 @@
+import type { Database, Statement } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import type { Call } from '../http/route.ts'
+import {
+  currentDefinitions,
+  type DefinitionRows,
+  type Definitions,
+  defineFrom,
+  reloadDefinitions,
+} from './definitions.ts'
+import { append_definition_change, lock_head, read_definitions } from './definitions-sql.ts'
+
+/** One definition that a write makes or changes: the statement that stores it, and its entry in the change log. */
+export type DefinitionChange = {
+  subject: 'stack' | 'attribute' | 'consent_type'
+  id: number
+  operation: 'create' | 'update'
+  before: Record<string, unknown>
+  after: Record<string, unknown>
+  store: Statement
+  /** The values of `store` from $2 on; $1 is the organization. */
+  values: unknown[]
+}
+
+/** Who changes a definition, for the change log. */
+export type Author = { db: Database; organization_id: number; actor: string; request_id: string; signal?: AbortSignal }
+
+export function authorOf({ db, caller, request_id, signal }: Call): Author {
+  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, signal }
+}
+
+/**
+ * Changes definitions one at a time for each organization: the head is locked first, so that what `decide` sees still
+ * stands when it is stored. Every change moves the schema version, and writes decided on an older one are decided
+ * again. `decide` is given RFC 3339 `at`; no changes leave everything as it is. Answers the definitions afterwards.
+ */
+export async function changeDefinitions(
+  { db, organization_id, actor, request_id, signal }: Author,
+  decide: (definitions: Definitions, at: string) => DefinitionChange[],
+): Promise<Definitions> {
+  const changed = await db.transaction(
+    async tx => {
+      await tx.query(lock_head, [organization_id])
+      const [rows] = await tx.query<DefinitionRows>(read_definitions, [organization_id])
+      const at = new Date().toISOString()
+      const changes = decide(defineFrom(organization_id, rows!), at)
+      for (const { store, values, subject, id, operation, before, after } of changes) {
+        await tx.query(store, [organization_id, ...values])
+        const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
+        await tx.query(append_definition_change, [organization_id, ...logged])
+      }
+      return changes.length > 0
+    },
+    { signal },
+  )
+  if (changed) return reloadDefinitions(db, organization_id, signal)
+  return currentDefinitions(db, organization_id, signal)
+}
+
+/** The fields of a patch that differ from what stands, before and after; null where nothing does. */
+export function differences<T extends object>(
+  standing: T,
+  patch: Partial<T>,
+): { before: Partial<T>; after: Partial<T> } | null {
+  const changed = (Object.keys(patch) as (keyof T)[]).filter(
+    key => patch[key] !== undefined && JSON.stringify(patch[key]) !== JSON.stringify(standing[key]),
+  )
+  if (changed.length === 0) return null
+  const pick = (from: Partial<T>) => Object.fromEntries(changed.map(key => [key, from[key]])) as Partial<T>
+  return { before: pick(standing), after: pick(patch) }
+}
+
+/** The id a new definition takes: one past the highest, safe under the head's lock. */
+export const nextId = (definitions: readonly { id: number }[]): number =>
+  definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
+
+/** Refuses the value at `path` with 400. */
+export function refuseField(path: string, message: string): never {
+  return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+}
+
+/** Refuses a key that is taken with 409. */
+export function refuseTaken(message: string): never {
+  return fail('duplicate_entry', 'The key is taken.', { details: [{ path: '/key', message }] })
+}

@@ -1,0 +1,42 @@
+import { statement } from '../db/db.ts'
+
+const rfc3339 = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const times = `'created_at', ${rfc3339('d.created_at')}, 'updated_at', ${rfc3339('d.updated_at')}`
+
+/** The whole schema of one organization and the version it stands at, in one snapshot of the database. */
+export const read_definitions = statement(
+  'read_definitions',
+  `select h.schema_version as version,
+     coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'kind', d.kind, ${times})
+         order by d.id) from stacks d where d.organization_id = $1), '[]') as stacks,
+     coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'owner_stack_id', d.owner_stack_id, 'key', d.key,
+         'name', d.name, 'description', d.description, 'type', d.type, 'target_stack_id', d.target_stack_id,
+         'cardinality', d.cardinality, 'indexed', d.indexed, 'state', d.state, ${times})
+         order by d.id) from attributes d where d.organization_id = $1), '[]') as attributes,
+     coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
+         'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels, ${times})
+         order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types
+   from change_heads h where h.organization_id = $1`,
+)
+
+export const read_schema_version = statement(
+  'read_schema_version',
+  'select schema_version from change_heads where organization_id = $1',
+)
+
+/** Definitions are changed one at a time: whoever changes one holds the head from the first moment. */
+export const lock_head = statement(
+  'lock_head',
+  'select schema_version from change_heads where organization_id = $1 for update',
+)
+
+/** $2: the time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. */
+export const append_definition_change = statement(
+  'append_definition_change',
+  `with head as (
+     update change_heads set sequence = sequence + 1, schema_version = schema_version + 1
+     where organization_id = $1 returning sequence
+   )
+   insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
+   select $1, head.sequence, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8, $9 from head`,
+)

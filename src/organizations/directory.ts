@@ -1,0 +1,89 @@
+import type { Database } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import type { ConsentType } from './definitions.ts'
+import {
+  find_organization,
+  insert_change_head,
+  insert_first_consent_type,
+  insert_organization,
+  insert_sweep,
+  list_organizations,
+} from './sql.ts'
+
+/** A tenant. `created_at` as RFC 3339 in UTC. */
+export type Organization = { id: number; key: string; created_at: string }
+
+/** The organization every installation has. */
+export const default_organization_key = 'default'
+
+const key_form = /^[a-z][a-z0-9_-]{0,62}$/
+
+/** Whether a text could be an organization's key: `^[a-z][a-z0-9_-]{0,62}$`. */
+export const isOrganizationKey = (text: string): boolean => key_form.test(text)
+
+const first_consent_type = {
+  id: 1,
+  key: 'marketing',
+  name: 'Marketing',
+  channels: [
+    { channel: 'email', is_default: true },
+    { channel: 'sms', is_default: true },
+  ],
+} as const satisfies Partial<ConsentType>
+
+/**
+ * Makes an organization with all that every organization has, in one transaction: its head, its sweep and consent
+ * type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for one that is taken.
+ */
+export async function createOrganization(db: Database, key: string): Promise<Organization> {
+  if (!isOrganizationKey(key)) refuseKey()
+  return (await insertOrganization(db, key)) ?? refuseTaken(key)
+}
+
+export async function listOrganizations(db: Database): Promise<Organization[]> {
+  return db.query<Organization>(list_organizations, [])
+}
+
+/** The organization of this key; undefined where there is none. */
+export async function findOrganization(
+  db: Database,
+  key: string,
+  signal?: AbortSignal,
+): Promise<Organization | undefined> {
+  const [organization] = await db.query<Organization>(find_organization, [key], signal)
+  return organization
+}
+
+/** The organization `default`, made unless it is there. Servers that start together end up with the same one. */
+export async function ensureDefaultOrganization(db: Database): Promise<Organization> {
+  const key = default_organization_key
+  const organization =
+    (await findOrganization(db, key)) ?? (await insertOrganization(db, key)) ?? (await findOrganization(db, key))
+  if (!organization) throw new Error(`organization ${key} vanished while it was being made`)
+  return organization
+}
+
+/** Undefined when the key is taken: whoever took it has committed by then. */
+function insertOrganization(db: Database, key: string): Promise<Organization | undefined> {
+  return db.transaction(async tx => {
+    const [organization] = await tx.query<Organization>(insert_organization, [key])
+    if (!organization) return undefined
+    const { id, key: consent_key, name, channels } = first_consent_type
+    await Promise.all([
+      tx.query(insert_change_head, [organization.id]),
+      tx.query(insert_sweep, [organization.id]),
+      tx.query(insert_first_consent_type, [organization.id, id, consent_key, name, JSON.stringify(channels)]),
+    ])
+    return organization
+  })
+}
+
+function refuseKey(): never {
+  const message = 'must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter'
+  return fail('invalid_parameter', `An organization's key ${message}.`, { details: [{ path: '/key', message }] })
+}
+
+function refuseTaken(key: string): never {
+  const message = `is the key of another organization`
+  return fail('duplicate_entry', `There is an organization ${key} already.`, { details: [{ path: '/key', message }] })
+}

@@ -1,0 +1,59 @@
+import { type Route, route } from '../http/route.ts'
+import { authorOf } from '../organizations/define.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { type NewStack, new_stack, type StackPatch, stack_patch } from './schema.ts'
+import { createStack, findStack, patchStack, shownStack } from './stacks.ts'
+
+const path = '/v1/schema/stacks'
+const one = { path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' } } as const
+
+export function stackRoutes(): Route[] {
+  return [
+    route<NewStack>({
+      method: 'POST',
+      path,
+      scope: 'schema:write',
+      operation_id: 'createStack',
+      summary: 'Create a stack',
+      body: new_stack,
+      handle: async call => {
+        const stack = await createStack(authorOf(call), call.body)
+        return { status: 201, data: shownStack(stack), headers: { Location: `${path}/${stack.key}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      path,
+      scope: 'schema:read',
+      operation_id: 'listStacks',
+      summary: 'List the stacks',
+      handle: async ({ db, caller, signal }) => {
+        const { stacks } = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: { items: stacks.map(shownStack) } }
+      },
+    }),
+    route({
+      method: 'GET',
+      ...one,
+      scope: 'schema:read',
+      operation_id: 'getStack',
+      summary: 'Read a stack',
+      handle: async ({ db, caller, params, signal }) => {
+        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: shownStack(findStack(definitions, params.stack_key!)) }
+      },
+    }),
+    route<StackPatch>({
+      method: 'PATCH',
+      ...one,
+      scope: 'schema:write',
+      operation_id: 'patchStack',
+      summary: 'Rename a stack',
+      body: stack_patch,
+      handle: async call => {
+        const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)
+        return { status: 200, data: shownStack(stack) }
+      },
+    }),
+  ]
+}

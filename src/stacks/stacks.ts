@@ -1,0 +1,45 @@
+import { fail } from '../errors.ts'
+import {
+  type Author,
+  changeDefinitions,
+  differences,
+  nextId,
+  refuseField,
+  refuseTaken,
+} from '../organizations/define.ts'
+import { type Definitions, people_key, type Stack } from '../organizations/definitions.ts'
+import type { NewStack, StackPatch } from './schema.ts'
+import { insert_stack, update_stack } from './sql.ts'
+
+/** The stack of that key; a Fault of 404 where there is none. */
+export function findStack({ stacks }: Definitions, key: string): Stack {
+  return stacks.find(stack => stack.key === key) ?? fail('not_found', 'There is no such stack.')
+}
+
+export async function createStack(author: Author, body: NewStack): Promise<Stack> {
+  if (body.key === people_key) refuseField('/key', 'is reserved: people are no stack')
+  const after = await changeDefinitions(author, ({ stacks }, at) => {
+    if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
+    const id = nextId(stacks)
+    const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
+    const values = [id, stack.key, stack.name, stack.kind, at]
+    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store: insert_stack, values }]
+  })
+  return findStack(after, body.key)
+}
+
+export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
+  const after = await changeDefinitions(author, (definitions, at) => {
+    const stack = findStack(definitions, key)
+    const changed = differences(stack, patch)
+    if (!changed) return []
+    const values = [stack.id, { ...stack, ...patch }.name, at]
+    return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store: update_stack, values }]
+  })
+  return findStack(after, key)
+}
+
+/** A stack as a read shows it. */
+export function shownStack({ key, name, kind, created_at, updated_at }: Stack) {
+  return { key, name, kind, created_at, updated_at }
+}

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { urlOfDatabase } from '../../src/db/embedded.ts'
+import type {} from './postgres.ts'
+
+/** A migrated, empty database of the caller's own on the run's PostgreSQL; `drop` ends whoever is still connected. */
+export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `kith_test_${randomBytes(8).toString('hex')}`
+  const admin_url = inject('postgres_admin_url')
+  await administer(admin_url, client => copyTemplate(client, name))
+  return {
+    url: urlOfDatabase(admin_url, name),
+    drop: () => administer(admin_url, client => client.query(`drop database if exists ${name} with (force)`)),
+  }
+}
+
+async function copyTemplate(client: pg.Client, name: string) {
+  const template = inject('postgres_template')
+  for (;;) {
+    try {
+      await client.query(`create database ${name} template ${template}`)
+      return
+    } catch (error) {
+      // object_in_use: somebody, autovacuum perhaps, is connected to the template for a moment.
+      if ((error as { code?: string }).code !== '55006') throw error
+      await setTimeout(50)
+    }
+  }
+}
+
+async function administer(url: string, work: (client: pg.Client) => Promise<unknown>) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await work(client).finally(() => client.end())
+}

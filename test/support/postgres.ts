@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { commandLine } from '../../src/db/embedded/processes.ts'
+import { startEmbedded, urlOfDatabase } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** URL of a database whose user may create others. */
+    postgres_admin_url: string
+    /** Name of a migrated, empty database to copy. */
+    postgres_template: string
+  }
+}
+
+/** Folders of a run in the temporary one bear its pid after this. */
+const folder_prefix = 'kith-test-'
+
+/**
+ * One PostgreSQL for the whole run: the server of KITH_TEST_DATABASE_URL (15 to 18), else an embedded one, with fsync
+ * on as in service. Returns the teardown.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const given = process.env.KITH_TEST_DATABASE_URL
+  const server = given ? { url: given, stop: async () => {} } : await startServer()
+  const template = `kith_template_${randomBytes(6).toString('hex')}`
+  const teardown = async () => {
+    await administer(server.url, `drop database if exists ${template} with (force)`)
+    await server.stop()
+  }
+  try {
+    await administer(server.url, `create database ${template}`)
+    await migrate(urlOfDatabase(server.url, template))
+  } catch (error) {
+    await teardown()
+    throw error
+  }
+  project.provide('postgres_admin_url', server.url)
+  project.provide('postgres_template', template)
+  return teardown
+}
+
+async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
+  await removeLeftovers()
+  const data_dir = await mkdtemp(join(tmpdir(), `${folder_prefix}${process.pid}-`))
+  // Root's server runs as another user, who has to pass through.
+  await chmod(data_dir, 0o711)
+  const database = await startEmbedded({ data_dir, purpose: 'serve', log: () => {} })
+  return {
+    url: database.url,
+    stop: async () => {
+      await database.stop()
+      await rm(data_dir, { recursive: true })
+    },
+  }
+}
+
+/** Ends and removes the servers of earlier runs that were killed before their teardown. */
+async function removeLeftovers() {
+  for (const name of await readdir(tmpdir())) {
+    const maker = new RegExp(`^${folder_prefix}(\\d+)-`).exec(name)?.[1]
+    if (maker === undefined || (await commandLine(Number(maker))) !== '') continue
+    const folder = join(tmpdir(), name)
+    // The tests of the embedded PostgreSQL itself have theirs one level below.
+    const data_dir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
+    try {
+      await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
+      await rm(folder, { recursive: true })
+    } catch {
+      // Another user's, or another run removes it at this moment.
+    }
+  }
+}
+
+async function administer(url: string, text: string) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(text).finally(() => client.end())
+}

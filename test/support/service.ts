@@ -1,0 +1,96 @@
+import pino from 'pino'
+import { createApp } from '../../src/app.ts'
+import { createAuthenticator } from '../../src/auth/authenticator.ts'
+import { loadOrCreateKeys } from '../../src/auth/keys.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { type Database, openDatabase, statement } from '../../src/db/db.ts'
+import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/directory.ts'
+import { createTestDatabase } from './database.ts'
+
+export const all_scopes = 'people:read people:write records:read records:write schema:read schema:write'
+
+export type Reply = {
+  status: number
+  headers: Headers
+  /** The whole envelope. */
+  body: {
+    status?: string
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came back
+    data?: any
+    error?: string
+    errorstack?: { reason: string; request_id: string } | null
+    message?: string
+    details?: { path: string; message: string }[]
+    request_id?: string
+  }
+}
+
+export type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
+
+export type Service = {
+  address: string
+  config: Config
+  db: Database
+  /** Log lines of the service, as text. */
+  logs: string[]
+  /** A fresh organization and a sender that speaks for it, so that tests do not meet each other. */
+  organization(key?: string): Promise<{ id: number; key: string; send: Send; token: string }>
+  tokenFor(organization_key: string, scope?: string, subject?: string): Promise<string>
+  sender(token: string): Send
+  /** Runs SQL against the service's database, past the service. */
+  sql<R extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<R[]>
+  stop(): Promise<void>
+}
+
+let organizations = 0
+
+/** The whole service on a fresh database and a free port, within this process. */
+export async function startService(environment: Record<string, string> = {}): Promise<Service> {
+  const database = await createTestDatabase()
+  const config = loadConfig({ ...environment })
+  const db = openDatabase(database.url, { connections: 8, statement_timeout_ms: config.limits.request_ms + 1_000 })
+  await ensureDefaultOrganization(db)
+  const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
+  const logs: string[] = []
+  const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
+  const app = createApp({ db, config, authenticator, logger, accepting: () => true })
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const tokenFor = async (organization_key: string, scope = all_scopes, subject = 'tests') =>
+    authenticator.issueToken({ organization_key, scope, subject, ttl_seconds: 600 })
+  return {
+    address,
+    config,
+    db,
+    logs,
+    tokenFor,
+    sender: token => senderTo(address, token),
+    async organization(key = `org_${process.pid}_${++organizations}`) {
+      const { id } = await createOrganization(db, key)
+      const token = await tokenFor(key)
+      return { id, key, token, send: senderTo(address, token) }
+    },
+    sql: (text, values = []) => db.query(statement('', text), values) as never,
+    async stop() {
+      await app.close()
+      await db.close()
+      await database.drop()
+    },
+  }
+}
+
+function senderTo(address: string, token: string): Send {
+  return async (method, path, body, headers = {}) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array
+    const response = await fetch(`${address}${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) }
+  }
+}

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
+const reporter = fileURLToPath(new URL('./summary.ts', import.meta.url))
+
+/** Runs these test files with the reporter alone, and gives back the line it leaves. */
+async function summaryOf(files: Record<string, string>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'kith-summary-'))
+  const summary_file = join(directory, 'summary')
+  try {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text)
+    const run = ['run', '--root', directory, '--globals', '--reporter', reporter]
+    const environment = { ...process.env, TEST_SUMMARY_FILE: summary_file }
+    const child = spawn(process.execPath, [vitest, ...run], { env: environment, stdio: 'ignore' })
+    await once(child, 'close')
+    return await readFile(summary_file, 'utf8')
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
+it('counts what passed, and leaves out what did not happen', async () => {
+  expect(await summaryOf({ 'a.test.js': `it('a', () => {})`, 'b.test.js': `it('b', () => {})` })).toBe(
+    '2 passed, 0 failed\n',
+  )
+})
+
+it('counts as failed also the files, suites and promises that fail without a test of their own', async () => {
+  const summary = await summaryOf({
+    'tests.test.js': `it('a', () => {}); it('b', () => { throw new Error('b') }); it.skip('c', () => {})`,
+    'file.test.js': `throw new Error('file')`,
+    'suite.test.js': `describe('suite', () => { beforeAll(() => { throw new Error('suite') }); it('d', () => {}) })`,
+    'promise.test.js': `it('e', () => { Promise.reject(new Error('promise')) })`,
+  })
+  expect(summary).toBe('2 passed, 4 failed, 2 skipped\n')
+})
