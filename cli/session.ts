@@ -9,6 +9,8 @@ import { ensureDefaultOrganization } from '../src/organizations/directory.ts'
 /** What a command works with. `migrations` are the names of those that ran just now. */
 export type Session = { config: Config; db: Database; keys: Keys; migrations: string[] }
 
+type Storage = { url: string; stop(): Promise<void> }
+
 const statement_timeout_ms = 30_000
 
 /** Says something to the person at the terminal. Standard output is for what a command answers. */
@@ -41,8 +43,10 @@ export async function withSession<T>(
   }
 }
 
-async function openStorage({ database_url, data_dir }: Config): Promise<{ url: string; stop(): Promise<void> }> {
-  if (!database_url) return startEmbedded({ data_dir, purpose: 'command', log: tell })
+async function openStorage({ database_url, data_dir, log_level }: Config): Promise<Storage> {
+  // What goes wrong comes as an error; the rest concerns nobody who only wants a token.
+  const log = ['debug', 'trace'].includes(log_level) ? tell : () => {}
+  if (!database_url) return startEmbedded({ data_dir, purpose: 'command', log })
   await probe(database_url)
   return { url: database_url, stop: async () => {} }
 }

@@ -34,6 +34,14 @@ export type Database = {
   close(): Promise<void>
 }
 
+/**
+ * Waits for statements that were sent in one flush. When one fails, those behind it fail because of it: the error that
+ * is thrown is the first in order, not the first to be noticed.
+ */
+export async function flushed(sent: readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(sent)) if (result.status === 'rejected') throw result.reason
+}
+
 // Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection.
 const session_options = ['-c jit=off', '-c plan_cache_mode=force_generic_plan', '-c timezone=UTC', '-c datestyle=ISO']
 

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../db/db.ts'
+import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { type Item, takeSet } from './conflicts.ts'
@@ -137,7 +137,8 @@ async function transactSet(
   await makeEntities(tx, organization_id, accepted, placeholders.values(), at)
   const stored = storeAll(tx, definitions, accepted, placeholders, at)
   const shown = represent(tx, organization_id, decisions.flatMap(toRepresent))
-  const [standings] = await Promise.all([shown, tx.commit(), ...stored])
+  await flushed([...stored, shown, tx.commit()])
+  const standings = await shown
   return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
 }
 

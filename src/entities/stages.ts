@@ -1,4 +1,4 @@
-import type { Transaction } from '../db/db.ts'
+import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
@@ -61,12 +61,14 @@ export async function lookAround(
     const attribute_ids = row ? linksNeeded(item.write, item.plan, definitions) : []
     return row && attribute_ids.length > 0 ? [{ i: row.id, a: attribute_ids }] : []
   })
-  const [bearers, links] = await Promise.all([
-    names.size === 0 ? [] : readBearers(tx, definitions.organization_id, [...names.values()]),
-    sources.length === 0 ? [] : readLinks(tx, definitions.organization_id, sources),
-  ])
-  return { bearers: new Map(bearers.map(bearer => [nameKey(bearer), bearer.id])), links: groupBySource(links) }
+  const bearing = names.size === 0 ? none : readBearers(tx, definitions.organization_id, [...names.values()])
+  const linking = sources.length === 0 ? none : readLinks(tx, definitions.organization_id, sources)
+  await flushed([bearing, linking])
+  const bearers = new Map((await bearing).map(bearer => [nameKey(bearer), bearer.id]))
+  return { bearers, links: groupBySource(await linking) }
 }
+
+const none = Promise.resolve([])
 
 type Bearer = Name & { id: string }
 type LinkRow = Target & { source_id: string; attribute_id: number }
@@ -215,7 +217,7 @@ export function appendAnswers(
 }
 
 /** The entities that were asked for, as they stand within the transaction, by internal identifier. */
-export function represent(
+export async function represent(
   tx: Transaction,
   organization_id: number,
   wanted: { stack_id: number; id: string }[],
@@ -229,5 +231,7 @@ export function represent(
       entities.map(({ id }) => id),
     ),
   )
-  return Promise.all(reads).then(read => new Map(read.flat().map(standing => [standing.row.id, standing])))
+  await flushed(reads)
+  const standings = (await Promise.all(reads)).flat()
+  return new Map(standings.map(standing => [standing.row.id, standing]))
 }
