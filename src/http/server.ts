@@ -29,8 +29,7 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
   const { limits, tls } = config
   const options = {
     loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }),
-    requestIdLogLabel: 'request_id',
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: (request: { headers: Record<string, string | string[] | undefined> }) =>
       requestId(request.headers['x-request-id']),
     bodyLimit: limits.body_bytes,
