@@ -4,7 +4,7 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -16,6 +16,8 @@ if (!command) throw new Error('usage: node scripts/with-service.ts <command> [pa
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const data_dir = mkdtempSync(join(tmpdir(), 'kith-service-'))
+// Root's PostgreSQL runs as another user, who must get in: else its data would go elsewhere, and stay there.
+chmodSync(data_dir, 0o711)
 const environment = { ...process.env, KITH_DATA_DIR: data_dir, PORT: '0', DATABASE_URL: '', LOG_LEVEL: 'warn' }
 const service = spawn(process.execPath, [cli, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
 
