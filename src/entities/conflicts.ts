@@ -45,7 +45,8 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
   const taken = nameTaken(write)
   if (taken) written.push(taken)
   const addressed = addressedName(write)
-  if (write.operation === 'create' && addressed) written.push(addressed)
+  const makes = write.operation === 'create' || write.operation === 'upsert'
+  if (makes && addressed) written.push(addressed)
   const leaves = write.operation === 'delete' || taken !== undefined || write.body.external_id === null
   const standing = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
   if (leaves && standing) written.push(standing)

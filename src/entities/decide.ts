@@ -9,7 +9,7 @@ import {
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { channels, type Definitions, people_stack_id } from '../organizations/definitions.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import { type Name, nameKey, nameTaken, type Plan } from './plan.ts'
+import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
 import { type EntityRow, profile_columns, type Standing } from './row.ts'
 import type { Write } from './write.ts'
 
@@ -49,21 +49,39 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
  * makes no identifier and touches no database, so one request and an import are decided alike.
  */
 export function decide(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const refusal = refuseByState(standing, write)
+  const refusal = refuseByKind(write, circumstances.definitions) ?? refuseByState(standing, write)
   if (refusal) return { refusal }
+  if (standing?.row.active && write.operation === 'create')
+    return isRetry(write, circumstances.definitions)
+      ? decideRetry(standing, write, plan, circumstances)
+      : { refusal: duplicate() }
   if (standing && write.operation === 'delete') return { change: deletion(standing, circumstances) }
   return decideBody(standing, write, plan, circumstances)
 }
 
+/** Event records are immutable. Deleting one is erasure, not update. */
+function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
+  if (operation === 'create' || operation === 'delete') return undefined
+  if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
+  const headers = { Allow: 'GET, HEAD, DELETE' }
+  return refuse('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
+}
+
+/** An event sent again is the same event when replacing what stands by it would change nothing. */
+function decideRetry(standing: Standing, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+  const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clears_rest: true }, circumstances)
+  return 'change' in replacing ? { refusal: duplicate() } : replacing
+}
+
 function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
-  if (!standing && write.operation !== 'create') {
+  const makes = write.operation === 'create' || write.operation === 'upsert'
+  if (!standing && !makes) {
     const kind = write.stack_id === people_stack_id ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
   }
   const { if_match } = write
   if (if_match && !(standing && (if_match === '*' || if_match.includes(standing.row.version))))
     return refuse('invalid_parameter', 'The entity is at another version than If-Match names.', { status: 412 })
-  if (standing?.row.active && write.operation === 'create') return duplicate()
   return undefined
 }
 

@@ -36,7 +36,7 @@ export function planWrite(write: Write, definitions: Definitions, links_limit: n
 }
 
 function clearsRest({ operation, body }: Write): boolean {
-  return operation === 'put' || (operation === 'patch' && body.attribute_values === null)
+  return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
 }
 
 function planLinks(
@@ -72,9 +72,14 @@ function planPlain(
 export function linksNeeded(write: Write, plan: Plan, definitions: Definitions): number[] {
   const of_owner = definitions.relationships.get(write.stack_id)
   if (!of_owner) return []
-  const all = plan.clears_rest || write.operation === 'delete'
+  const all = plan.clears_rest || write.operation === 'delete' || isRetry(write, definitions)
   const keys = all ? of_owner.keys() : [...plan.links.keys(), ...plan.plain.keys()]
   return [...keys].flatMap(key => (of_owner.get(key) ?? []).map(attribute => attribute.id))
+}
+
+/** A create of an event may be the retry of one that went through: it is compared with all that stands. */
+export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions): boolean {
+  return operation === 'create' && stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
 }
 
 /** The names a write's decision must know the bearers of: its targets, and the name it takes. */

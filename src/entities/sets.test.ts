@@ -166,7 +166,7 @@ describe('the number of statements does not grow with the array', () => {
     expect((await run(organization, [write('patch', 'p', { attribute_values: {} })], db)).map(resultOf)).toEqual([
       'unchanged',
     ])
-    expect(statements).toEqual(['lock_entities'])
+    expect(statements).toEqual(['lock_entities', 'read_schema_version'])
   })
 })
 
@@ -385,5 +385,26 @@ describe('writers at the same time', () => {
     }
     const refused = await organization.send('PATCH', '/v1/people/a', { attribute_values: { size: 'text again' } })
     expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/attribute_values/size'])
+  })
+
+  test('a set refused by older definitions is decided again', async () => {
+    const organization = await shop()
+    await run(organization, [write('create', 'a')])
+    const other = await service.db.connect()
+    try {
+      await other.query('begin')
+      await other.query(
+        `insert into consent_types values ($1, 2, 'new', 'new', null, 'active', false, false, '[{"channel": "email", "is_default": false}]', now(), now())`,
+        [organization.id],
+      )
+      await other.query('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
+        organization.id,
+      ])
+      await other.query('commit')
+    } finally {
+      await other.end()
+    }
+    const answer = { consent_type_id: 2, channel: 'email', state: true }
+    expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
   })
 })

@@ -16,7 +16,8 @@ export type IfMatch = '*' | readonly number[] | null
 
 /** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
 export type Write = {
-  operation: 'create' | 'put' | 'patch' | 'delete'
+  /** An upsert creates what is not there and merges like a patch where it is. */
+  operation: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
   stack_id: number
   /** Whom to write to. A create is addressed by the external identifier it takes, or by nothing. */
   address: Address | null

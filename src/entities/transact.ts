@@ -1,0 +1,116 @@
+import { flushed, type Transaction } from '../db/db.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { read_schema_version } from '../organizations/definitions-sql.ts'
+import { type Item, takeSet } from './conflicts.ts'
+import { type Decision, type DecisionLimits, decide } from './decide.ts'
+import { newEntityId } from './identifiers.ts'
+import { type Name, nameKey } from './plan.ts'
+import type { EntityRow, Links, Read, Standing } from './row.ts'
+import {
+  type Accepted,
+  appendAnswers,
+  applyChanges,
+  lockRows,
+  lookAround,
+  makeEntities,
+  placeholdersOf,
+  replaceLinks,
+  represent,
+} from './stages.ts'
+import type { Outcome } from './write.ts'
+
+/** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
+export type Settled = Map<number, Outcome>
+
+/**
+ * The write path of one set within one transaction: read, decide, make, apply, link, answer. A stage with nothing to do
+ * issues no statement. With `commit`, COMMIT travels with the last of them.
+ */
+export async function transactSet(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+  limits: DecisionLimits,
+  ending: 'commit' | 'continue',
+): Promise<Settled> {
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const rows = await lockRows(tx, organization_id, items)
+  const { set } = takeSet(items, item => rows.get(item))
+  const { bearers, links } = await lookAround(tx, definitions, set, rows)
+
+  const decisions = set.map((item): [Item, Decision] => {
+    const circumstances = {
+      definitions,
+      at,
+      limits,
+      bearer: (name: Name) => bearers.get(nameKey(name)),
+      new_id: newEntityId(item.write.stack_id),
+    }
+    return [item, decide(standingOf(rows.get(item), links), item.write, item.plan, circumstances)]
+  })
+  const accepted = decisions.flatMap(([item, decision]) =>
+    'change' in decision ? [{ item, change: decision.change }] : [],
+  )
+
+  const placeholders = placeholdersOf(accepted)
+  await makeEntities(tx, organization_id, accepted, placeholders.values(), at)
+  const stored = storeAll(tx, definitions, accepted, placeholders, at)
+  const shown = represent(tx, organization_id, decisions.flatMap(toRepresent))
+  await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
+  const standings = await shown
+  return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
+}
+
+/** Apply, link and answer travel in one flush with COMMIT. */
+function storeAll(
+  tx: Transaction,
+  definitions: Definitions,
+  accepted: Accepted[],
+  placeholders: ReturnType<typeof placeholdersOf>,
+  at: string,
+): Promise<unknown>[] {
+  // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
+  if (accepted.length === 0) return [compareVersion(tx, definitions)]
+  return [
+    applyChanges(tx, definitions, accepted, placeholders, at),
+    ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
+    ...appendAnswers(tx, definitions.organization_id, accepted, at),
+  ]
+}
+
+/** The definitions have changed since they were read: the set is decided again. */
+export class DefinitionsMovedOn extends Error {}
+
+async function compareVersion(tx: Transaction, { organization_id, version }: Definitions) {
+  const [head] = await tx.query<{ schema_version: number }>(read_schema_version, [organization_id])
+  if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
+}
+
+function standingOf(row: EntityRow | undefined, links: Map<string, Links>): Standing | null {
+  return row ? { row, links: links.get(row.id) ?? new Map() } : null
+}
+
+function toRepresent([item, decision]: [Item, Decision]): { stack_id: number; id: string }[] {
+  if (!item.write.represent || 'refusal' in decision) return []
+  return [{ stack_id: item.write.stack_id, id: 'change' in decision ? decision.change.id : decision.unchanged.id }]
+}
+
+const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
+
+function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Read>): Outcome {
+  if ('refusal' in decision) return { refusal: decision.refusal }
+  if ('unchanged' in decision) {
+    const { id, version } = decision.unchanged
+    return { done: withStanding({ result: 'unchanged', id, version }, standings) }
+  }
+  const { id, version, operation } = decision.change
+  // A create that completes a placeholder is stored as an update and answered as the creation it is.
+  const result = write.operation === 'create' ? 'created' : results[operation]
+  return { done: withStanding({ result, id, version }, standings) }
+}
+
+function withStanding<D extends { id: string }>(done: D, standings: Map<string, Read>): D & { standing?: Read } {
+  const standing = standings.get(done.id)
+  return standing ? { ...done, standing } : done
+}
