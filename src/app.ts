@@ -6,6 +6,7 @@ import type { Route } from './http/route.ts'
 import { createServer } from './http/server.ts'
 import { serveSystem } from './http/system.ts'
 import { peopleRoutes } from './people/routes.ts'
+import { recordRoutes } from './records/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 
 export type AppOptions = House & {
@@ -16,7 +17,7 @@ export type AppOptions = House & {
 
 /** The rooms of the house, in the order of the documentation. */
 export function routeTable({ config }: Pick<House, 'config'>): Route[] {
-  return [...peopleRoutes(config), ...stackRoutes(), ...attributeRoutes(), ...consentRoutes()]
+  return [...peopleRoutes(config), ...recordRoutes(config), ...stackRoutes(), ...attributeRoutes(), ...consentRoutes()]
 }
 
 /** The whole service on one Fastify instance, listening to nothing yet. */

@@ -35,6 +35,8 @@ export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' |
 export type Change = AttributeChange & {
   operation: 'create' | 'update' | 'delete'
   id: string
+  /** As it will be. */
+  external_id: string | null
   version: number
   columns: Columns
   answers: Answer[]
@@ -115,6 +117,7 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
       ...attributes,
       operation: row ? 'update' : 'create',
       id,
+      external_id: columns.external_id === undefined ? (row?.external_id ?? null) : columns.external_id,
       version,
       columns: { ...columns, version },
       answers,
@@ -244,6 +247,7 @@ function deletion(standing: Standing, { definitions, bearer }: Circumstances): C
     ...attributes,
     operation: 'delete',
     id: row.id,
+    external_id: row.external_id,
     version: row.version + 1,
     columns: {},
     answers: [],

@@ -101,13 +101,13 @@ const results = { create: 'created', update: 'updated', delete: 'deleted' } as c
 function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Read>): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
-    const { id, version } = decision.unchanged
-    return { done: withStanding({ result: 'unchanged', id, version }, standings) }
+    const { id, external_id, version } = decision.unchanged
+    return { done: withStanding({ result: 'unchanged', id, external_id, version }, standings) }
   }
-  const { id, version, operation } = decision.change
+  const { id, external_id, version, operation } = decision.change
   // A create that completes a placeholder is stored as an update and answered as the creation it is.
   const result = write.operation === 'create' ? 'created' : results[operation]
-  return { done: withStanding({ result, id, version }, standings) }
+  return { done: withStanding({ result, id, external_id, version }, standings) }
 }
 
 function withStanding<D extends { id: string }>(done: D, standings: Map<string, Read>): D & { standing?: Read } {

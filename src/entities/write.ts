@@ -38,6 +38,7 @@ export type Write = {
 export type Done = {
   result: 'created' | 'updated' | 'unchanged' | 'deleted'
   id: string
+  external_id: string | null
   version: number
   /** Present when `represent` was asked for and the entity still stands, with all its links. */
   standing?: Read

@@ -13,6 +13,7 @@ import { parseIfMatch, parsePrefer } from './preferences.ts'
 import { refusalOf, success } from './reply.ts'
 import type { Answer, Call, Route } from './route.ts'
 import { refusalOfFramework, sendRefusal } from './server.ts'
+import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
 declare module 'fastify' {
@@ -65,9 +66,11 @@ const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
 
 function serveRow(server: FastifyInstance, house: House, row: Route) {
   const validate = row.body && compile(row.body)
+  const checkItem = itemChecker(row, house.config.limits)
   server.route({
     method: row.method,
     url: addressOf(row.path),
+    ...(row.body_bytes !== undefined && { bodyLimit: row.body_bytes }),
     onRequest: async request => {
       request.row = row
       await authenticate(house, request)
@@ -77,11 +80,22 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
     handler: async (request, reply) => {
       request.handling = true
       request.deadline.signal.throwIfAborted()
-      const call = readCall(house, request, row)
+      const call = readCall(house, request, row, checkItem)
       if (validate) validate(call.body, call.bound_from)
       return sendAnswer(reply, await row.handle(call), call)
     },
   })
+}
+
+const item_depth = 3
+
+function itemChecker({ item }: Route, limits: Config['limits']): Call['checkItem'] {
+  const validate = item && compile(item)
+  return value => {
+    if (!validate) throw new Error('the route has no elements')
+    validate(value, 'body')
+    trimAndCheck(value as Record<string, unknown>, limits)
+  }
 }
 
 /** The authenticator answers a cached token at once: only a new one is waited for. */
@@ -99,7 +113,12 @@ function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
     fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
 }
 
-function readCall({ db, config: { limits } }: House, request: FastifyRequest, row: Route): Call {
+function readCall(
+  { db, config: { limits } }: House,
+  request: FastifyRequest,
+  row: Route,
+  checkItem: Call['checkItem'],
+): Call {
   const [path = '', ...query] = (request.raw.url ?? '').split('?')
   const params = readParameters(row, path)
   const { headers } = request
@@ -108,7 +127,9 @@ function readCall({ db, config: { limits } }: House, request: FastifyRequest, ro
     body: request.body as Buffer | undefined,
     query_string: query.join('?'),
   }
-  const bound = row.body ? bind(arrived, row.body, limits) : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  // An element of a batch lies three levels deep, and is as deep as any body.
+  const depth = row.item ? { ...limits, json_depth: limits.json_depth + item_depth } : limits
+  const bound = row.body ? bind(arrived, row.body, depth) : { value: {}, bound_from: 'query' as const, bytes: 0 }
   return {
     db,
     limits,
@@ -121,6 +142,7 @@ function readCall({ db, config: { limits } }: House, request: FastifyRequest, ro
       if_match: parseIfMatch(headers['if-match']),
       ...parsePrefer(headers.prefer as string | undefined),
     },
+    checkItem,
     request_id: request.id,
     signal: request.deadline.signal,
   }

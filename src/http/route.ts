@@ -19,6 +19,8 @@ export type Call<Body = unknown> = {
   /** Of the raw body or query string. */
   bytes: number
   preferences: Preferences
+  /** Holds one element of a batch to the route's `item` schema and the limits of a body of its own; throws a Fault. */
+  checkItem: (value: unknown) => void
   request_id: string
   /** Aborts when the request's time is over: statements under it are cancelled on the server. */
   signal: AbortSignal
@@ -43,6 +45,10 @@ export type Route = {
   operation_id: string
   summary: string
   body?: TSchema
+  /** Of a batch: what each element's body is held to by itself. */
+  item?: TSchema
+  /** Bytes that the body may have, where it is not the usual limit. */
+  body_bytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
   handle(call: Call): Promise<Answer>
 }

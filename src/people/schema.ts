@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { Limits } from '../config.ts'
+import { attributeValues, externalId } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 const flag = (description: string) => Type.Optional(nullable(Type.Boolean({ description })))
@@ -25,7 +26,7 @@ export function personBody(limits: Limits) {
     Type.Optional(nullable(Type.String({ format: name, maxLength, description })))
   return Type.Object(
     {
-      external_id: format('external-id', "The client's own identifier of the person; on update, the new one."),
+      external_id: externalId(limits),
       first_name: text('First name.'),
       last_name: text('Last name.'),
       email: format('email', 'Email address.', limits.email_characters),
@@ -37,9 +38,7 @@ export function personBody(limits: Limits) {
       sms_consent: flag('Summary of the SMS answers: false refuses every purpose, true grants the default one.'),
       push_notification_consent: flag('A plain flag.'),
       consents: Type.Optional(nullable(Type.Array(consent_assignment, { maxItems: limits.consents }))),
-      attribute_values: Type.Optional(
-        nullable(Type.Record(Type.String(), Type.Unknown(), { maxProperties: limits.request_keys })),
-      ),
+      attribute_values: attributeValues(limits),
     },
     { additionalProperties: false },
   )

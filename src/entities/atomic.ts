@@ -1,0 +1,58 @@
+import type { Database, Transaction } from '../db/db.ts'
+import { Fault, type Refusal } from '../errors.ts'
+import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { takeSet } from './conflicts.ts'
+import { attempts_limit, isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
+import { transactSet } from './transact.ts'
+import type { Done, Outcome, Write } from './write.ts'
+
+/** The first item of an all-or-nothing array that was refused. */
+export class AtomicRefusal extends Fault {
+  readonly index: number
+  constructor(index: number, refusal: Refusal) {
+    super(refusal)
+    this.index = index
+  }
+}
+
+/**
+ * Writes all of an array or nothing of it, in one transaction: set after set, as conflicts demand, committed at the
+ * end. Throws {@link AtomicRefusal} with the lowest index that was refused.
+ */
+export async function writeAtomically(
+  db: Database,
+  organization_id: number,
+  writes: Write[],
+  options: WriteOptions,
+): Promise<Done[]> {
+  let definitions = await knownDefinitions(db, organization_id, options.signal)
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction(tx => writeAll(tx, definitions, writes, options), { signal: options.signal })
+    } catch (error) {
+      if (options.signal?.aborted || attempt >= attempts_limit || !(isStale(error) || isLostRace(error))) throw error
+      if (isStale(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
+    }
+  }
+}
+
+async function writeAll(
+  tx: Transaction,
+  definitions: Definitions,
+  writes: Write[],
+  { limits }: WriteOptions,
+): Promise<Done[]> {
+  const outcomes = new Array<Outcome>(writes.length)
+  let pending = writes.map((write, index) => planItem(write, index, definitions, limits))
+  while (pending.length > 0) {
+    const { set, later } = takeSet(pending, () => undefined)
+    const settled = await transactSet(tx, definitions, set, limits, 'continue')
+    for (const [index, outcome] of settled) outcomes[index] = outcome
+    pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
+  }
+  return outcomes.map((outcome, index) => {
+    if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
+    if ('error' in outcome) throw outcome.error
+    return outcome.done
+  })
+}

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let organization_id: number
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  const organization = await service.organization()
+  send = organization.send
+  organization_id = organization.id
+  await send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
+  await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })
+})
+
+const batch = (operations: unknown[], atomic?: boolean) => send('POST', '/v1/people/batch', { operations, atomic })
+const changes = async () => {
+  const [row] = await service.sql<{ sequence: number }>(
+    'select sequence from change_heads where organization_id = $1',
+    [organization_id],
+  )
+  return row!.sequence
+}
+
+describe('a batch', () => {
+  test('answers each operation by itself, with the status it would have had alone', async () => {
+    const reply = await batch([
+      { op: 'create', body: { external_id: 'bob' } },
+      { op: 'create', external_id: 'ada', body: {} },
+      { op: 'patch', external_id: 'nobody', body: { first_name: 'x' } },
+      { op: 'patch', external_id: 'ada', body: { email: 'not one', attribute_values: { x: 1 } } },
+      { op: 'patch', external_id: 'ada', body: { last_name: 'L' }, if_match: '"7"' },
+      { op: 'upsert', external_id: 'cy', body: { attribute_values: { referrer: 'dan' } } },
+      { op: 'put', external_id: 'bob', body: { first_name: 'Bob' } },
+      { op: 'patch', external_id: 'bob', body: {} },
+      { op: 'delete', external_id: 'cy' },
+    ])
+    expect(reply.status).toBe(200)
+    expect(reply.body.data.failed).toBe(4)
+    const seen = reply.body.data.items.map((item: { status: number; error?: string }) => [item.status, item.error])
+    expect(seen).toEqual([
+      [201, undefined],
+      [409, 'duplicate_entry'],
+      [404, 'not_found'],
+      [400, 'invalid_parameter'],
+      [412, 'invalid_parameter'],
+      [201, undefined],
+      [200, undefined],
+      [200, undefined],
+      [200, undefined],
+    ])
+    expect(reply.body.data.items[3].details).toEqual([
+      { path: '/operations/3/body/email', message: 'must be an email address' },
+    ])
+    expect(reply.body.data.items[0]).toEqual({ index: 0, status: 201, id: expect.any(String), external_id: 'bob' })
+    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ version: 1, attribute_values: {} })
+    expect((await send('GET', '/v1/people/dan')).body.data.state).toBe('placeholder')
+  })
+
+  test('addresses people by id, too', async () => {
+    const { id } = (await send('GET', '/v1/people/ada')).body.data
+    const reply = await batch([
+      { op: 'patch', id, body: { last_name: 'L' } },
+      { op: 'patch', external_id: 'ada', body: { last_name: 'M' } },
+    ])
+    expect(reply.body.data.items.map((item: { status: number }) => item.status)).toEqual([200, 200])
+    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ last_name: 'M', version: 3 })
+  })
+
+  test.each([
+    [{ op: 'patch', body: {} }, '/operations/0/external_id'],
+    [
+      { op: 'patch', external_id: 'a', id: '00000000-0000-7000-8000-000000000000', body: {} },
+      '/operations/0/external_id',
+    ],
+    [{ op: 'patch', external_id: 'a' }, '/operations/0/body'],
+    [{ op: 'delete', external_id: 'a', body: {} }, '/operations/0/body'],
+    [{ op: 'upsert', body: {} }, '/operations/0/external_id'],
+    [{ op: 'create', external_id: 'a', body: { external_id: 'b' } }, '/operations/0/external_id'],
+    [{ op: 'create', id: '00000000-0000-7000-8000-000000000000', body: {} }, '/operations/0/id'],
+    [{ op: 'patch', record_id: '0'.repeat(24), body: {} }, '/operations/0/record_id'],
+    [{ op: 'patch', external_id: 'a', if_match: '3', body: {} }, '/operations/0/if_match'],
+    [{ op: 'patch', external_id: 'a', body: { id: 'x' } }, '/operations/0/body/id'],
+    [{ op: 'patch', external_id: 'a', body: { first_name: 1 } }, '/operations/0/body/first_name'],
+    [
+      { op: 'patch', external_id: 'a', body: { attribute_values: { ['k'.repeat(151)]: 1 } } },
+      `/operations/0/body/attribute_values/${'k'.repeat(151)}`,
+    ],
+  ])('refuses %j at %s, and goes on', async (operation, path) => {
+    const reply = await batch([operation, { op: 'patch', external_id: 'ada', body: { last_name: 'went on' } }])
+    expect(reply.body.data.items[0]).toMatchObject({ index: 0, status: 400, details: [{ path }] })
+    expect((await send('GET', '/v1/people/ada')).body.data.last_name).toBe('went on')
+  })
+
+  test.each([
+    [{ operations: 'x' }, 'invalid_json', '/operations'],
+    [{}, 'invalid_parameter', '/operations'],
+    [{ operations: [{ op: 'drop', body: {} }] }, 'invalid_parameter', '/operations/0/op'],
+    [{ operations: Array(1_001).fill({ op: 'create', body: {} }) }, 'invalid_parameter', '/operations'],
+  ])('of another shape is refused whole', async (body, error, path) => {
+    const before = await changes()
+    const reply = await send('POST', '/v1/people/batch', body)
+    expect([reply.status, reply.body.error, reply.body.details?.[0]?.path]).toEqual([400, error, path])
+    expect(await changes()).toBe(before)
+  })
+
+  test('of a thousand takes more than the bytes of one body, and is a handful of statements', async () => {
+    const body = { attribute_values: { text: 'x'.repeat(2_000) } }
+    const operations = Array.from({ length: 1_000 }, (_, index) => ({ op: 'create', external_id: `p${index}`, body }))
+    const reply = await batch(operations)
+    expect([reply.status, reply.body.data.failed]).toEqual([200, 0])
+    expect(await changes()).toBe(1_002)
+  })
+
+  test('is as deep in each of its bodies as one body may be', async () => {
+    const nest = (levels: number): unknown => (levels === 0 ? 1 : [nest(levels - 1)])
+    // The body and its attribute values are two levels of the 32.
+    const at_limit = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(30) } } }])
+    expect(at_limit.body.data.items[0].status).toBe(200)
+    const past = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(31) } } }])
+    expect(past.status).toBe(400)
+  })
+})
+
+describe('an atomic batch', () => {
+  test('is stored whole, conflicts included', async () => {
+    const reply = await batch(
+      [
+        { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'cy' } } },
+        { op: 'create', external_id: 'cy', body: { first_name: 'Cy' } },
+        { op: 'patch', external_id: 'cy', body: { external_id: 'cyrus' } },
+        { op: 'patch', external_id: 'cyrus', body: { last_name: 'the Great' } },
+      ],
+      true,
+    )
+    expect(reply.body.data.items.map((item: { status: number }) => item.status)).toEqual([201, 201, 200, 200])
+    expect((await send('GET', '/v1/people/bob')).body.data.attribute_values).toEqual({ referrer: 'cyrus' })
+  })
+
+  test.each([
+    [{ op: 'patch', external_id: 'nobody', body: {} }, 404, 'not_found', []],
+    [{ op: 'create', external_id: 'ada', body: {} }, 409, 'duplicate_entry', ['/operations/1/body/external_id']],
+    [{ op: 'patch', external_id: 'ada', body: { email: 'x' } }, 400, 'invalid_parameter', ['/operations/1/body/email']],
+    [
+      { op: 'patch', external_id: 'ada', body: { attribute_values: { referrer: {} } } },
+      400,
+      'invalid_parameter',
+      ['/operations/1/body/attribute_values/referrer'],
+    ],
+  ])('with %j stores nothing and answers its status', async (broken, status, error, paths) => {
+    const before = await changes()
+    const fine = { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'new' } } }
+    const reply = await batch([fine, broken, { op: 'patch', external_id: 'nobody2', body: {} }], true)
+    expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
+      status,
+      error,
+      paths,
+    ])
+    expect(await changes()).toBe(before)
+    expect((await send('GET', '/v1/people/new')).status).toBe(404)
+  })
+})

@@ -1,0 +1,79 @@
+import { fail } from '../errors.ts'
+import type { Answer, Call } from '../http/route.ts'
+import { definitionsAt } from '../organizations/definitions.ts'
+import type { Kind } from './kind.ts'
+import { readByExternalId, readById } from './read.ts'
+import { entityTag } from './represent.ts'
+import type { Read } from './row.ts'
+import type { Address, EntityBody } from './write.ts'
+import { writeOne } from './write-one.ts'
+
+/** Whom a path addresses. */
+export function addressOf({ params }: Call, { identifier }: Kind): Address {
+  const internal = params[identifier.name]
+  return internal === undefined ? { external_id: params.external_id! } : { id: identifier.toUuid(internal) }
+}
+
+/** 201, or 200 where an event was there already, equal. An entity without an external identifier has its internal address. */
+export async function createEntity(kind: Kind, call: Call<EntityBody>): Promise<Answer> {
+  const { external_id } = call.body
+  const address = external_id ? { external_id } : null
+  const stack_id = await kind.stackOf(call)
+  const done = await writeOne(call, { operation: 'create', stack_id, address, represent: true })
+  if (done.result === 'unchanged') return showEntity(kind, call, done.standing!, 200)
+  return showEntity(kind, call, done.standing!, 201, { Location: locationOf(kind, call, done.standing!) })
+}
+
+/** Creates who is not there (201), merges like PATCH who is (200). */
+export async function upsertEntity(kind: Kind, call: Call<EntityBody & { external_id: string }>): Promise<Answer> {
+  const address = { external_id: call.body.external_id }
+  const stack_id = await kind.stackOf(call)
+  const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
+  if (done.result !== 'created') return showEntity(kind, call, done.standing!, 200)
+  return showEntity(kind, call, done.standing!, 201, { Location: locationOf(kind, call, done.standing!) })
+}
+
+export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call: Call<EntityBody>): Promise<Answer> {
+  const represent = call.preferences.representation
+  const stack_id = await kind.stackOf(call)
+  const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
+  if (represent) return showEntity(kind, call, done.standing!, 200)
+  return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
+}
+
+export async function deleteEntity(kind: Kind, call: Call<EntityBody>): Promise<Answer> {
+  const stack_id = await kind.stackOf(call)
+  await writeOne(call, { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false })
+  return { status: 200, data: true }
+}
+
+export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
+  const { db, caller, signal } = call
+  const stack_id = await kind.stackOf(call)
+  const address = addressOf(call, kind)
+  const [read] =
+    'id' in address
+      ? await readById(db, caller.organization.id, stack_id, [address.id], signal)
+      : await readByExternalId(db, caller.organization.id, stack_id, [address.external_id], signal)
+  if (!read) return fail('not_found', `There is no such ${kind.noun}.`)
+  return showEntity(kind, call, read, 200)
+}
+
+async function showEntity(
+  kind: Kind,
+  { db, caller, signal }: Call,
+  read: Read,
+  status: number,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const definitions = await definitionsAt(db, caller.organization.id, read.schema_version, signal)
+  const data = kind.show(read, definitions)
+  return { status, data, headers: { ...headers, ETag: entityTag(data.version) } }
+}
+
+function locationOf({ path, identifier }: Kind, { params }: Call, read: Read): string {
+  const base = path.replace('{stack_key}', params.stack_key ?? '')
+  const { external_id, id } = read.row
+  if (external_id !== null) return `${base}/${encodeURIComponent(external_id)}`
+  return `${base}/internal/${identifier.fromUuid(id)}`
+}

@@ -1,0 +1,34 @@
+import type { TSchema } from 'typebox'
+import type { ErrorWord } from '../errors.ts'
+import type { Call, ParameterKind } from '../http/route.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import type { Standing } from './row.ts'
+
+type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
+
+/** What tells people from records: where they live, what they are called, and how they are shown. All else is shared. */
+export type Kind = {
+  noun: 'person' | 'record'
+  /** As operation ids spell it: `createPerson`, `listPeople`. */
+  singular: string
+  plural: string
+  /** `/v1/people`, `/v1/stacks/{stack_key}`. */
+  path: string
+  params: Record<string, ParameterKind>
+  /** The internal identifier: its name in paths, reads and batches, and the uuid that stands for it. */
+  identifier: {
+    name: 'uuid' | 'record_id'
+    kind: ParameterKind
+    field: 'id' | 'record_id'
+    toUuid(text: string): string
+    fromUuid(uuid: string): string
+  }
+  reads: Scope
+  writes: Scope
+  body: TSchema
+  /** Quirks of the contract, at the PATCH by external identifier. */
+  patch_statuses: Partial<Record<ErrorWord, number>>
+  /** The stack a request is about; a Fault of 404 where there is none. */
+  stackOf(call: Call): Promise<number>
+  show(standing: Standing, definitions: Definitions): { version: number }
+}

@@ -1,0 +1,40 @@
+import type { Config } from '../config.ts'
+import { entityEndpoints } from '../entities/endpoints.ts'
+import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
+import type { Kind } from '../entities/kind.ts'
+import type { Call, Route } from '../http/route.ts'
+import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
+import { findStack } from '../stacks/stacks.ts'
+import { toRecord } from './record.ts'
+import { recordBody } from './schema.ts'
+
+export function recordRoutes({ limits }: Config): Route[] {
+  const records: Kind = {
+    noun: 'record',
+    singular: 'Record',
+    plural: 'Records',
+    path: '/v1/stacks/{stack_key}',
+    params: { stack_key: 'key' },
+    identifier: {
+      name: 'record_id',
+      kind: 'object_id',
+      field: 'record_id',
+      toUuid: uuidOfRecord,
+      fromUuid: recordIdOf,
+    },
+    reads: 'records:read',
+    writes: 'records:write',
+    body: recordBody(limits),
+    patch_statuses: {},
+    stackOf,
+    show: toRecord,
+  }
+  return entityEndpoints(records)
+}
+
+/** A stack never goes, and its key and kind never change: one that is known needs no second look. */
+async function stackOf({ db, caller, params, signal }: Call): Promise<number> {
+  const { id } = caller.organization
+  const known = (await knownDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)
+  return known?.id ?? findStack(await currentDefinitions(db, id, signal), params.stack_key!).id
+}
