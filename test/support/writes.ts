@@ -1,0 +1,90 @@
+import type { Database, Statement } from '../../src/db/db.ts'
+import { writeEntities } from '../../src/entities/sets.ts'
+import type { EntityBody, Outcome, Write } from '../../src/entities/write.ts'
+import type { Service } from './service.ts'
+
+export type Shop = Awaited<ReturnType<Service['organization']>>
+
+/** An organization with a relationship to people, one to many of them, and one to companies. */
+export async function makeShop(service: Service): Promise<Shop> {
+  const made = await service.organization()
+  await made.send('POST', '/v1/schema/stacks', { key: 'companies', kind: 'item' })
+  await made.send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
+  await made.send('POST', '/v1/schema/attributes', {
+    key: 'friends',
+    owner: 'people',
+    type: 'person',
+    cardinality: 'many',
+  })
+  await made.send('POST', '/v1/schema/attributes', {
+    key: 'employer',
+    owner: 'people',
+    type: 'stack',
+    target_stack: 'companies',
+  })
+  return made
+}
+
+/** A plain write of a person, addressed by external identifier. */
+export function write(
+  operation: Write['operation'],
+  external_id: string,
+  body: EntityBody = {},
+  rest: Partial<Write> = {},
+): Write {
+  return {
+    operation,
+    stack_id: 0,
+    address: { external_id },
+    body: operation === 'create' ? { external_id, ...body } : body,
+    bound_from: 'body',
+    if_match: null,
+    references: 'create',
+    represent: false,
+    bytes: 100,
+    actor: 'tests',
+    request_id: 'sets',
+    ...rest,
+  }
+}
+
+/** A database that notes the names of the statements that go through it. */
+export function watched(db: Database): { db: Database; statements: string[]; transactions: () => number } {
+  const statements: string[] = []
+  let transactions = 0
+  const note = (statement: Statement) => statements.push(statement.name)
+  return {
+    statements,
+    transactions: () => transactions,
+    db: {
+      ...db,
+      transaction: (work, options) => {
+        transactions += 1
+        return db.transaction(
+          tx =>
+            work({
+              ...tx,
+              query: (statement, values) => {
+                note(statement)
+                return tx.query(statement, values)
+              },
+            }),
+          options,
+        )
+      },
+    },
+  }
+}
+
+const limits = { entity_keys: 1_000, entity_bytes: 524_288, placeholders: 100, links: 1_000 }
+
+export const writeAll = (db: Database, organization: Shop, writes: Write[]): Promise<Outcome[]> =>
+  writeEntities(db, organization.id, writes, { limits })
+
+export const resultOf = (outcome: Outcome | undefined) => {
+  if (!outcome) return 'missing'
+  if ('done' in outcome) return outcome.done.result
+  return 'refusal' in outcome ? outcome.refusal.word : 'error'
+}
+
+export const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
