@@ -2,7 +2,13 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'cli/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: [
+      'src/**/*.test.ts',
+      'cli/**/*.test.ts',
+      'test/**/*.test.ts',
+      'scripts/**/*.test.ts',
+      'client/**/*.test.ts',
+    ],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
     reporters: ['default', './test/support/summary.ts'],

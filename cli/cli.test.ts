@@ -131,7 +131,7 @@ describe('wrong usage', () => {
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 
-  it.each([['serve'], ['migrate'], ['org'], ['org', 'create'], ['org', 'list'], ['token']])(
+  it.each([['serve'], ['migrate'], ['org'], ['org', 'create'], ['org', 'list'], ['token'], ['codegen']])(
     '%s %s has help with an example',
     async (...words) => {
       const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})

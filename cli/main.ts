@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { codegenCommand } from './codegen.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
 import { serveCommand } from './serve.ts'
@@ -9,7 +10,7 @@ function programFor(environment: NodeJS.ProcessEnv): Command {
   const program = new Command('kith')
     .description('A self-hosted contact and record data service. Settings come from the environment: see README.md.')
     .addHelpText('after', '\nExample:\n  npm run -s kith -- token --org default --scope "people:read people:write"')
-  for (const command of [serveCommand, migrateCommand, orgCommand, tokenCommand])
+  for (const command of [serveCommand, migrateCommand, orgCommand, tokenCommand, codegenCommand])
     program.addCommand(command(environment))
   throwErrors(program)
   return program

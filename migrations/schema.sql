@@ -15,6 +15,8 @@ create table attributes (
   state text not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  index_id integer,
+  index_ready boolean default false not null,
   constraint attributes_pkey PRIMARY KEY (organization_id, id),
   constraint attributes_cardinality_check CHECK ((cardinality = ANY (ARRAY['one'::text, 'many'::text]))),
   constraint attributes_check CHECK (((target_stack_id IS NOT NULL) = (type = ANY (ARRAY['person'::text, 'stack'::text])))),
@@ -110,6 +112,16 @@ create table entities (
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
   constraint entities_organization_id_stack_id_external_id_key UNIQUE (organization_id, stack_id, external_id)
 ) with (fillfactor = 85);
+CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
+
+create table fills (
+  organization_id integer not null,
+  index_id integer not null,
+  after_id uuid not null,
+  indexed integer not null,
+  total integer not null,
+  constraint fills_pkey PRIMARY KEY (organization_id, index_id)
+);
 
 create table links (
   organization_id integer not null,
@@ -157,4 +169,12 @@ create table sweeps (
   organization_id integer not null,
   sequence bigint not null,
   constraint sweeps_pkey PRIMARY KEY (organization_id)
+);
+
+create table terms (
+  organization_id integer not null,
+  index_id integer not null,
+  value text collate "C" not null,
+  entity_id uuid not null,
+  constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
 );

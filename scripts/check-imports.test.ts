@@ -14,6 +14,7 @@ describe('an import that follows the arrows is allowed', () => {
     ['src/people/people.ts', './sql.ts'],
     ['src/people/sql.ts', '../db/db.ts'],
     ['src/organizations/definitions-sql.ts', '../db/db.ts'],
+    ['src/entities/page-sql.ts', './sql.ts'],
     ['src/entities/plan.ts', '../errors.ts'],
     ['src/http/pipeline.ts', '../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],
@@ -33,8 +34,8 @@ describe('an import against the arrows is refused', () => {
     ['src/entities/sets.ts', '../people/people.ts', 'entities/ does not import people/'],
     ['src/people/people.ts', '../records/records.ts', 'people/ does not import records/'],
     ['src/people/people.ts', '../auth/caller.ts', 'people/ does not import auth/'],
-    ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/'],
-    ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/'],
+    ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/ and sql files of its room'],
+    ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/ and sql files of its room'],
     ['src/people/people.ts', './routes.ts', 'only app.ts and main.ts import routes'],
     ['src/people/people.ts', '../http/route.ts', 'of http/ a room imports only types of route.ts'],
     ['src/people/routes.ts', '../http/reply.ts', 'of http/ a room imports only types of route.ts'],
@@ -46,6 +47,7 @@ describe('an import against the arrows is refused', () => {
     ['src/people/people.ts', './people.test.ts', 'a test is imported by nobody'],
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
     ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
+    ['client/src/entities.ts', '../../src/people/schema.ts', 'client/ does not import src/people/schema.ts'],
     ['cli/main.ts', '../test/support/app.ts', 'cli/ does not import test/support/app.ts'],
   ])('%s → %s', (path, specifier, sentence) => {
     expect(importing(path, specifier)).toEqual([expect.stringContaining(sentence)])

@@ -4,26 +4,64 @@ import { consentRoutes } from './consents/routes.ts'
 import { type House, serveRoutes } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
 import { createServer } from './http/server.ts'
-import { serveSystem } from './http/system.ts'
+import { serveSystem, system_rows } from './http/system.ts'
+import { documentOf, type OpenApiDocument } from './openapi/document.ts'
+import { document_row, serveDocument } from './openapi/serve.ts'
+import { toPerson } from './people/person.ts'
 import { peopleRoutes } from './people/routes.ts'
+import { person } from './people/schema.ts'
+import { toRecord } from './records/record.ts'
 import { recordRoutes } from './records/routes.ts'
+import { record } from './records/schema.ts'
+import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 
-export type AppOptions = House & {
-  logger: FastifyBaseLogger
-  /** Whether the process takes new work: false while it drains. */
-  accepting: () => boolean
-}
+export type AppOptions = House & { logger: FastifyBaseLogger }
+
+const shows = { person: { show: toPerson, answer: person }, record: { show: toRecord, answer: record } }
 
 /** The rooms of the house, in the order of the documentation. */
 export function routeTable({ config }: Pick<House, 'config'>): Route[] {
-  return [...peopleRoutes(config), ...recordRoutes(config), ...stackRoutes(), ...attributeRoutes(), ...consentRoutes()]
+  return [
+    ...peopleRoutes(config, shows),
+    ...recordRoutes(config, shows),
+    ...stackRoutes(),
+    ...attributeRoutes(),
+    ...consentRoutes(),
+    ...schemaRoutes(),
+  ]
+}
+
+const info = {
+  title: 'kith',
+  version: 'v1',
+  summary: 'A self-hosted contact and record data service.',
+  description:
+    'JSON in, JSON out. A body comes as `application/json`, or as query parameters in bracket form where there is none. ' +
+    'Every address below `/v1` takes a bearer token: paste one from `kith token` under "Authorize".',
+}
+
+/** The resources, each a tag of the rows. */
+const tags = [
+  { name: 'People', description: 'Contacts, with their profile, consents, attributes and relationships.' },
+  { name: 'Records', description: 'Objects and happenings in Item and Event stacks.' },
+  { name: 'Stacks', description: 'What kinds of record there are.' },
+  { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
+  { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
+  { name: 'Schema', description: 'Everything that the organization has declared.' },
+  { name: 'System', description: 'The service itself; no token is wanted.' },
+]
+
+/** The OpenAPI 3.1 document of all there is. */
+export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
+  return documentOf({ info, tags, rows: routeTable(house), open_rows: [...system_rows, document_row] })
 }
 
 /** The whole service on one Fastify instance, listening to nothing yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const server = createServer(options.config, options.logger)
   serveRoutes(server, options, routeTable(options))
-  serveSystem(server, options, options.accepting)
+  serveSystem(server, options)
+  serveDocument(server, openApiDocument(options))
   return server
 }

@@ -32,7 +32,7 @@ const variables = Type.Object({
   PORT: whole(8080, 0, 65_535),
   DATABASE_URL: optional_text,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
-  AUTH_SECRET: Type.Optional(Type.String({ minLength: 32 })),
+  AUTH_SECRET: optional_text,
   TLS_CERT_FILE: optional_text,
   TLS_KEY_FILE: optional_text,
   KITH_DATA_DIR: text('.kith'),
@@ -97,6 +97,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
+  if (values.AUTH_SECRET !== undefined && Buffer.byteLength(values.AUTH_SECRET) < 32)
+    problems.push('AUTH_SECRET must have 32 bytes or more')
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -109,9 +111,14 @@ function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; pro
   try {
     return { values: envSchema<Variables>({ schema: variables, data: given, env: false }), problems }
   } catch (error) {
-    const faults = (error as { errors?: { instancePath: string; message?: string }[] }).errors
+    const faults = (
+      error as { errors?: { instancePath: string; message?: string; params: { allowedValues?: string[] } }[] }
+    ).errors
     if (!faults) throw error
-    for (const fault of faults) problems.push(`${fault.instancePath.slice(1)} ${fault.message}`)
+    for (const fault of faults)
+      problems.push(
+        `${fault.instancePath.slice(1)} ${fault.message}${fault.params.allowedValues ? `: ${fault.params.allowedValues.join(', ')}` : ''}`,
+      )
     return { values: given as unknown as Variables, problems }
   }
 }

@@ -11,11 +11,15 @@ import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
 import { probe } from './db/probe.ts'
 import { sweepLinks } from './entities/sweep.ts'
+import { createDrain } from './http/drain.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
 
 /** SIGTERM to exit: requests in flight have their 10 seconds and a little more. */
 const shutdown_ms = 11_500
+/** How much longer than a request may take draining waits, so that even a 504 is answered; less than the shutdown in all. */
+const drain_grace_ms = 500
+const drain_limit_ms = 10_500
 /** The server's own end of a statement stands a second behind the request's. */
 const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
@@ -24,35 +28,47 @@ const sweep_interval_ms = 30_000
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment)
   const logger = pino({ level: config.log_level, base: null })
+  const closing: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const close of closing.splice(0).reverse()) await close()
+  }
+  let starting: Promise<string> | undefined
+  const grace = closeWithGrace({ delay: shutdown_ms, logger: false }, async ({ signal, err }) => {
+    if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
+    else logger.info({ signal }, 'draining')
+    await starting?.catch(() => {})
+    await stop()
+  })
+  try {
+    starting = start(config, logger, closing)
+    const address = await starting
+    process.stdout.write(firstSteps(address, config))
+  } catch (error) {
+    await stop()
+    grace.uninstall()
+    throw error
+  }
+}
+
+async function start(config: Config, logger: Logger, closing: (() => Promise<unknown>)[]): Promise<string> {
   const storage = await openStorage(config, logger)
-  let accepting = true
+  closing.push(() => storage.stop())
+  const drain = createDrain()
   const db = openDatabase(storage.url, {
     connections: config.database_connections,
     statement_timeout_ms: config.limits.request_ms + statement_grace_ms,
   })
-  try {
-    await ensureDefaultOrganization(db)
-    const keys = await loadOrCreateKeys(db)
-    const authenticator = createAuthenticator({ db, keys, config })
-    const app = createApp({ db, config, authenticator, logger, accepting: () => accepting })
-    const address = await listen(app, config)
-    const sweeping = startSweeping(db, config, logger)
-    process.stdout.write(firstSteps(address, config))
-    const closed = closeWithGrace({ delay: shutdown_ms, logger: false }, async ({ signal, err }) => {
-      accepting = false
-      if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
-      else logger.info({ signal }, 'draining')
-      await app.close()
-      await sweeping.stop()
-      await db.close()
-      await storage.stop()
-    })
-    void closed
-  } catch (error) {
-    await db.close()
-    await storage.stop()
-    throw error
-  }
+  closing.push(() => db.close())
+  await ensureDefaultOrganization(db)
+  const keys = await loadOrCreateKeys(db)
+  const authenticator = createAuthenticator({ db, keys, config })
+  const app = createApp({ db, config, authenticator, logger, drain })
+  const address = await listen(app, config)
+  const sweeping = startSweeping(db, config, logger)
+  closing.push(() => sweeping.stop())
+  closing.push(() => app.close())
+  closing.push(() => drain.begin(Math.min(config.limits.request_ms + drain_grace_ms, drain_limit_ms)))
+  return address
 }
 
 type Storage = { url: string; stop: () => Promise<void> }

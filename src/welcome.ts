@@ -1,4 +1,4 @@
-import { dirname } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from './config.ts'
 
@@ -25,7 +25,8 @@ Make a token, PATCH a person (made here first, unless it is there), read it back
 /** What the token command must know to find the same embedded database; a DATABASE_URL is a secret, and is not repeated. */
 function settingsFor({ database_url, data_dir }: Config): string {
   if (database_url) return ''
-  return data_dir === '.kith' ? '' : `KITH_DATA_DIR=${quote(data_dir)} `
+  const path = resolve(data_dir)
+  return path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
 }
 
 function quote(text: string): string {

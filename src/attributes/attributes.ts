@@ -8,6 +8,7 @@ import {
   refuseTaken,
 } from '../organizations/define.ts'
 import { type Attribute, type Definitions, people_key, people_stack_id } from '../organizations/definitions.ts'
+import { indexOf, indexState } from './indexing.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
 import { insert_attribute, update_attribute } from './sql.ts'
 
@@ -36,7 +37,20 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
       cardinality,
       indexed,
     }
-    const values = [id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, at]
+    const index_id = indexOf(standing, { indexed, target_stack_id, state: 'active' })
+    const values = [
+      id,
+      owner_stack_id,
+      key,
+      name,
+      description,
+      type,
+      target_stack_id,
+      cardinality,
+      indexed,
+      at,
+      index_id,
+    ]
     return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insert_attribute, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
@@ -55,7 +69,8 @@ export async function patchAttribute(author: Author, id: number, patch: Attribut
     refuseUnindexable(next.type, next.indexed)
     const namesake = standing.declared.get(next.owner_stack_id)?.get(next.key)
     if (next.state === 'active' && namesake && namesake.id !== id) refuseTaken('is declared anew for this owner')
-    const values = [id, next.name, next.description, next.cardinality, next.indexed, next.state, at]
+    const { name, description, cardinality, indexed, state } = next
+    const values = [id, name, description, cardinality, indexed, state, at, indexOf(standing, next)]
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store: update_attribute, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
@@ -96,6 +111,7 @@ export function shownAttribute(attribute: Attribute, definitions: Definitions) {
     target_stack: type === 'stack' ? keyOf(definitions, target_stack_id!) : null,
     cardinality,
     indexed,
+    index_state: indexState(attribute),
     state,
     created_at: attribute.created_at,
     updated_at: attribute.updated_at,

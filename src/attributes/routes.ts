@@ -1,21 +1,34 @@
 import { type Route, route } from '../http/route.ts'
 import { authorOf } from '../organizations/define.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
 import { createAttribute, findAttribute, patchAttribute, shownAttribute } from './attributes.ts'
-import { type AttributePatch, attribute_patch, type NewAttribute, new_attribute } from './schema.ts'
+import { definitionsWithProgress } from './indexing.ts'
+import {
+  type AttributePatch,
+  attribute_patch,
+  attribute as attribute_shape,
+  type NewAttribute,
+  new_attribute,
+} from './schema.ts'
 
 const path = '/v1/schema/attributes'
-const one = { path: '/v1/schema/attributes/{id}', params: { id: 'number' } } as const
+const tag = 'Attributes'
+const one = { tag, path: '/v1/schema/attributes/{id}', params: { id: 'number' }, answer: attribute_shape } as const
 
 export function attributeRoutes(): Route[] {
   return [
     route<NewAttribute>({
       method: 'POST',
+      tag,
       path,
       scope: 'schema:write',
       operation_id: 'createAttribute',
       summary: 'Declare an attribute',
+      description: 'It concerns later writes: values that are stored stay, and read unchanged.',
       body: new_attribute,
+      answer: attribute_shape,
+      successes: { 201: 'Declared.' },
+      refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const { attribute, definitions } = await createAttribute(authorOf(call), call.body)
         const headers = { Location: `${path}/${attribute.id}` }
@@ -24,12 +37,14 @@ export function attributeRoutes(): Route[] {
     }),
     route({
       method: 'GET',
+      tag,
       path,
       scope: 'schema:read',
       operation_id: 'listAttributes',
       summary: 'List the attributes',
+      answer: listSchema(attribute_shape),
       handle: async ({ db, caller, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
         const items = definitions.attributes.map(attribute => shownAttribute(attribute, definitions))
         return { status: 200, data: { items } }
       },
@@ -41,7 +56,7 @@ export function attributeRoutes(): Route[] {
       operation_id: 'getAttribute',
       summary: 'Read an attribute',
       handle: async ({ db, caller, params, signal }) => {
-        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
         return { status: 200, data: shownAttribute(findAttribute(definitions, Number(params.id)), definitions) }
       },
     }),
@@ -52,6 +67,7 @@ export function attributeRoutes(): Route[] {
       operation_id: 'patchAttribute',
       summary: 'Change or archive an attribute',
       body: attribute_patch,
+      refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const { attribute, definitions } = await patchAttribute(authorOf(call), Number(call.params.id), call.body)
         return { status: 200, data: shownAttribute(attribute, definitions) }

@@ -5,16 +5,19 @@ import {
   definition_name,
   definition_state,
   nullable,
+  times,
 } from '../organizations/definition-schema.ts'
 
 const cardinality = Type.Enum(['one', 'many'], { description: '`one` may become `many`, never the other way.' })
+
+const type = Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'])
 
 /** Body of POST /v1/schema/attributes. */
 export const new_attribute = Type.Object(
   {
     key: definition_key,
     owner: Type.String({ description: '`people`, or the key of a stack.' }),
-    type: Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack']),
+    type,
     target_stack: Type.Optional(
       nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
     ),
@@ -23,7 +26,11 @@ export const new_attribute = Type.Object(
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean({ description: 'Equality and ranges are answered by an index.' })),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: 'NewAttribute',
+    examples: [{ key: 'total', owner: 'orders', type: 'number', indexed: true }],
+  },
 )
 export type NewAttribute = Static<typeof new_attribute>
 
@@ -36,6 +43,53 @@ export const attribute_patch = Type.Object(
     indexed: Type.Optional(Type.Boolean()),
     state: Type.Optional(definition_state),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'AttributePatch', examples: [{ indexed: true }] },
 )
 export type AttributePatch = Static<typeof attribute_patch>
+
+const index_state = Type.Object(
+  {
+    state: Type.Enum(['ready', 'filling']),
+    indexed: Type.Integer({ minimum: 0, description: 'Entities whose values are in the index.' }),
+    total: Type.Integer({ minimum: 0, description: 'Of about so many.' }),
+  },
+  { title: 'IndexState', description: 'How far the index of the attribute is.' },
+)
+
+/** An attribute as a read shows it. */
+export const attribute = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1 }),
+    key: Type.String(),
+    name: Type.String(),
+    description: definition_description,
+    owner: Type.String({ description: '`people`, or the key of a stack.' }),
+    type,
+    target_stack: nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
+    cardinality,
+    indexed: Type.Boolean(),
+    index_state: nullable(index_state),
+    state: definition_state,
+    ...times,
+  },
+  {
+    title: 'Attribute',
+    examples: [
+      {
+        id: 1,
+        key: 'total',
+        name: 'total',
+        description: null,
+        owner: 'orders',
+        type: 'number',
+        target_stack: null,
+        cardinality: 'one',
+        indexed: true,
+        index_state: { state: 'ready', indexed: 0, total: 0 },
+        state: 'active',
+        created_at: '2026-01-01T12:00:00.000Z',
+        updated_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)

@@ -1,21 +1,34 @@
 import { type Route, route } from '../http/route.ts'
 import { authorOf } from '../organizations/define.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
-import { type ConsentTypePatch, consent_type_patch, type NewConsentType, new_consent_type } from './schema.ts'
+import {
+  type ConsentTypePatch,
+  consent_type,
+  consent_type_patch,
+  type NewConsentType,
+  new_consent_type,
+} from './schema.ts'
 
 const path = '/v1/schema/consent-types'
-const one = { path: '/v1/schema/consent-types/{id}', params: { id: 'number' } } as const
+const tag = 'Consent types'
+const one = { tag, path: '/v1/schema/consent-types/{id}', params: { id: 'number' }, answer: consent_type } as const
 
 export function consentRoutes(): Route[] {
   return [
     route<NewConsentType>({
       method: 'POST',
+      tag,
       path,
       scope: 'schema:write',
       operation_id: 'createConsentType',
       summary: 'Create a consent type',
+      description: 'Marking it as the default of a channel takes the mark from the one that had it.',
       body: new_consent_type,
+      answer: consent_type,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const data = await createConsentType(authorOf(call), call.body)
         return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
@@ -23,10 +36,12 @@ export function consentRoutes(): Route[] {
     }),
     route({
       method: 'GET',
+      tag,
       path,
       scope: 'schema:read',
       operation_id: 'listConsentTypes',
       summary: 'List the consent types',
+      answer: listSchema(consent_type),
       handle: async ({ db, caller, signal }) => {
         const { consent_types } = await currentDefinitions(db, caller.organization.id, signal)
         return { status: 200, data: { items: consent_types } }

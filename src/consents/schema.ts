@@ -4,12 +4,28 @@ import {
   definition_key,
   definition_name,
   definition_state,
+  nullable,
+  times,
 } from '../organizations/definition-schema.ts'
+
+const channel = Type.Enum(['email', 'sms'])
+
+/** What stands for one purpose on one channel, whether it was answered or not. */
+export const effective_consent = Type.Object(
+  {
+    consent_type_id: Type.Integer({ minimum: 1 }),
+    channel,
+    state: Type.Boolean({ description: 'Whether the purpose is granted on the channel.' }),
+    source: Type.Enum(['answer', 'default', 'mandatory'], { description: 'Where the state comes from.' }),
+    answered_at: nullable(Type.String({ format: 'date-time' })),
+  },
+  { title: 'EffectiveConsent' },
+)
 
 const configured_channels = Type.Array(
   Type.Object(
     {
-      channel: Type.Enum(['email', 'sms']),
+      channel,
       is_default: Type.Optional(Type.Boolean({ description: "Whether this is the channel's default purpose." })),
     },
     { additionalProperties: false },
@@ -29,7 +45,11 @@ export const new_consent_type = Type.Object(
     ),
     default_state: Type.Optional(Type.Boolean({ description: 'The state of a person who has not answered.' })),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: 'NewConsentType',
+    examples: [{ key: 'surveys', name: 'Surveys', channels: [{ channel: 'email' }] }],
+  },
 )
 export type NewConsentType = Static<typeof new_consent_type>
 
@@ -43,6 +63,38 @@ export const consent_type_patch = Type.Object(
     default_state: Type.Optional(Type.Boolean()),
     state: Type.Optional(definition_state),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'ConsentTypePatch', examples: [{ state: 'archived' }] },
 )
 export type ConsentTypePatch = Static<typeof consent_type_patch>
+
+/** A consent type as a read shows it. */
+export const consent_type = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1 }),
+    key: Type.String(),
+    name: Type.String(),
+    description: definition_description,
+    state: definition_state,
+    mandatory: Type.Boolean(),
+    default_state: Type.Boolean(),
+    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean() })),
+    ...times,
+  },
+  {
+    title: 'ConsentType',
+    examples: [
+      {
+        id: 2,
+        key: 'surveys',
+        name: 'Surveys',
+        description: null,
+        state: 'active',
+        mandatory: false,
+        default_state: false,
+        channels: [{ channel: 'email', is_default: false }],
+        created_at: '2026-01-01T12:00:00.000Z',
+        updated_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)

@@ -63,6 +63,8 @@ const types: pg.CustomTypesConfig = {
 
 // A cancel request that arrives between two statements hits nothing; the next one comes this soon.
 const cancel_interval_ms = 50
+/** A server that has not answered a cancel request after this is taken for silent. */
+const cancel_patience_ms = 1_000
 
 type DatabaseOptions = {
   connections: number
@@ -83,6 +85,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     application_name: options.application_name ?? 'kith',
     types,
     keepAlive: true,
+    connectionTimeoutMillis: options.statement_timeout_ms,
   }
   const pool = new pg.Pool({ ...settings, max: options.connections, pipeline: true } as pg.PoolConfig)
   // A connection that dies inside a transaction would crash the process without a listener of its own.
@@ -156,6 +159,12 @@ async function withClient<T>(
   let cancelled: Promise<void> | undefined
   const cancel = () => {
     cancelled = cancelStatements(connect, client, () => settled)
+    // A server that is silent answers neither the statement nor its cancellation: the connection is given up, and
+    // statement_timeout ends the statement there.
+    const silent = globalThis.setTimeout(() => {
+      if (!settled) destroySocket(client)
+    }, cancel_patience_ms)
+    void cancelled.then(() => clearTimeout(silent))
   }
   signal?.addEventListener('abort', cancel, { once: true })
   try {
@@ -167,9 +176,18 @@ async function withClient<T>(
     settled = true
     signal?.removeEventListener('abort', cancel)
     // The cancel request names a process, not a statement: only once it is answered may another use the connection.
-    await cancelled
-    client.release()
+    client.release(cancelled !== undefined && !(await settlesInTime(cancelled)))
   }
+}
+
+function destroySocket(client: pg.PoolClient) {
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
+  connection.stream.destroy()
+}
+
+/** Whether the cancel requests came to an end; a connection that they may still reach is not used again. */
+async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
+  return Promise.race([cancelled.then(() => true), setTimeout(cancel_patience_ms, false, { ref: false })])
 }
 
 /** Waits for a free connection no longer than the signal allows; one that comes later goes back at once. */

@@ -14,7 +14,7 @@ export const isNullOf = (error: unknown, table: string, column: string): boolean
 
 /** The database is away, starting, stopping or out of connections: worth a retry a moment later. */
 export function isUnavailable(error: unknown): boolean {
-  if (hasCode(error, '57P01', '57P02', '57P03', '53300', '53400')) return true
+  if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '53300', '53400')) return true
   if (error instanceof pg.DatabaseError) return error.code?.startsWith('08') ?? false
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException

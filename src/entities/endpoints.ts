@@ -1,24 +1,44 @@
 import { type TSchema, Type } from 'typebox'
 import type { Call, Route } from '../http/route.ts'
+import { examplesOf } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
 import type { Kind } from './kind.ts'
+import { batch_answer } from './schema.ts'
 import type { EntityBody } from './write.ts'
 
 /** A batch may have this much; the other limits count for each of its elements. */
 const batch_bytes = 8 * 1_048_576
 
+const strict = ['references=strict'] as const
+const taken = { 409: 'duplicate_entry' } as const
+const done = Type.Literal(true)
+
+/** Those of an event stack are never updated. */
+const updatesOf = ({ noun }: Kind): Route['refusals'] => (noun === 'record' ? { 405: 'invalid_parameter' } : {})
+
+const collectionOf = ({ params, writes, plural }: Kind) =>
+  ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
+
 /** The endpoints of a kind of entity: people and the records of a stack have the same. */
 export function entityEndpoints(kind: Kind): Route[] {
-  const { path, params, singular, noun, body } = kind
-  const collection = { method: 'POST', params, scope: kind.writes } as const
+  const { path, params, singular, noun, body, answer } = kind
+  const collection = collectionOf(kind)
   return [
     {
       ...collection,
       path,
       operation_id: `create${singular}`,
       summary: `Create a ${noun}`,
+      description: `Completes the placeholder of that \`external_id\`, where there is one.`,
       body,
+      answer,
+      versioned: true,
+      successes: {
+        201: 'Created.',
+        ...(noun === 'record' && { 200: 'Of an event stack: the same record was there already.' }),
+      },
+      refusals: taken,
       handle: call => createEntity(kind, call as Call<EntityBody>),
     },
     {
@@ -26,19 +46,14 @@ export function entityEndpoints(kind: Kind): Route[] {
       path: `${path}/upsert`,
       operation_id: `upsert${singular}`,
       summary: `Create a ${noun}, or merge into the one that is there`,
-      body: upsertBody(body),
+      body: upsertBody(kind),
+      answer,
+      versioned: true,
+      successes: { 201: 'Created.', 200: 'Merged into the one that was there.' },
+      refusals: { ...taken, ...updatesOf(kind) },
       handle: call => upsertEntity(kind, call as Call<EntityBody & { external_id: string }>),
     },
-    {
-      ...collection,
-      path: `${path}/batch`,
-      operation_id: `batch${kind.plural}`,
-      summary: `Write up to 1,000 times in one request`,
-      body: batchBody,
-      item: body,
-      body_bytes: batch_bytes,
-      handle: call => batchEntities(kind, call as never),
-    },
+    batchEndpoint(kind),
     ...endpointsAt(kind, `${path}/{external_id}`, { ...params, external_id: 'external_id' }, '', ''),
     ...endpointsAt(
       { ...kind, patch_statuses: {} },
@@ -50,11 +65,46 @@ export function entityEndpoints(kind: Kind): Route[] {
   ]
 }
 
+/** Many writes in one request. */
+function batchEndpoint(kind: Kind): Route {
+  const { path, body } = kind
+  return {
+    ...collectionOf(kind),
+    path: `${path}/batch`,
+    operation_id: `batch${kind.plural}`,
+    summary: `Write up to 1,000 times in one request`,
+    description:
+      'Each operation succeeds or fails on its own, with a status in `items`. With `atomic: true` nothing is applied ' +
+      'when one fails, and the first that fails is the answer. A body may have 8 MiB.',
+    body: Type.Object(batchBody.properties, { ...batchBody, title: 'BatchBody' }),
+    answer: batch_answer,
+    example: {
+      body: {
+        operations: [
+          { op: 'upsert', external_id: 'first', body: { attribute_values: { city: 'London' } } },
+          { op: 'delete', external_id: 'second' },
+        ],
+      },
+    },
+    refusals: { 404: 'not_found', ...taken, ...updatesOf(kind), 412: 'invalid_parameter' },
+    item: body,
+    body_bytes: batch_bytes,
+    handle: call => batchEntities(kind, call as never),
+  }
+}
+
 /** One entity's endpoints, at one of its two addresses. */
 function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suffix: string, by: string): Route[] {
-  const { singular, noun, body } = kind
-  const reads = { path, params, scope: kind.reads }
-  const writes = { path, params, scope: kind.writes }
+  const { singular, noun, body, answer } = kind
+  const shared = { path, params, tag: kind.plural, versioned: true }
+  const reads = { ...shared, scope: kind.reads, answer }
+  const writes = { ...shared, scope: kind.writes }
+  const updates = {
+    body,
+    answer: Type.Union([done, answer]),
+    prefers: ['return=representation', ...strict],
+    refusals: { ...taken, ...updatesOf(kind) },
+  } as const
   const named = (verb: string, summary: string) => ({
     operation_id: `${verb}${singular}${suffix}`,
     summary: `${summary} a ${noun}${by}`,
@@ -65,14 +115,16 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
       method: 'PUT',
       ...writes,
       ...named('replace', 'Replace'),
-      body,
+      description: 'Every field that is left out is cleared, but `external_id` and the consent answers.',
+      ...updates,
       handle: call => updateEntity(kind, 'put', call as Call<EntityBody>),
     },
     {
       method: 'PATCH',
       ...writes,
       ...named('patch', 'Partially update'),
-      body,
+      description: 'Only what is given is applied; `null` clears, and `attribute_values` is merged key by key.',
+      ...updates,
       statuses: kind.patch_statuses,
       handle: call => updateEntity(kind, 'patch', call as Call<EntityBody>),
     },
@@ -80,14 +132,19 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
       method: 'DELETE',
       ...writes,
       ...named('delete', 'Delete'),
+      description: 'It is gone from every read, its external identifier is free again; the histories stay.',
+      answer: done,
       handle: call => deleteEntity(kind, call as Call<EntityBody>),
     },
   ]
 }
 
 /** As the kind's body, with an external identifier that must be there. */
-function upsertBody(body: TSchema): TSchema {
+function upsertBody({ body, singular }: Kind): TSchema {
   const properties = (body as unknown as { properties: Record<string, TSchema> }).properties
   const external_id = Type.String({ format: 'external-id' })
-  return Type.Object({ ...properties, external_id }, { additionalProperties: false })
+  return Type.Object(
+    { ...properties, external_id },
+    { additionalProperties: false, title: `${singular}UpsertBody`, examples: examplesOf(body) },
+  )
 }

@@ -26,6 +26,8 @@ export type Kind = {
   reads: Scope
   writes: Scope
   body: TSchema
+  /** What `show` makes. */
+  answer: TSchema
   /** Quirks of the contract, at the PATCH by external identifier. */
   patch_statuses: Partial<Record<ErrorWord, number>>
   /** The stack a request is about; a Fault of 404 where there is none. */

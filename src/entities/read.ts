@@ -15,7 +15,7 @@ export function readById(
   ids: string[],
   signal?: AbortSignal,
 ): Promise<Read[]> {
-  return read(db, read_by_id, [organization_id, stack_id, ids], signal)
+  return readRows(db, read_by_id, [organization_id, stack_id, ids], signal)
 }
 
 /** Entities of one stack by external identifier, in no order; missing ones are left out. */
@@ -26,10 +26,11 @@ export function readByExternalId(
   external_ids: string[],
   signal?: AbortSignal,
 ): Promise<Read[]> {
-  return read(db, read_by_external_id, [organization_id, stack_id, external_ids], signal)
+  return readRows(db, read_by_external_id, [organization_id, stack_id, external_ids], signal)
 }
 
-async function read(
+/** Runs a statement that begins as `read_entities`. */
+export async function readRows(
   db: Database | Transaction,
   by: Statement,
   values: unknown[],

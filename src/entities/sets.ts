@@ -5,6 +5,7 @@ import { type Item, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'
 import { NameTakenMeanwhile } from './stages.ts'
+import { noteGrowth } from './statistics.ts'
 import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
 import type { Outcome, Write } from './write.ts'
 
@@ -34,10 +35,15 @@ export async function writeEntities(
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
     const { set, later } = takeSet(items, () => undefined)
     const settled = await runSet(db, definitions, set, options)
+    noteGrowth(db, organization_id, countMade(settled))
     for (const [item, outcome] of settled) outcomes[item] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
   }
   return outcomes
+}
+
+function countMade(settled: Settled): number {
+  return [...settled.values()].filter(outcome => 'done' in outcome && outcome.done.result === 'created').length
 }
 
 export function planItem(write: Write, index: number, definitions: Definitions, limits: WriteLimits): Item {

@@ -135,16 +135,19 @@ const linked = `(select json_agg(json_build_array(l.attribute_id, t.id, t.extern
    where l.organization_id = $1 and l.source_id = e.id) as links`
 const schema_version = '(select h.schema_version from change_heads h where h.organization_id = $1) as schema_version'
 
+/** The head of every read: entities e, each with its links and the schema version of the same moment. $1: organization. */
+export const read_entities = `select ${columns}, ${linked}, ${schema_version} from entities e`
+
 /** $2: stack, $3: external ids. Each with its links and the schema version of the same moment. */
 export const read_by_external_id = statement(
   'read_by_external_id',
-  `select ${columns}, ${linked}, ${schema_version} from entities e
+  `${read_entities}
    where e.organization_id = $1 and e.stack_id = $2 and e.external_id = any($3::text[])`,
 )
 
 /** $2: stack, $3: ids. Each with its links and the schema version of the same moment. */
 export const read_by_id = statement(
   'read_by_id',
-  `select ${columns}, ${linked}, ${schema_version} from entities e
+  `${read_entities}
    where e.organization_id = $1 and e.stack_id = $2 and e.id = any($3::uuid[])`,
 )

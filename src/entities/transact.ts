@@ -4,6 +4,7 @@ import { read_schema_version } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
 import { type Decision, type DecisionLimits, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
+import { indexTerms } from './index-stage.ts'
 import { type Name, nameKey } from './plan.ts'
 import type { EntityRow, Links, Read, Standing } from './row.ts'
 import {
@@ -23,7 +24,7 @@ import type { Outcome } from './write.ts'
 export type Settled = Map<number, Outcome>
 
 /**
- * The write path of one set within one transaction: read, decide, make, apply, link, answer. A stage with nothing to do
+ * The write path of one set within one transaction: read, decide, make, apply, link, index, answer. A stage with nothing to do
  * issues no statement. With `commit`, COMMIT travels with the last of them.
  */
 export async function transactSet(
@@ -55,19 +56,20 @@ export async function transactSet(
 
   const placeholders = placeholdersOf(accepted)
   await makeEntities(tx, organization_id, accepted, placeholders.values(), at)
-  const stored = storeAll(tx, definitions, accepted, placeholders, at)
+  const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const shown = represent(tx, organization_id, decisions.flatMap(toRepresent))
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
 }
 
-/** Apply, link and answer travel in one flush with COMMIT. */
+/** Apply, link, index and answer travel in one flush with COMMIT. */
 function storeAll(
   tx: Transaction,
   definitions: Definitions,
   accepted: Accepted[],
   placeholders: ReturnType<typeof placeholdersOf>,
+  rows: Map<Item, EntityRow>,
   at: string,
 ): Promise<unknown>[] {
   // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
@@ -75,6 +77,7 @@ function storeAll(
   return [
     applyChanges(tx, definitions, accepted, placeholders, at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
+    ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
   ]
 }

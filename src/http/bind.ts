@@ -16,13 +16,17 @@ const is_json = /^[\t ]*application\/json[\t ]*(;|$)/i
  * Binds a request: a non-empty body under `application/json`, else the query parameters, never one after the other
  * failed. Strings come out trimmed. Throws a Fault of 400: broken JSON, a broken query, or neither of the two.
  */
-export function bind({ content_type, body, query_string }: Arrived, schema: TSchema, limits: Limits): Bound {
+export function bind(
+  { content_type, body, query_string }: Arrived,
+  { body: schema, has_defaults }: { body: TSchema; has_defaults?: boolean },
+  limits: Limits,
+): Bound {
   if (body && body.length > 0 && is_json.test(content_type ?? '')) {
     const parsed = parseJson(body, limits) as Record<string, unknown>
     return { value: trimAndCheck(parsed, limits), bound_from: 'body', bytes: body.length }
   }
   const parsed = parseQuery(query_string, limits)
-  if (Object.keys(parsed).length === 0) bodyRequired(content_type, body)
+  if (!has_defaults && Object.keys(parsed).length === 0) bodyRequired(content_type, body)
   const value = trimAndCheck(coerce(schema, parsed) as Record<string, unknown>, limits)
   return { value, bound_from: 'query', bytes: query_string.length }
 }

@@ -7,6 +7,7 @@ import type { Database } from '../db/db.ts'
 import { Fault, fail, refuse } from '../errors.ts'
 import { bind } from './bind.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
+import type { Drain } from './drain.ts'
 import { logRequest } from './log.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
@@ -25,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-export type House = { db: Database; config: Config; authenticator: Authenticator }
+export type House = { db: Database; config: Config; authenticator: Authenticator; drain: Drain }
 
 /**
  * Serves a route table: authenticate · scope · limits · bind · trim · validate · handle · envelope. Every address below
@@ -39,6 +40,7 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
   server.decorateRequest('handling', false)
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id)
+    if (isVersioned(request.url)) house.drain.enter()
     request.deadline = startDeadline(config.limits.request_ms)
     request.deadline.signal.addEventListener('abort', () => {
       // The body is still on its way: nobody else would notice that the time is over.
@@ -46,8 +48,14 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
     })
     done()
   })
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    // Said as late as this, it reaches those who were under way when draining began.
+    if (!house.drain.accepting()) reply.header('Connection', 'close')
+    done()
+  })
   server.addHook('onResponse', (request, reply, done) => {
     request.deadline.end()
+    if (isVersioned(request.url)) house.drain.leave()
     logRequest(request, reply)
     done()
   })
@@ -129,7 +137,9 @@ function readCall(
   }
   // An element of a batch lies three levels deep, and is as deep as any body.
   const depth = row.item ? { ...limits, json_depth: limits.json_depth + item_depth } : limits
-  const bound = row.body ? bind(arrived, row.body, depth) : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  const bound = row.body
+    ? bind(arrived, { ...row, body: row.body }, depth)
+    : { value: {}, bound_from: 'query' as const, bytes: 0 }
   return {
     db,
     limits,
@@ -173,12 +183,11 @@ function describeFault(error: unknown) {
 
 /** A wrong method on a known address: 405 with the right ones. */
 function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[]) {
-  for (const [path, rows] of Map.groupBy(table, row => row.path)) {
-    const allowed: string[] = rows.map(row => row.method)
+  for (const path of new Set(table.map(row => row.path))) {
+    // `/v1/people/list` is somebody's address, too: its other methods are those of `/v1/people/{external_id}`.
+    const allowed: string[] = table.filter(row => covers(row.path, path)).map(row => row.method)
     if (allowed.includes('GET')) allowed.push('HEAD')
-    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-      method => !allowed.includes(method),
-    )
+    const others = methods.filter(method => !allowed.includes(method))
     const refusal = refuse('invalid_parameter', `This address takes ${allowed.join(', ')}.`, {
       status: 405,
       headers: { Allow: allowed.join(', ') },
@@ -194,4 +203,15 @@ function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[
       handler: () => {},
     })
   }
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** Whether every address of `path` is one of `template`, too. */
+function covers(template: string, path: string): boolean {
+  const segments = path.split('/')
+  const open = template.split('/')
+  return (
+    open.length === segments.length && open.every((part, index) => part.startsWith('{') || part === segments[index])
+  )
 }

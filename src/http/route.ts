@@ -44,13 +44,38 @@ export type Route = {
   scope: Scope
   operation_id: string
   summary: string
+  /** The resource it belongs to, as the documentation groups them. */
+  tag: string
+  /** More than the summary says, in Markdown. */
+  description?: string
   body?: TSchema
+  /** The shape of `data` on success. Tests hold every answer to it; as it goes out nothing is validated or stripped. */
+  answer: TSchema
+  /** The statuses of success and what each says, where it is not 200 alone. */
+  successes?: Record<number, string>
+  /** Where the first of the schemas' own `examples` is not the one to show. */
+  example?: { body?: unknown; answer?: unknown }
+  /** Whether it is about one entity with a version: a read answers its ETag, a write honours If-Match. */
+  versioned?: boolean
+  /** The preferences of the `Prefer` header that make a difference. */
+  prefers?: readonly ('return=representation' | 'references=strict')[]
+  /** What the handler refuses beyond the pipeline, a path parameter's 404 and If-Match: the word by its status. */
+  refusals?: Partial<Record<number, ErrorWord>>
+  /** Whether a request with neither a body nor a query means the defaults, instead of being refused. */
+  has_defaults?: boolean
   /** Of a batch: what each element's body is held to by itself. */
   item?: TSchema
   /** Bytes that the body may have, where it is not the usual limit. */
   body_bytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
   handle(call: Call): Promise<Answer>
+}
+
+/** An address outside `/v1`, which wants no token. It has no handler here: the document needs none. */
+export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' | 'description' | 'refusals'> & {
+  /** The shape of the whole answer; of `data`, where it comes in the envelope of success. */
+  answer: TSchema
+  enveloped: boolean
 }
 
 /** A row whose handler knows the type of the body that its schema has validated. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -7,7 +8,8 @@ import Fastify, {
 } from 'fastify'
 import { v7 } from 'uuid'
 import type { Config } from '../config.ts'
-import { type Refusal, refuse } from '../errors.ts'
+import { Fault, type Refusal, refuse } from '../errors.ts'
+import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
 
 declare module 'fastify' {
@@ -34,18 +36,32 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
       requestId(request.headers['x-request-id']),
     bodyLimit: limits.body_bytes,
     requestTimeout: limits.request_ms,
+    return503OnClosing: false,
+    // Closing comes after draining: what is open then is idle, or out of time.
+    forceCloseConnections: true,
     trustProxy: config.behind_proxy,
     routerOptions: { maxParamLength: limits.url_bytes, ignoreTrailingSlash: false, caseSensitive: true },
-    http: { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000 },
-    ...(tls && { https: { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) } }),
+    http: { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    ...(tls && {
+      https: { cert: readTls('TLS_CERT_FILE', tls.cert_file), key: readTls('TLS_KEY_FILE', tls.key_file) },
+    }),
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error & { statusCode?: number }, request: { id: string }, reply: RawReply) => {
       sendRefusal(reply, refusalOfFramework(error), request.id)
+      logRequest(request as never, reply as never)
     },
   } as unknown as FastifyServerOptions
   const server = Fastify(options) as unknown as FastifyInstance
+  // Node would answer an expectation that it does not know by itself, without our envelope.
+  const unknown_expectations = new WeakSet<IncomingMessage>()
+  server.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    unknown_expectations.add(request)
+    server.server.emit('request', request, response)
+  })
   server.decorateRequest('content_type')
   server.addHook('onRequest', (request, _reply, done) => {
+    const malformed = malformedBy(request.raw, unknown_expectations)
+    if (malformed) return done(new Fault(malformed))
     request.content_type = request.headers['content-type']
     // Fastify answers 415 to a content type it cannot read; to us it is one that is not JSON.
     if (request.content_type !== undefined) request.headers['content-type'] = 'application/octet-stream'
@@ -54,6 +70,22 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   return server
+}
+
+function malformedBy(request: IncomingMessage, unknown_expectations: WeakSet<IncomingMessage>): Refusal | undefined {
+  if (request.headers.host === undefined && request.httpVersion === '1.1')
+    return refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.')
+  if (unknown_expectations.has(request))
+    return refuse('invalid_parameter', 'The Expect header is not one that is known.')
+  return undefined
+}
+
+function readTls(setting: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new Error(`${setting} names ${path}, which cannot be read: ${(cause as Error).message}`, { cause })
+  }
 }
 
 type RawReply = {

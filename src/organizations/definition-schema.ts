@@ -7,3 +7,16 @@ export const definition_key = Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })
 export const definition_name = Type.String({ minLength: 1, maxLength: 255 })
 export const definition_description = nullable(Type.String({ maxLength: 2_000 }))
 export const definition_state = Type.Enum(['active', 'archived'])
+
+/** When something came to be and when it last changed: RFC 3339, UTC, milliseconds. */
+export const times = {
+  created_at: Type.String({ format: 'date-time' }),
+  updated_at: Type.String({ format: 'date-time' }),
+}
+
+/** The answer of an address that lists all there are of something. */
+export const listSchema = <T extends TSchema>(element: T) =>
+  Type.Object({ items: Type.Array(element) }, { examples: [{ items: examplesOf(element) }] })
+
+/** The examples that a schema carries. */
+export const examplesOf = (schema: TSchema): unknown[] => (schema as { examples?: unknown[] }).examples ?? []

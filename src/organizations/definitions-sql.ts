@@ -2,6 +2,8 @@ import { statement } from '../db/db.ts'
 
 const rfc3339 = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const times = `'created_at', ${rfc3339('d.created_at')}, 'updated_at', ${rfc3339('d.updated_at')}`
+const index = `case when d.index_id is not null then jsonb_build_object('id', d.index_id, 'ready', d.index_ready,
+           'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) end`
 
 /** The whole schema of one organization and the version it stands at, in one snapshot of the database. */
 export const read_definitions = statement(
@@ -11,8 +13,9 @@ export const read_definitions = statement(
          order by d.id) from stacks d where d.organization_id = $1), '[]') as stacks,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'owner_stack_id', d.owner_stack_id, 'key', d.key,
          'name', d.name, 'description', d.description, 'type', d.type, 'target_stack_id', d.target_stack_id,
-         'cardinality', d.cardinality, 'indexed', d.indexed, 'state', d.state, ${times})
-         order by d.id) from attributes d where d.organization_id = $1), '[]') as attributes,
+         'cardinality', d.cardinality, 'indexed', d.indexed, 'state', d.state, 'index', ${index}, ${times})
+         order by d.id) from attributes d left join fills f on f.organization_id = $1 and f.index_id = d.index_id
+         where d.organization_id = $1), '[]') as attributes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
          'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels, ${times})
          order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types

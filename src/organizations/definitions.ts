@@ -20,6 +20,9 @@ export type Stack = {
 
 export type AttributeType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
 
+/** `id` is new each time an index is asked for. Until it is ready, `indexed` of about `total` entities are in it. */
+export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
+
 export type Attribute = {
   id: number
   owner_stack_id: number
@@ -31,6 +34,8 @@ export type Attribute = {
   target_stack_id: number | null
   cardinality: 'one' | 'many'
   indexed: boolean
+  /** The index kept of its values: of indexed ones and of relationships, while active. */
+  index?: AttributeIndex | null
   state: 'active' | 'archived'
   created_at: string
   updated_at: string

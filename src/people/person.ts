@@ -1,20 +1,10 @@
-import { type EffectiveConsent, effectiveConsents } from '../consents/answers.ts'
+import { effectiveConsents } from '../consents/answers.ts'
 import { shownAttributes } from '../entities/represent.ts'
-import type { Profile, Standing } from '../entities/row.ts'
+import type { Standing } from '../entities/row.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import type { Person } from './schema.ts'
 
-/** A person as a read shows it. Unset profile fields are null, never absent. */
-export type Person = { id: string; external_id: string | null } & Profile & {
-    email_consent: boolean | null
-    sms_consent: boolean | null
-    consents: EffectiveConsent[]
-    attribute_values: Record<string, unknown>
-    state: 'active' | 'placeholder'
-    version: number
-    created_at: string
-    updated_at: string
-  }
-
+/** A person as a read shows it. */
 export function toPerson({ row, links }: Standing, definitions: Definitions): Person {
   return {
     id: row.id,

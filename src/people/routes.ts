@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { Kind } from '../entities/kind.ts'
+import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
 import { toPerson } from './person.ts'
-import { personBody } from './schema.ts'
+import { person, personBody } from './schema.ts'
 
-export function peopleRoutes({ limits }: Config): Route[] {
+export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
   const people: Kind = {
     noun: 'person',
     singular: 'Person',
@@ -23,10 +24,11 @@ export function peopleRoutes({ limits }: Config): Route[] {
     reads: 'people:read',
     writes: 'people:write',
     body: personBody(limits),
+    answer: person,
     // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
     patch_statuses: { not_found: 500, duplicate_entry: 400 },
     stackOf: async () => people_stack_id,
     show: toPerson,
   }
-  return entityEndpoints(people)
+  return [...entityEndpoints(people), ...readingEndpoints(people, shows)]
 }

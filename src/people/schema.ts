@@ -1,6 +1,7 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { attributeValues, externalId } from '../entities/schema.ts'
+import { effective_consent } from '../consents/schema.ts'
+import { attributeValues, entity_fields, externalId } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 const flag = (description: string) => Type.Optional(nullable(Type.Boolean({ description })))
@@ -15,8 +16,20 @@ export const consent_assignment = Type.Object(
     channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
     state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: 'ConsentAssignment',
+    examples: [{ consent_type_id: 1, channel: 'email', state: true }],
+  },
 )
+
+const example = {
+  external_id: 'ada',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  email: 'ada@example.com',
+  language: 'en-GB',
+}
 
 /** The body of create, PUT and PATCH. Every field is optional; null clears. */
 export function personBody(limits: Limits) {
@@ -40,6 +53,70 @@ export function personBody(limits: Limits) {
       consents: Type.Optional(nullable(Type.Array(consent_assignment, { maxItems: limits.consents }))),
       attribute_values: attributeValues(limits),
     },
-    { additionalProperties: false },
+    {
+      additionalProperties: false,
+      title: 'PersonBody',
+      examples: [
+        {
+          ...example,
+          consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+          attribute_values: { city: 'London', referrer: 'grace' },
+        },
+      ],
+    },
   )
 }
+
+const text = nullable(Type.String())
+const bool = nullable(Type.Boolean())
+
+/** A person as a read shows it. Unset profile fields are null, never absent. */
+export const person = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'The internal identifier.' }),
+    external_id: text,
+    first_name: text,
+    last_name: text,
+    email: text,
+    mobile_prefix: text,
+    mobile_number: text,
+    date_of_birth: nullable(Type.String({ format: 'date' })),
+    language: text,
+    email_consent: bool,
+    sms_consent: bool,
+    push_notification_consent: bool,
+    consents: Type.Array(effective_consent, { description: 'One for each active purpose and channel of it.' }),
+    ...entity_fields,
+  },
+  {
+    title: 'Person',
+    examples: [
+      {
+        id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+        ...example,
+        mobile_prefix: null,
+        mobile_number: null,
+        date_of_birth: null,
+        email_consent: true,
+        sms_consent: null,
+        push_notification_consent: null,
+        consents: [
+          {
+            consent_type_id: 1,
+            channel: 'email',
+            state: true,
+            source: 'answer',
+            answered_at: '2026-01-01T12:00:00.000Z',
+          },
+          { consent_type_id: 1, channel: 'sms', state: false, source: 'default', answered_at: null },
+        ],
+        attribute_values: { city: 'London', referrer: 'grace' },
+        state: 'active',
+        version: 1,
+        created_at: '2026-01-01T12:00:00.000Z',
+        updated_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)
+export type Person = Static<typeof person>

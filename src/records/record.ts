@@ -2,19 +2,9 @@ import { recordIdOf } from '../entities/identifiers.ts'
 import { shownAttributes } from '../entities/represent.ts'
 import type { Standing } from '../entities/row.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import type { StackRecord } from './schema.ts'
 
-/** A record as a read shows it. `record_id` is an ObjectId of 24 hexadecimal digits. */
-export type StackRecord = {
-  record_id: string
-  external_id: string | null
-  stack_key: string
-  attribute_values: Record<string, unknown>
-  state: 'active' | 'placeholder'
-  version: number
-  created_at: string
-  updated_at: string
-}
-
+/** A record as a read shows it. */
 export function toRecord({ row, links }: Standing, definitions: Definitions): StackRecord {
   return {
     record_id: recordIdOf(row.id),

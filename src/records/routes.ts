@@ -2,13 +2,14 @@ import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
+import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { toRecord } from './record.ts'
-import { recordBody } from './schema.ts'
+import { record, recordBody } from './schema.ts'
 
-export function recordRoutes({ limits }: Config): Route[] {
+export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
   const records: Kind = {
     noun: 'record',
     singular: 'Record',
@@ -25,11 +26,12 @@ export function recordRoutes({ limits }: Config): Route[] {
     reads: 'records:read',
     writes: 'records:write',
     body: recordBody(limits),
+    answer: record,
     patch_statuses: {},
     stackOf,
     show: toRecord,
   }
-  return entityEndpoints(records)
+  return [...entityEndpoints(records), ...readingEndpoints(records, shows)]
 }
 
 /** A stack never goes, and its key and kind never change: one that is known needs no second look. */

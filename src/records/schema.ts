@@ -1,11 +1,40 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { attributeValues, externalId } from '../entities/schema.ts'
+import { attributeValues, entity_fields, externalId } from '../entities/schema.ts'
+import { nullable } from '../organizations/definition-schema.ts'
+
+const example = { external_id: 'o1', attribute_values: { total: 40, buyer: 'ada' } }
 
 /** The body of create, PUT and PATCH of a record. Every field is optional; null clears. */
 export function recordBody(limits: Limits) {
   return Type.Object(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
-    { additionalProperties: false },
+    { additionalProperties: false, title: 'RecordBody', examples: [example] },
   )
 }
+
+/** A record as a read shows it. */
+export const record = Type.Object(
+  {
+    record_id: Type.String({ format: 'object-id', description: 'The internal identifier: 24 hexadecimal digits.' }),
+    external_id: nullable(Type.String()),
+    stack_key: Type.String(),
+    ...entity_fields,
+  },
+  {
+    title: 'Record',
+    examples: [
+      {
+        record_id: '01936f3e0a5c7c3e9d0a5b6f',
+        external_id: 'o1',
+        stack_key: 'orders',
+        attribute_values: { total: 40, buyer: 'ada' },
+        state: 'active',
+        version: 1,
+        created_at: '2026-01-01T12:00:00.000Z',
+        updated_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)
+export type StackRecord = Static<typeof record>

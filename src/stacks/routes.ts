@@ -1,21 +1,27 @@
 import { type Route, route } from '../http/route.ts'
 import { authorOf } from '../organizations/define.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { type NewStack, new_stack, type StackPatch, stack_patch } from './schema.ts'
+import { type NewStack, new_stack, type StackPatch, stack_patch, stack as stack_shape } from './schema.ts'
 import { createStack, findStack, patchStack, shownStack } from './stacks.ts'
 
 const path = '/v1/schema/stacks'
-const one = { path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' } } as const
+const tag = 'Stacks'
+const one = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' }, answer: stack_shape } as const
 
 export function stackRoutes(): Route[] {
   return [
     route<NewStack>({
       method: 'POST',
+      tag,
       path,
       scope: 'schema:write',
       operation_id: 'createStack',
       summary: 'Create a stack',
       body: new_stack,
+      answer: stack_shape,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const stack = await createStack(authorOf(call), call.body)
         return { status: 201, data: shownStack(stack), headers: { Location: `${path}/${stack.key}` } }
@@ -23,10 +29,12 @@ export function stackRoutes(): Route[] {
     }),
     route({
       method: 'GET',
+      tag,
       path,
       scope: 'schema:read',
       operation_id: 'listStacks',
       summary: 'List the stacks',
+      answer: listSchema(stack_shape),
       handle: async ({ db, caller, signal }) => {
         const { stacks } = await currentDefinitions(db, caller.organization.id, signal)
         return { status: 200, data: { items: stacks.map(shownStack) } }

@@ -1,10 +1,12 @@
 import pino from 'pino'
-import { createApp } from '../../src/app.ts'
+import { createApp, openApiDocument } from '../../src/app.ts'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase, statement } from '../../src/db/db.ts'
+import { createDrain } from '../../src/http/drain.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/directory.ts'
+import { contractOf } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const all_scopes = 'people:read people:write records:read records:write schema:read schema:write'
@@ -53,8 +55,10 @@ export async function startService(environment: Record<string, string> = {}): Pr
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
-  const app = createApp({ db, config, authenticator, logger, accepting: () => true })
+  const app = createApp({ db, config, authenticator, logger, drain: createDrain() })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  // Every answer of the suite is held to the document that the service shows.
+  const hold = contractOf(() => openApiDocument({ config }))
   const tokenFor = async (organization_key: string, scope = all_scopes, subject = 'tests') =>
     authenticator.issueToken({ organization_key, scope, subject, ttl_seconds: 600 })
   return {
@@ -63,11 +67,11 @@ export async function startService(environment: Record<string, string> = {}): Pr
     db,
     logs,
     tokenFor,
-    sender: token => senderTo(address, token),
+    sender: token => senderTo(address, token, hold),
     async organization(key = `org_${process.pid}_${++organizations}`) {
       const { id } = await createOrganization(db, key)
       const token = await tokenFor(key)
-      return { id, key, token, send: senderTo(address, token) }
+      return { id, key, token, send: senderTo(address, token, hold) }
     },
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
@@ -78,7 +82,7 @@ export async function startService(environment: Record<string, string> = {}): Pr
   }
 }
 
-function senderTo(address: string, token: string): Send {
+function senderTo(address: string, token: string, hold: ReturnType<typeof contractOf>): Send {
   return async (method, path, body, headers = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array
     const response = await fetch(`${address}${path}`, {
@@ -91,6 +95,8 @@ function senderTo(address: string, token: string): Send {
       ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) }
+    const reply = { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) }
+    hold({ method, path, ...reply })
+    return reply
   }
 }

@@ -1,0 +1,159 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, createClient } from '../client/index.ts'
+import { type Service, startService } from '../test/support/service.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const program = join(root, 'cli/main.ts')
+const compiler = join(root, 'node_modules/typescript/bin/tsc')
+
+let service: Service
+let client: Client
+let directory: string
+let environment: Record<string, string>
+
+beforeAll(async () => {
+  service = await startService()
+  directory = await mkdtemp(join(tmpdir(), 'kith-codegen-'))
+})
+afterAll(async () => {
+  await service.stop()
+  await rm(directory, { recursive: true })
+})
+beforeEach(async () => {
+  const { token } = await service.organization()
+  environment = { SERVICE_URL: service.address, TOKEN: token }
+  client = createClient({ url: service.address, token })
+  await rm(fileOf('schema.ts'), { force: true })
+})
+
+const fileOf = (name: string) => join(directory, name)
+
+async function run(words: string[], given: Record<string, string>) {
+  const child = spawn(process.execPath, words, { cwd: directory, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: child.exitCode, stdout, stderr }
+}
+
+const codegen = (...words: string[]) => run([program, 'codegen', '--out', 'schema.ts', ...words], environment)
+
+async function declareShop() {
+  const { stacks, attributes } = client.schema
+  await stacks.create({ key: 'orders', kind: 'item', name: 'Orders */ export const broken = 1 /*' })
+  await stacks.create({ key: 'visits', kind: 'event' })
+  await attributes.create({ key: 'total', owner: 'orders', type: 'number', description: 'In euros,\nwith taxes.' })
+  await attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
+  await attributes.create({
+    key: 'orders',
+    owner: 'people',
+    type: 'stack',
+    target_stack: 'orders',
+    cardinality: 'many',
+  })
+  const old = await attributes.create({ key: 'old', owner: 'orders', type: 'text' })
+  await attributes.patch(old.id, { state: 'archived' })
+}
+
+/** What the compiler says of a module that has a typed client at hand. */
+async function compile(code: string) {
+  const head = `import { createClient } from '@kith/client'\nimport type { Schema } from './schema.ts'\n`
+  await writeFile(fileOf('use.ts'), `${head}const client = createClient<Schema>({ url: '', token: '' })\n${code}\n`)
+  await writeFile(fileOf('package.json'), '{"type":"module"}')
+  const compilerOptions = {
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules/@types')],
+    paths: { '@kith/client': [join(root, 'client/index.ts')] },
+  }
+  const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [], files: ['use.ts'] }
+  await writeFile(fileOf('tsconfig.json'), JSON.stringify(settings))
+  return run([compiler, '-p', '.'], {})
+}
+
+describe('kith codegen', () => {
+  it('writes what is declared, archived attributes left out, and no text that could be code', async () => {
+    await declareShop()
+    expect(await codegen()).toEqual({ code: 0, stdout: '', stderr: 'wrote schema.ts\n' })
+    const written = await readFile(fileOf('schema.ts'), 'utf8')
+    expect(written.slice(written.indexOf('export type'))).toBe(`export type Schema = {
+  people: {
+    orders: { type: 'stack'; cardinality: 'many'; target: 'orders' }
+  }
+  stacks: {
+    /** Orders *\\/ export const broken = 1 /* */
+    orders: {
+      kind: 'item'
+      attributes: {
+        buyer: { type: 'person'; cardinality: 'one' }
+        /** total: In euros, with taxes. */
+        total: { type: 'number'; cardinality: 'one' }
+      }
+    }
+    visits: {
+      kind: 'event'
+      attributes: Record<never, never>
+    }
+  }
+}
+`)
+  })
+
+  it('makes the compiler refuse a value of another type, and nothing that is right', async () => {
+    await declareShop()
+    await codegen()
+    const right = `
+      client.stack('orders').create({ attribute_values: { total: 10, buyer: 'ada', old: 1, undeclared: [true] } })
+      client.people.create({ attribute_values: { orders: ['o-1', 2] } })
+      client.stack('visits').create({ attribute_values: { page: '/' } })`
+    expect(await compile(right)).toEqual({ code: 0, stdout: '', stderr: '' })
+    const wrong = [
+      `client.stack('orders').create({ attribute_values: { total: 'x' } })`,
+      `client.stack('orders').patch('o', { attribute_values: { buyer: true } })`,
+      `client.stack('visits').patch('v', {})`,
+      `client.stack('nothing')`,
+    ]
+    const { code, stdout } = await compile(wrong.join('\n'))
+    expect(code).not.toBe(0)
+    expect([...stdout.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7'])
+  })
+
+  it('of an organization that has declared nothing compiles too', async () => {
+    await codegen()
+    expect(await compile(`client.people.create({ attribute_values: { any: 1 } })`)).toMatchObject({ code: 0 })
+    expect((await compile(`client.stack('orders')`)).code).not.toBe(0)
+  })
+
+  it('--check ends with 1 while the file is stale or missing, writes nothing, and with 0 when it holds', async () => {
+    expect(await codegen('--check')).toMatchObject({ code: 1, stderr: expect.stringMatching(/^schema\.ts is stale/) })
+    await codegen()
+    expect(await codegen('--check')).toEqual({ code: 0, stdout: '', stderr: 'schema.ts is up to date\n' })
+    const before = await readFile(fileOf('schema.ts'), 'utf8')
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    expect(await codegen('--check')).toMatchObject({ code: 1, stdout: '' })
+    expect(await readFile(fileOf('schema.ts'), 'utf8')).toBe(before)
+  })
+
+  it('takes address and token as options, before those of the environment', async () => {
+    const given = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
+    environment = { SERVICE_URL: 'http://nowhere.invalid', TOKEN: 'none' }
+    expect(await codegen(...given)).toMatchObject({ code: 0 })
+  })
+
+  it.each([
+    ['no address', { SERVICE_URL: '' }, /SERVICE_URL/],
+    ['no token', { TOKEN: '' }, /TOKEN/],
+    ['a token that is none', { TOKEN: 'none' }, /token/],
+    ['an address that is none', { SERVICE_URL: 'nowhere' }, /URL/],
+  ])('says in one sentence that there is %s', async (_, change, sentence) => {
+    environment = { ...environment, ...change }
+    const { code, stdout, stderr } = await codegen()
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^[^\n]+\n$/)
+    expect(stderr).toMatch(sentence)
+  })
+})

@@ -1,0 +1,52 @@
+import { KithConnectionError, KithError } from './errors.ts'
+import type { ErrorWord } from './wire.ts'
+
+type Envelope = {
+  status?: unknown
+  data?: unknown
+  error?: unknown
+  message?: unknown
+  details?: unknown
+  request_id?: unknown
+  errorstack?: unknown
+}
+
+/** The payload of the success envelope; a {@link KithError} of the error envelope, a {@link KithConnectionError} of all else. */
+export function payloadOf(response: Response, text: string, now_ms: number): unknown {
+  const envelope = parse(text)
+  if (response.ok && envelope?.status === 'Success') return envelope.data
+  if (!response.ok && typeof envelope?.error === 'string') throw refusalOf(response, envelope, now_ms)
+  throw new KithConnectionError(
+    `What answered is not the service: status ${response.status}, and not its envelope. Is the url right?`,
+    { status: response.status, retry_after_seconds: secondsUntil(response.headers.get('retry-after'), now_ms) },
+  )
+}
+
+function parse(text: string): Envelope | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : null
+  } catch {
+    return null
+  }
+}
+
+function refusalOf(response: Response, envelope: Envelope, now_ms: number): KithError {
+  return new KithError({
+    word: envelope.error as ErrorWord,
+    status: response.status,
+    message: typeof envelope.message === 'string' ? envelope.message : String(envelope.error),
+    details: Array.isArray(envelope.details) ? envelope.details : [],
+    request_id: typeof envelope.request_id === 'string' ? envelope.request_id : response.headers.get('x-request-id'),
+    errorstack: (envelope.errorstack ?? null) as KithError['errorstack'],
+    retry_after_seconds: secondsUntil(response.headers.get('retry-after'), now_ms),
+  })
+}
+
+/** `Retry-After` is a number of seconds, or a date. */
+function secondsUntil(header: string | null, now_ms: number): number | null {
+  if (header === null) return null
+  if (/^\d+$/.test(header)) return Number(header)
+  const at_ms = Date.parse(header)
+  return Number.isNaN(at_ms) ? null : Math.max(0, (at_ms - now_ms) / 1_000)
+}

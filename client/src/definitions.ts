@@ -1,0 +1,115 @@
+import { segment } from './json.ts'
+import type { CallOptions, WriteOptions } from './options.ts'
+import type { Send } from './transport.ts'
+import type {
+  Attribute,
+  AttributePatch,
+  ConsentType,
+  ConsentTypePatch,
+  Definitions,
+  NewAttribute,
+  NewConsentType,
+  NewStack,
+  Stack,
+  StackPatch,
+} from './wire.ts'
+
+/** The endpoints of one kind of definition; `Key` is what addresses one. */
+export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> {
+  readonly #send: Send
+  readonly #path: string
+
+  constructor(send: Send, path: string) {
+    this.#send = send
+    this.#path = path
+  }
+
+  /**
+   * All of them, archived ones too.
+   *
+   * ```ts
+   * const stacks = await client.schema.stacks.list()
+   * console.log(stacks.map(stack => stack.key).join()) // orders,visits
+   * ```
+   */
+  async list(options?: CallOptions): Promise<Definition[]> {
+    const request = { method: 'GET', path: this.#path, options, repeatable: true, writes: false } as const
+    return ((await this.#send(request)) as { items: Definition[] }).items
+  }
+
+  /**
+   * One of them: a stack by its key, an attribute and a consent type by its id.
+   *
+   * ```ts
+   * const marketing = await client.schema.consentTypes.get(1)
+   * console.log(marketing.key, marketing.state) // marketing active
+   * ```
+   */
+  async get(key: Key, options?: CallOptions): Promise<Definition> {
+    const path = `${this.#path}/${segment(String(key))}`
+    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as Definition
+  }
+
+  /**
+   * Declares a new one.
+   *
+   * ```ts
+   * await client.schema.stacks.create({ key: 'products', kind: 'item' })
+   * const bought = await client.schema.attributes.create({
+   *   key: 'bought',
+   *   owner: 'people',
+   *   type: 'stack',
+   *   target_stack: 'products',
+   *   cardinality: 'many',
+   * })
+   * console.log(bought.state) // active
+   * ```
+   */
+  async create(body: New, options?: WriteOptions): Promise<Definition> {
+    const request = { method: 'POST', path: this.#path, body, options, repeatable: false, writes: true } as const
+    return (await this.#send(request)) as Definition
+  }
+
+  /**
+   * Changes what the body names. Attributes and consent types are archived, nothing is deleted.
+   *
+   * ```ts
+   * const surveys = await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'sms' }] })
+   * const archived = await client.schema.consentTypes.patch(surveys.id, { state: 'archived' })
+   * console.log(archived.state) // archived
+   * ```
+   */
+  async patch(key: Key, body: Patch, options?: WriteOptions): Promise<Definition> {
+    const path = `${this.#path}/${segment(String(key))}`
+    // The same values again are no change.
+    return (await this.#send({ method: 'PATCH', path, body, options, repeatable: true, writes: true })) as Definition
+  }
+}
+
+/** What an organization declares: its stacks, attributes and consent types. */
+export class SchemaEndpoints {
+  readonly #send: Send
+  readonly stacks: DefinitionEndpoints<Stack, NewStack, StackPatch, string>
+  readonly attributes: DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number>
+  readonly consentTypes: DefinitionEndpoints<ConsentType, NewConsentType, ConsentTypePatch, number>
+
+  constructor(send: Send) {
+    this.#send = send
+    this.stacks = new DefinitionEndpoints(send, '/v1/schema/stacks')
+    this.attributes = new DefinitionEndpoints(send, '/v1/schema/attributes')
+    this.consentTypes = new DefinitionEndpoints(send, '/v1/schema/consent-types')
+  }
+
+  /**
+   * Everything at once.
+   *
+   * ```ts
+   * const { stacks, attributes, consent_types } = await client.schema.get()
+   * console.log(stacks.length, attributes.length, consent_types.length) // 2 4 1
+   * ```
+   */
+  async get(options?: CallOptions): Promise<Definitions> {
+    const request = { method: 'GET', path: '/v1/schema', options, repeatable: true, writes: false } as const
+    return (await this.#send(request)) as Definitions
+  }
+}

@@ -1,0 +1,147 @@
+import type { Filter } from './filter.ts'
+import { segment } from './json.ts'
+import { Listing, type PageOptions } from './listing.ts'
+import type { CallOptions } from './options.ts'
+import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import type { Send } from './transport.ts'
+
+type Direction = 'asc' | 'desc'
+
+/** A list's page and order; newest first by default. */
+export type ListOptions = PageOptions & { sorting_type?: Direction } & CallOptions
+
+/** A filter's page and order; newest first by default. */
+export type FilterOptions = PageOptions & { sort_direction?: Direction } & CallOptions
+
+/** Whose company is asked for: entities of one owner, linked through one attribute or any, one way or both. */
+export type RelatedOptions<Target> = ListOptions & {
+  target: Target
+  attribute_key?: string
+  direction?: 'outgoing' | 'incoming' | 'both'
+}
+
+/** The endpoints that read people, or the records of one stack. */
+export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
+  protected readonly send: Send
+  protected readonly path: string
+  readonly #owner: string
+
+  constructor(send: Send, owner: O) {
+    this.send = send
+    this.#owner = owner
+    this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
+  }
+
+  /**
+   * Reads one. `version` is what `ifMatch` takes.
+   *
+   * ```ts
+   * const order = await client.stack('orders').get('o-1')
+   * console.log(order.attribute_values.total) // 10
+   * ```
+   */
+  get(external_id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
+    return this.#read('GET', at(external_id), undefined, options)
+  }
+
+  /**
+   * Reads one by its internal identifier: a person's `id`, a record's `record_id`.
+   *
+   * ```ts
+   * const { record_id } = await client.stack('orders').get('o-1')
+   * console.log((await client.stack('orders').getById(record_id)).external_id) // o-1
+   * ```
+   */
+  getById(id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
+    return this.#read('GET', atId(id), undefined, options)
+  }
+
+  /**
+   * All of them, newest first unless told otherwise.
+   *
+   * ```ts
+   * for await (const person of client.people.list({ sorting_type: 'asc' })) {
+   *   console.log(person.external_id) // ada
+   *   break
+   * }
+   * ```
+   */
+  list({ size, after_id, sorting_type, ...options }: ListOptions = {}): Listing<EntityOf<S, O>> {
+    return this.#listing<O>('/list', this.#owner, { size, after_id }, { sorting_type }, options)
+  }
+
+  /**
+   * Those that a filter holds for.
+   *
+   * ```ts
+   * const big = client.stack('orders').filter({ 'attribute_values.total': { $gte: 10 }, state: 'active' })
+   * for await (const order of big) console.log(order.external_id) // o-1
+   * ```
+   */
+  filter(filter: Filter, { size, after_id, sort_direction, ...options }: FilterOptions = {}): Listing<EntityOf<S, O>> {
+    return this.#listing<O>('/filter', this.#owner, { size, after_id }, { filter, sort_direction }, options)
+  }
+
+  /**
+   * Those of one owner that are linked to this one.
+   *
+   * ```ts
+   * for await (const order of client.people.related('ada', { target: 'orders', direction: 'incoming' }))
+   *   console.log(order.attribute_values.buyer) // ada
+   * ```
+   */
+  related<T extends Owner<S>>(external_id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+    return this.#related(`${at(external_id)}/related`, options)
+  }
+
+  /**
+   * Those of one owner that are linked to the one of this internal identifier.
+   *
+   * ```ts
+   * const { record_id } = await client.stack('orders').get('o-1')
+   * const buyers = client.stack('orders').relatedById(record_id, { target: 'people', attribute_key: 'buyer' })
+   * for await (const person of buyers) console.log(person.external_id) // ada
+   * ```
+   */
+  relatedById<T extends Owner<S>>(id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+    return this.#related(`${atId(id)}/related`, options)
+  }
+
+  #related<T extends Owner<S>>(path: string, given: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+    const { target, attribute_key, direction, size, after_id, sorting_type, ...options } = given
+    const question = { target, attribute_key, direction, sorting_type }
+    return this.#listing<T>(path, target, { size, after_id }, question, options)
+  }
+
+  /** `owner` is whose entities come back, and by whose identifiers the pages go. */
+  #listing<T extends Owner<S>>(
+    path: string,
+    owner: string,
+    { size, after_id: first }: { size: number | undefined; after_id: string | undefined },
+    question: Record<string, unknown>,
+    options: CallOptions,
+  ): Listing<EntityOf<S, T>> {
+    const identifier = owner === 'people' ? 'id' : 'record_id'
+    const read = (after_id: string | undefined) => {
+      const cursor_configuration = { size, after_id }
+      return this.#read<{ items: EntityOf<S, T>[]; has_more: boolean }>(
+        'POST',
+        path,
+        { ...question, cursor_configuration },
+        options,
+      )
+    }
+    return new Listing(read, item => (item as Identified)[identifier]!, first)
+  }
+
+  async #read<T>(method: 'GET' | 'POST', path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
+    const request = { method, path: this.path + path, body, options, repeatable: true, writes: false }
+    return (await this.send(request)) as T
+  }
+}
+
+type Identified = { id?: string; record_id?: string }
+
+/** The path of one entity below its collection's. */
+export const at = (external_id: string): string => `/${segment(external_id)}`
+export const atId = (id: string): string => `/internal/${segment(id)}`

@@ -1,0 +1,95 @@
+import type { Detail, ErrorWord } from './wire.ts'
+
+/** What the service says of a request that it refused. */
+export type Refusal = {
+  word: ErrorWord
+  status: number
+  message: string
+  details: Detail[]
+  request_id: string | null
+  errorstack: { reason: string; request_id: string } | null
+  /** What `Retry-After` asked for, in seconds. */
+  retry_after_seconds: number | null
+}
+
+/**
+ * The service refused the request, or failed at it. `word` tells why: `not_found` is a missing entity whatever the
+ * status (a PATCH of a person by external identifier has 500 there).
+ */
+export class KithError extends Error {
+  override readonly name: string = 'KithError'
+  readonly word: ErrorWord
+  readonly status: number
+  /** What is wrong with which value; `path` is a JSON Pointer into the body. */
+  readonly details: Detail[]
+  /** What to ask the operator of the service about. */
+  readonly request_id: string | null
+  /** Null below 500. */
+  readonly errorstack: Refusal['errorstack']
+  readonly retry_after_seconds: number | null
+  /** How many times the request was sent. */
+  attempts = 1
+  /**
+   * An earlier attempt of this very call ended without an answer, so it may have been done: then 412 or `duplicate_entry`
+   * may speak of this call's own work.
+   */
+  answer_lost = false
+
+  constructor(refusal: Refusal) {
+    super(refusal.message)
+    this.word = refusal.word
+    this.status = refusal.status
+    this.details = refusal.details
+    this.request_id = refusal.request_id
+    this.errorstack = refusal.errorstack
+    this.retry_after_seconds = refusal.retry_after_seconds
+  }
+}
+
+/** No answer of the service: it could not be reached, the connection broke, or something between answered instead. */
+export class KithConnectionError extends Error {
+  override readonly name: string = 'KithConnectionError'
+  /** The status of what answered instead of the service; null where nothing did. */
+  readonly status: number | null
+  readonly retry_after_seconds: number | null
+  attempts = 1
+
+  constructor(message: string, given: { status?: number; retry_after_seconds?: number | null; cause?: unknown }) {
+    super(message, given.cause === undefined ? undefined : { cause: given.cause })
+    this.status = given.status ?? null
+    this.retry_after_seconds = given.retry_after_seconds ?? null
+  }
+}
+
+/** No answer within `timeout_ms`. A write may have been done. */
+export class KithTimeoutError extends Error {
+  override readonly name: string = 'KithTimeoutError'
+  readonly timeout_ms: number
+  attempts = 1
+
+  constructor(timeout_ms: number) {
+    super(`There was no answer within ${timeout_ms} ms.`)
+    this.timeout_ms = timeout_ms
+  }
+}
+
+/**
+ * Whether an error is the service's, and of this word if one is given.
+ *
+ * ```ts
+ * import { isKithError } from '@kith/client'
+ *
+ * try {
+ *   await client.people.patch('nobody', { first_name: 'No' })
+ * } catch (error) {
+ *   if (!isKithError(error, 'not_found')) throw error
+ *   console.log(error.word) // not_found
+ * }
+ * ```
+ */
+export function isKithError<W extends ErrorWord = ErrorWord>(
+  error: unknown,
+  word?: W,
+): error is KithError & { word: W } {
+  return error instanceof KithError && (word === undefined || error.word === word)
+}

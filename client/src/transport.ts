@@ -1,0 +1,141 @@
+import { payloadOf } from './answer.ts'
+import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { encode } from './json.ts'
+import type { ClientOptions, UpdateOptions } from './options.ts'
+import { type Failure, pauseBefore, workOf } from './retry.ts'
+
+/** One call of the service. */
+export type Request = {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  path: string
+  body?: unknown
+  options?: UpdateOptions | undefined
+  /** Whether it comes to the same when it is done twice: then it is sent again even if it may have been done. */
+  repeatable: boolean
+  /** Reads want no Idempotency-Key, whatever their method. */
+  writes: boolean
+  /** False for the addresses that want no token. */
+  authorized?: boolean
+}
+
+/** Sends a request, again where that is safe, and answers the payload. */
+export type Send = (request: Request) => Promise<unknown>
+
+// What a timer can hold; a longer one would ring at once.
+const longest_timer_ms = 2_147_483_647
+
+/** The way to one service, for one caller. */
+export function createTransport(options: ClientOptions): Send {
+  const base = baseOf(options.url)
+  const { retries = 2, timeout_ms = 12_000, random = Math.random, sleep = sleepFor } = options
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries is a whole number, 0 or more')
+  if (!(timeout_ms > 0 && timeout_ms <= longest_timer_ms))
+    throw new TypeError(`timeout_ms is more than 0, and at most ${longest_timer_ms}`)
+  const ask = options.fetch ?? globalThis.fetch
+  return async request => {
+    const signal = request.options?.signal
+    const headers = headersOf(request)
+    const body = request.body === undefined ? null : encode(request.body)
+    let answer_lost = false
+    for (let attempt = 1; ; attempt++) {
+      signal?.throwIfAborted()
+      if (request.authorized !== false) headers.set('Authorization', `Bearer ${await tokenOf(options)}`)
+      try {
+        return await sendOnce(
+          ask,
+          timeout_ms,
+          `${base}${request.path}`,
+          { method: request.method, headers, body },
+          signal,
+        )
+      } catch (error) {
+        if (!isFailure(error)) throw error
+        error.attempts = attempt
+        if (error instanceof KithError) error.answer_lost = answer_lost
+        const pause_ms = pauseBefore(error, { attempt, retries, repeatable: request.repeatable, random })
+        if (pause_ms === null) throw error
+        answer_lost ||= workOf(error) === 'unknown'
+        await sleep(pause_ms, signal)
+      }
+    }
+  }
+}
+
+function baseOf(url: string): string {
+  const { protocol, origin, pathname } = new URL(url)
+  if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError(`the url must begin with https:// or http://`)
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+async function tokenOf({ token, getToken }: ClientOptions): Promise<string> {
+  const given = (getToken ? await getToken() : token).trim()
+  // Else the error of the header would quote it.
+  if (!/^[\x21-\x7e]+$/.test(given)) throw new TypeError('the token is empty, or holds what no token holds')
+  return given
+}
+
+function isFailure(error: unknown): error is Failure {
+  return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
+}
+
+function headersOf({ method, body, options = {}, writes }: Request): Headers {
+  const headers = new Headers({ Accept: 'application/json' })
+  if (body !== undefined) headers.set('Content-Type', 'application/json')
+  if (options.requestId !== undefined) headers.set('X-Request-Id', options.requestId)
+  if (options.ifMatch !== undefined) headers.set('If-Match', options.ifMatch === '*' ? '*' : `"${options.ifMatch}"`)
+  const preferences = [
+    ...(options.representation ? ['return=representation'] : []),
+    ...(options.references ? [`references=${options.references}`] : []),
+  ]
+  if (preferences.length > 0) headers.set('Prefer', preferences.join(', '))
+  const key = options.idempotencyKey ?? (writes && method === 'POST' ? newKey() : undefined)
+  if (key !== undefined) headers.set('Idempotency-Key', key)
+  return headers
+}
+
+/** 128 random bits. `crypto.randomUUID` is missing on pages without HTTPS. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
+}
+
+async function sendOnce(
+  ask: typeof fetch,
+  timeout_ms: number,
+  url: string,
+  init: RequestInit,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const ending = new AbortController()
+  const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeout_ms)), timeout_ms)
+  const end = () => ending.abort(signal?.reason)
+  signal?.addEventListener('abort', end, { once: true })
+  if (signal?.aborted) end()
+  try {
+    // A redirect would carry a write to somebody else, or turn it into a GET.
+    const response = await ask(url, { ...init, redirect: 'error', signal: ending.signal })
+    return payloadOf(response, await response.text(), Date.now())
+  } catch (error) {
+    if (ending.signal.aborted) throw ending.signal.reason
+    if (isFailure(error)) throw error
+    const { host } = new URL(url)
+    throw new KithConnectionError(`${host} cannot be reached, or the connection broke.`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+  }
+}
+
+function sleepFor(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const end = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }, milliseconds)
+    signal?.addEventListener('abort', end, { once: true })
+  })
+}

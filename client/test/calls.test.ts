@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest'
+import { isKithError, KithConnectionError, KithError, KithTimeoutError } from '../index.ts'
+import { networkError, refusal, scriptedClient, success } from './scripted-fetch.ts'
+
+type Client = ReturnType<typeof scriptedClient>['client']
+type Call = (client: Client) => Promise<unknown>
+
+describe('what cannot be asked is refused before it is sent', () => {
+  it.each<[string, Call]>([
+    ['an empty identifier', client => client.people.get('')],
+    ['an identifier that a URL would walk up', client => client.people.delete('..')],
+    ['NaN, which would clear', client => client.people.patch('ada', { attribute_values: { total: Number.NaN } })],
+    ['an infinity', client => client.people.patch('ada', { attribute_values: { deep: [{ x: 1 / 0 }] } })],
+    ['undefined in a list', client => client.people.patch('ada', { attribute_values: { list: [undefined] } })],
+    ['people as a stack', async client => client.stack('people')],
+  ])('%s', async (_, call) => {
+    const { client, sent } = scriptedClient([])
+    await expect(async () => call(client)).rejects.toThrow(TypeError)
+    expect(sent).toHaveLength(0)
+  })
+
+  it.each([
+    [{ url: 'ftp://kith.test' }],
+    [{ url: 'kith' }],
+    [{ retries: Number.NaN }],
+    [{ retries: -1 }],
+    [{ timeout_ms: Number.POSITIVE_INFINITY }],
+    [{ timeout_ms: 0 }],
+  ])('a client of %o', options => {
+    expect(() => scriptedClient([], options)).toThrow(TypeError)
+  })
+
+  it('a token that is none, without quoting it', async () => {
+    for (const token of ['', 'secret\nsecret', 'sécret']) {
+      const error = await scriptedClient([], { token })
+        .client.people.get('ada')
+        .catch(each => each)
+      expect(error).toBeInstanceOf(TypeError)
+      expect(error.message).not.toContain('cret')
+    }
+  })
+})
+
+describe('a call ends', () => {
+  it('when its signal aborts, with the reason, while it waits for an answer', async () => {
+    const controller = new AbortController()
+    const { client, sent } = scriptedClient(['silence'])
+    const call = client.people.get('ada', { signal: controller.signal })
+    await expect.poll(() => sent.length).toBe(1)
+    controller.abort(new Error('enough'))
+    await expect(call).rejects.toThrow('enough')
+    expect(sent).toHaveLength(1)
+  })
+
+  it('when its signal aborts while it pauses', async () => {
+    const controller = new AbortController()
+    const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429, { 'Retry-After': '30' })], {
+      sleep: undefined,
+    } as never)
+    const call = client.people.get('ada', { signal: controller.signal })
+    await expect.poll(() => sent.length).toBe(1)
+    controller.abort(new Error('enough'))
+    await expect(call).rejects.toThrow('enough')
+  })
+
+  it('before it is sent when its signal has aborted already', async () => {
+    const { client, sent } = scriptedClient([])
+    await expect(client.people.get('ada', { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
+    expect(sent).toHaveLength(0)
+  })
+
+  it('when no answer comes in time', async () => {
+    const { client } = scriptedClient(['silence'], { timeout_ms: 5 })
+    const error = await client.people.create({}).catch(each => each)
+    expect(error).toBeInstanceOf(KithTimeoutError)
+    expect(error).toMatchObject({ timeout_ms: 5, attempts: 1 })
+  })
+})
+
+describe('an error', () => {
+  it('carries what the service said', async () => {
+    const { client } = scriptedClient([refusal('operation_failed', 500)])
+    const error = await client.people.create({}).catch(each => each)
+    expect(error).toBeInstanceOf(KithError)
+    expect({ ...error, message: error.message, name: error.name }).toEqual({
+      name: 'KithError',
+      word: 'operation_failed',
+      status: 500,
+      message: 'A sentence.',
+      details: [],
+      request_id: 'r1',
+      errorstack: { reason: 'a reason', request_id: 'r1' },
+      retry_after_seconds: null,
+      attempts: 1,
+      answer_lost: false,
+    })
+  })
+
+  it('is told apart by its word, whatever the status', async () => {
+    const { client } = scriptedClient([refusal('not_found', 500)])
+    const error = await client.people.patch('ada', {}).catch(each => each)
+    expect(isKithError(error, 'not_found')).toBe(true)
+    expect(isKithError(error, 'duplicate_entry')).toBe(false)
+    expect(isKithError(error)).toBe(true)
+    expect(isKithError(new Error('other'))).toBe(false)
+  })
+
+  it('of something else that answers tells its status', async () => {
+    const { client } = scriptedClient([new Response('<h1>not here</h1>', { status: 404 })])
+    const error = await client.people.get('ada').catch(each => each)
+    expect(error).toBeInstanceOf(KithConnectionError)
+    expect(error.status).toBe(404)
+  })
+})
+
+it('a token is asked for before every attempt, and for no address that wants none', async () => {
+  let asked = 0
+  const getToken = async () => `token-${++asked}`
+  const steps = [networkError('ECONNREFUSED'), success({}), success({ healthy: true })]
+  const { client, sent } = scriptedClient(steps, { token: undefined, getToken } as never)
+  await client.people.get('ada')
+  await client.health()
+  expect(sent.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer token-1', 'Bearer token-2', null])
+})

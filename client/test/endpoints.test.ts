@@ -1,0 +1,222 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Service, startService } from '../../test/support/service.ts'
+import { type Client, createClient, isKithError, KithConnectionError, writable } from '../index.ts'
+
+let service: Service
+let client: Client
+let token: string
+let organization_id: number
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  ;({ token, id: organization_id } = await service.organization())
+  client = createClient({ url: service.address, token })
+  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
+})
+
+const refusalOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'no refusal',
+    error => (isKithError(error) ? `${error.status} ${error.word}` : error),
+  )
+
+describe('people', () => {
+  it('are created, read, patched, replaced and deleted by both identifiers', async () => {
+    const created = await client.people.create({
+      external_id: 'a/b?ä',
+      first_name: ' Ada ',
+      attribute_values: { x: 1 },
+    })
+    expect(created).toMatchObject({ first_name: 'Ada', version: 1, attribute_values: { x: 1 }, state: 'active' })
+    expect(await client.people.get('a/b?ä')).toEqual(created)
+    expect(await client.people.getById(created.id)).toEqual(created)
+    expect(await client.people.patch('a/b?ä', { last_name: 'L' })).toBe(true)
+    expect(await client.people.patchById(created.id, { attribute_values: { y: 2 } })).toBe(true)
+    expect(await client.people.get('a/b?ä')).toMatchObject({ last_name: 'L', attribute_values: { x: 1, y: 2 } })
+    expect(await client.people.replace('a/b?ä', { first_name: 'B' })).toBe(true)
+    expect(await client.people.replaceById(created.id, { language: 'en' }, { representation: true })).toMatchObject({
+      first_name: null,
+      language: 'en',
+      version: 5,
+    })
+    expect(await client.people.deleteById(created.id)).toBe(true)
+    expect(await refusalOf(client.people.delete('a/b?ä'))).toBe('404 not_found')
+  })
+
+  it('are upserted, and written in batches', async () => {
+    expect(await client.people.upsert({ external_id: 'ada', first_name: 'Ada' })).toMatchObject({ version: 1 })
+    expect(await client.people.upsert({ external_id: 'ada', last_name: 'L' })).toMatchObject({ first_name: 'Ada' })
+    const { items, failed } = await client.people.batch([
+      { op: 'create', body: { external_id: 'bob' } },
+      { op: 'patch', external_id: 'ada', body: { language: 'en' }, if_match: 2 },
+      { op: 'patch', external_id: 'ada', body: { language: 'fr' }, if_match: 2 },
+      { op: 'delete', external_id: 'nobody' },
+    ])
+    expect(items.map(item => item.error ?? item.status)).toEqual([201, 200, 'invalid_parameter', 'not_found'])
+    expect(failed).toBe(2)
+    const atomic = client.people.batch(
+      [
+        { op: 'delete', external_id: 'bob' },
+        { op: 'delete', external_id: 'x' },
+      ],
+      {
+        atomic: true,
+      },
+    )
+    expect(await refusalOf(atomic)).toBe('404 not_found')
+    expect(await client.people.get('bob')).toMatchObject({ version: 1 })
+  })
+
+  it('that are missing are not_found, also where the contract says 500', async () => {
+    expect(await refusalOf(client.people.get('nobody'))).toBe('404 not_found')
+    expect(await refusalOf(client.people.patch('nobody', {}))).toBe('500 not_found')
+  })
+})
+
+describe('the options of a call', () => {
+  it('ifMatch holds a write to a version', async () => {
+    const { version } = await client.people.create({ external_id: 'ada' })
+    expect(await client.people.patch('ada', { first_name: 'Ada' }, { ifMatch: version })).toBe(true)
+    expect(await refusalOf(client.people.patch('ada', {}, { ifMatch: version }))).toBe('412 invalid_parameter')
+    expect(await refusalOf(client.people.delete('ada', { ifMatch: version }))).toBe('412 invalid_parameter')
+    expect(await client.people.delete('ada', { ifMatch: '*' })).toBe(true)
+  })
+
+  it('representation answers the entity of an update', async () => {
+    const { id } = await client.people.create({ external_id: 'ada' })
+    const patched = await client.people.patch('ada', { first_name: 'Ada' }, { representation: true })
+    expect(patched).toEqual(await client.people.getById(id))
+  })
+
+  it('references: strict creates nobody', async () => {
+    const body = { external_id: 'o', attribute_values: { buyer: 'nobody' } }
+    const orders = client.stack('orders')
+    expect(await refusalOf(orders.create(body, { references: 'strict' }))).toBe('400 invalid_parameter')
+    expect(await refusalOf(client.people.get('nobody'))).toBe('404 not_found')
+    expect((await orders.create(body)).attribute_values).toEqual({ buyer: 'nobody' })
+    expect(await client.people.get('nobody')).toMatchObject({ state: 'placeholder' })
+  })
+
+  it('requestId is the name the service knows the request by', async () => {
+    const error = await client.people.get('nobody', { requestId: 'my-request_1' }).catch(each => each)
+    expect(error.request_id).toBe('my-request_1')
+  })
+})
+
+it('a refusal tells the place of every value that is wrong', async () => {
+  const error = await client.people.create({ email: 'x', language: '!' }).catch(each => each)
+  expect(error.details.map(({ path }: { path: string }) => path)).toEqual(['/email', '/language'])
+})
+
+it('records have the endpoints of people, in their stack', async () => {
+  const orders = client.stack('orders')
+  const { record_id } = await orders.create({ external_id: 'o', attribute_values: { total: 10 } })
+  expect(await orders.patchById(record_id, { attribute_values: { note: 'x' } })).toBe(true)
+  expect(await orders.getById(record_id)).toMatchObject({ stack_key: 'orders', attribute_values: { total: 10 } })
+  expect(await orders.replace('o', {}, { representation: true })).toMatchObject({ attribute_values: {} })
+  expect((await orders.upsert({ external_id: 'o', attribute_values: { total: 1 } })).record_id).toBe(record_id)
+  const batch = await orders.batch([{ op: 'delete', record_id }])
+  expect(batch.items).toEqual([{ index: 0, status: 200, id: record_id, external_id: 'o' }])
+  expect(await refusalOf(client.stack('nothing').get('o'))).toBe('404 not_found')
+})
+
+it('lists, filters and related reads find everybody, over as many pages as it takes', async () => {
+  const orders = Array.from({ length: 7 }, (_, index) => `o-${index}`)
+  for (const external_id of orders)
+    await client
+      .stack('orders')
+      .create({ external_id, attribute_values: { buyer: 'ada', total: orders.indexOf(external_id) } })
+  const namesOf = async (listing: AsyncIterable<{ external_id: string | null }>) => {
+    const names: (string | null)[] = []
+    for await (const { external_id } of listing) names.push(external_id)
+    return names
+  }
+  const stack = client.stack('orders')
+  expect(await namesOf(stack.list({ size: 2 }))).toEqual(orders.toReversed())
+  expect(await namesOf(stack.list({ size: 7, sorting_type: 'asc' }))).toEqual(orders)
+  const large = { 'attribute_values.total': { $gte: 2 }, 'attribute_values.buyer': { $some: { external_id: 'ada' } } }
+  expect(await namesOf(stack.filter(large, { size: 3, sort_direction: 'asc' }))).toEqual(orders.slice(2))
+  const incoming = { target: 'orders', direction: 'incoming', size: 3, sorting_type: 'asc' } as const
+  expect(await namesOf(client.people.related('ada', incoming))).toEqual(orders)
+  const { id } = await client.people.get('ada')
+  expect(await namesOf(client.people.relatedById(id, incoming))).toEqual(orders)
+  expect(await namesOf(client.people.list())).toEqual(['ada'])
+  expect(await refusalOf(client.people.filter({ $not: { state: 'x' } }, { size: 501 }).page())).toBe(
+    '400 invalid_parameter',
+  )
+})
+
+it('definitions are created, listed, read and changed, each by its own and all at once', async () => {
+  const { stacks, attributes, consentTypes } = client.schema
+  expect(await stacks.patch('orders', { name: 'Orders' })).toMatchObject({ key: 'orders', name: 'Orders' })
+  expect(await stacks.get('orders')).toMatchObject({ kind: 'item', name: 'Orders' })
+  const age = await attributes.create({ key: 'age', owner: 'people', type: 'number' })
+  expect(await attributes.patch(age.id, { state: 'archived' })).toMatchObject({ state: 'archived' })
+  expect(await attributes.get(age.id)).toMatchObject({ key: 'age', owner: 'people', cardinality: 'one' })
+  const surveys = await consentTypes.create({ key: 'surveys', channels: [{ channel: 'sms' }] })
+  expect(await consentTypes.patch(surveys.id, { name: 'Surveys' })).toMatchObject({ name: 'Surveys' })
+  expect(await consentTypes.get(surveys.id)).toMatchObject({ key: 'surveys', mandatory: false })
+  expect(await client.schema.get()).toEqual({
+    stacks: await stacks.list(),
+    attributes: await attributes.list(),
+    consent_types: await consentTypes.list(),
+  })
+})
+
+it('health and readiness want no token', async () => {
+  const stranger = createClient({ url: service.address, token: 'none' })
+  expect(await stranger.health()).toEqual({ healthy: true })
+  expect(await stranger.ready()).toEqual({ ready: true })
+  expect(await refusalOf(stranger.schema.get())).toBe('401 unauthorized')
+})
+
+it('a service that is not there is a connection error, and its request was never sent', async () => {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const { port } = listener.address() as AddressInfo
+  await once(listener.close(), 'close')
+  const gone = createClient({ url: `http://127.0.0.1:${port}`, token, sleep: async () => {} })
+  const error = await gone.people.create({}).catch(each => each)
+  expect(error).toBeInstanceOf(KithConnectionError)
+  expect(error.attempts).toBe(3)
+})
+
+describe('what was read can be written back', () => {
+  it('a person, whose answers stay answers and whose defaults stay defaults', async () => {
+    const surveys = await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'sms' }] })
+    await client.schema.consentTypes.create({ key: 'bills', channels: [{ channel: 'sms' }], mandatory: true })
+    const consents = [{ consent_type_id: surveys.id, channel: 'sms' as const, state: false }]
+    const read = await client.people.create({ external_id: 'ada', email: 'a@example.org', consents })
+    expect(writable(read).consents).toEqual(consents)
+    const replaced = await client.people.replace('ada', writable(read), { representation: true })
+    const timeless = (person: typeof read) => ({
+      ...person,
+      version: 0,
+      updated_at: '',
+      consents: person.consents.map(consent => ({ ...consent, answered_at: '' })),
+    })
+    expect(timeless(replaced)).toEqual(timeless(read))
+  })
+
+  it('a record, which does not change by it', async () => {
+    const orders = client.stack('orders')
+    const read = await orders.create({ external_id: 'o', attribute_values: { total: 1, buyer: 'ada', list: [null] } })
+    expect(await orders.replace('o', writable(read), { representation: true })).toEqual(read)
+  })
+
+  it('by a patch that keeps a link to somebody who has no external identifier', async () => {
+    const orders = client.stack('orders')
+    await orders.create({ external_id: 'o', attribute_values: { buyer: 'ada' } })
+    await client.people.patch('ada', { external_id: null })
+    const read = await orders.get('o')
+    expect(read.attribute_values).toEqual({ buyer: null })
+    expect(await orders.patch('o', writable(read), { representation: true })).toEqual(read)
+    const incoming = await service.sql('select 1 from links where organization_id = $1', [organization_id])
+    expect(incoming).toHaveLength(1)
+  })
+})

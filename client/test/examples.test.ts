@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Service, startService } from '../../test/support/service.ts'
+import { createClient } from '../index.ts'
+import { moduleOf, readExamples, runExample } from './examples.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const examples = readExamples()
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+/** A shop of two stacks, with one person and one order, which everyone of the examples finds. */
+async function openShop() {
+  const { token } = await service.organization()
+  const client = createClient({ url: service.address, token })
+  const { stacks, attributes } = client.schema
+  await stacks.create({ key: 'orders', kind: 'item' })
+  await stacks.create({ key: 'visits', kind: 'event' })
+  await attributes.create({
+    key: 'orders',
+    owner: 'people',
+    type: 'stack',
+    target_stack: 'orders',
+    cardinality: 'many',
+  })
+  await attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
+  await attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
+  await attributes.create({ key: 'total', owner: 'orders', type: 'number' })
+  await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
+  await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper' })
+  await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
+  return { client, environment: { SERVICE_URL: service.address, TOKEN: token } }
+}
+
+describe('every example of the documentation', () => {
+  it.each(examples.map(example => [example.place, example] as const))('prints what it says: %s', async (_, example) => {
+    const { client, environment } = await openShop()
+    const { printed, expected } = await runExample(example, client, environment)
+    expect(expected.length).toBeGreaterThan(0)
+    // A line that stands in a loop is printed once for each turn.
+    expect([...new Set(printed)]).toEqual([...new Set(expected)])
+  })
+
+  it('compiles', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kith-examples-'))
+    try {
+      const compilerOptions = {
+        types: ['node'],
+        typeRoots: [join(root, 'node_modules/@types')],
+        paths: { '@kith/client': [join(root, 'client/index.ts')] },
+      }
+      const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [directory] }
+      await writeFile(join(directory, 'package.json'), '{"type":"module"}')
+      await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
+      for (const [index, example] of examples.entries())
+        await writeFile(join(directory, `${index}.ts`), `// ${example.place}\n${moduleOf(example)}`)
+      const compiler = join(root, 'node_modules/typescript/bin/tsc')
+      const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)
+      expect(compiled.stdout).toBe('')
+    } finally {
+      await rm(directory, { recursive: true })
+    }
+  })
+})
+
+/** The methods of an object's classes. */
+function methodsOf(each: object): string[] {
+  const parent = Object.getPrototypeOf(each)
+  if (parent === null || parent === Object.prototype) return []
+  return [...Object.getOwnPropertyNames(parent).filter(name => name !== 'constructor'), ...methodsOf(parent)]
+}
+
+describe('every public method', () => {
+  it('has an example', async () => {
+    const { client } = await openShop()
+    const all = examples.map(({ code }) => code).join('\n')
+    const methods = [client, client.people, client.people.list(), client.schema, client.schema.stacks].flatMap(
+      methodsOf,
+    )
+    expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
+  })
+})

@@ -1,0 +1,51 @@
+import { createClient } from '../index.ts'
+import type { ClientOptions } from '../src/options.ts'
+
+/** What one attempt comes to: an answer, a failure of the network, or silence until it is given up. */
+export type Step = Response | Error | 'silence'
+
+export type Sent = { url: string; method: string; headers: Headers; body: unknown }
+
+/** A client whose attempts come to these, one after the other, and what it sent and how long it paused. */
+export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
+  const sent: Sent[] = []
+  const pauses: number[] = []
+  const client = createClient({
+    url: 'https://kith.test/',
+    token: 'a-token',
+    random: () => 0.5,
+    sleep: async milliseconds => void pauses.push(milliseconds),
+    fetch: async (url, init) => {
+      const { method = 'GET', headers, body, signal } = init ?? {}
+      const read = typeof body === 'string' ? JSON.parse(body) : undefined
+      sent.push({ url: String(url), method, headers: new Headers(headers), body: read })
+      const step = steps[sent.length - 1]
+      if (step === undefined) throw new Error('the client sent more than was expected')
+      if (step === 'silence') return silence(signal)
+      if (step instanceof Error) throw step
+      return step
+    },
+    ...options,
+  } as ClientOptions)
+  return { client, sent, pauses }
+}
+
+function silence(signal: AbortSignal | null | undefined): Promise<never> {
+  return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+}
+
+/** The service's answer of success. */
+export const success = (data: unknown, status = 200) => Response.json({ status: 'Success', data }, { status })
+
+/** The service's refusal. */
+export const refusal = (error: string, status: number, headers: Record<string, string> = {}) => {
+  const errorstack = status >= 500 ? { reason: 'a reason', request_id: 'r1' } : null
+  return Response.json(
+    { error, errorstack, message: 'A sentence.', details: [], request_id: 'r1' },
+    { status, headers },
+  )
+}
+
+/** As Node's fetch fails: the code of the system is in the cause. */
+export const networkError = (code: string) =>
+  new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })

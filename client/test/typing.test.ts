@@ -1,0 +1,203 @@
+import type { Static } from 'typebox'
+import { describe, expectTypeOf, it } from 'vitest'
+import type { shownAttribute } from '../../src/attributes/attributes.ts'
+import type { NewConsentType as StoredNewConsentType } from '../../src/consents/schema.ts'
+import type { batch_answer } from '../../src/entities/schema.ts'
+import type { ErrorWord as StoredErrorWord } from '../../src/errors.ts'
+import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
+import type { personBody, Person as StoredPerson } from '../../src/people/schema.ts'
+import type { StackRecord as StoredRecord } from '../../src/records/schema.ts'
+import type { shownStack } from '../../src/stacks/stacks.ts'
+import {
+  type Attribute,
+  type BatchResult,
+  type ClientOptions,
+  type ConsentType,
+  createClient,
+  type ErrorWord,
+  type Filter,
+  isKithError,
+  type KithError,
+  type Listing,
+  type NewConsentType,
+  type Person,
+  type PersonBody,
+  type Stack,
+  type StackRecord,
+  writable,
+} from '../index.ts'
+import { scriptedClient } from './scripted-fetch.ts'
+
+// Checked by `npm run typecheck`: what is never called here need only compile, or, under @ts-expect-error, not compile.
+type Schema = {
+  people: {
+    age: { type: 'number'; cardinality: 'one' }
+    referrer: { type: 'person'; cardinality: 'one' }
+    orders: { type: 'stack'; cardinality: 'many'; target: 'orders' }
+  }
+  stacks: {
+    orders: {
+      kind: 'item'
+      attributes: {
+        total: { type: 'number'; cardinality: 'one' }
+        tags: { type: 'text'; cardinality: 'many' }
+        raw: { type: 'json'; cardinality: 'one' }
+      }
+    }
+    visits: { kind: 'event'; attributes: Record<never, never> }
+  }
+}
+const { client } = scriptedClient([])
+const shop = createClient<Schema>({ url: 'https://kith.test', token: '' })
+const never = (_: () => unknown) => {}
+
+describe('the shapes on the wire', () => {
+  it('are those of the service', () => {
+    expectTypeOf<PersonBody>().toEqualTypeOf<Static<ReturnType<typeof personBody>>>()
+    expectTypeOf<NewConsentType>().toEqualTypeOf<StoredNewConsentType>()
+    expectTypeOf<ErrorWord>().toEqualTypeOf<StoredErrorWord>()
+    expectTypeOf<Person>().toEqualTypeOf<StoredPerson>()
+    expectTypeOf<BatchResult>().toExtend<Static<typeof batch_answer>>()
+    expectTypeOf<StackRecord>().toEqualTypeOf<StoredRecord>()
+    expectTypeOf<Stack>().toEqualTypeOf<ReturnType<typeof shownStack>>()
+    expectTypeOf<Attribute>().toEqualTypeOf<ReturnType<typeof shownAttribute>>()
+    expectTypeOf<ConsentType>().toEqualTypeOf<StoredConsentType>()
+  })
+})
+
+describe('without a schema', () => {
+  it('any stack has any attribute, of which nothing is known', () => {
+    expectTypeOf(client.people.get).returns.resolves.toExtend<Person>()
+    never(async () => {
+      const order = await client.stack('anything').create({ attribute_values: { total: 'x' } })
+      expectTypeOf(order.attribute_values.total).toBeUnknown()
+      expectTypeOf(order).toExtend<StackRecord>()
+    })
+  })
+
+  it('a field that is misspelt, or of another type, does not compile', () => {
+    // @ts-expect-error: the field is called first_name
+    never(() => client.people.create({ firstname: 'Ada' }))
+    // @ts-expect-error: a text
+    never(() => client.people.create({ first_name: 1 }))
+    // @ts-expect-error: records have no profile
+    never(() => client.stack('orders').create({ first_name: 'Ada' }))
+    // @ts-expect-error: an upsert needs an external identifier
+    never(() => client.people.upsert({ first_name: 'Ada' }))
+    // @ts-expect-error: a definition needs a kind
+    never(() => client.schema.stacks.create({ key: 'orders' }))
+  })
+
+  it('a client needs one way to a token', () => {
+    expectTypeOf<{ url: string; token: string }>().toExtend<ClientOptions>()
+    expectTypeOf<{ url: string; getToken: () => string }>().toExtend<ClientOptions>()
+    expectTypeOf<{ url: string }>().not.toExtend<ClientOptions>()
+    expectTypeOf<{ url: string; token: string; getToken: () => string }>().not.toExtend<ClientOptions>()
+  })
+})
+
+describe('with a schema', () => {
+  it('declared attributes are written by their types, null clears, undeclared ones are unknown', () => {
+    never(() => shop.stack('orders').create({ attribute_values: { total: 1, tags: ['a'], other: {}, raw: [] } }))
+    never(() => shop.stack('orders').patch('o', { attribute_values: { total: null } }))
+    // @ts-expect-error: total is a number
+    never(() => shop.stack('orders').create({ attribute_values: { total: 'x' } }))
+    // @ts-expect-error: tags are many
+    never(() => shop.stack('orders').patch('o', { attribute_values: { tags: 'a' } }))
+    // @ts-expect-error: an operation's body is held to the same
+    never(() => shop.stack('orders').batch([{ op: 'create', body: { attribute_values: { total: 'x' } } }]))
+    // @ts-expect-error: there is no such stack
+    never(() => shop.stack('ordres'))
+  })
+
+  it('relationships are names', () => {
+    never(() => shop.people.create({ attribute_values: { referrer: 'ada', orders: ['o', 1, { external_id: 'p' }] } }))
+    never(() => shop.people.create({ attribute_values: { referrer: 7, orders: 'o' } }))
+    // @ts-expect-error: one alone
+    never(() => shop.people.create({ attribute_values: { referrer: ['ada'] } }))
+    // @ts-expect-error: no name
+    never(() => shop.people.create({ attribute_values: { referrer: true } }))
+  })
+
+  it('reads are typed alike', () => {
+    never(async () => {
+      const { attribute_values } = await shop.people.get('ada')
+      expectTypeOf(attribute_values.age).toEqualTypeOf<number | undefined>()
+      expectTypeOf(attribute_values.referrer).toEqualTypeOf<string | null | undefined>()
+      expectTypeOf(attribute_values.orders).toEqualTypeOf<(string | null)[] | undefined>()
+      expectTypeOf(attribute_values.other).toBeUnknown()
+      const order = await shop.stack('orders').get('o')
+      expectTypeOf(order.stack_key).toEqualTypeOf<'orders'>()
+      expectTypeOf(order.attribute_values.tags).toEqualTypeOf<string[] | undefined>()
+    })
+  })
+
+  it('related entities are those of their owner', () => {
+    never(async () => {
+      for await (const order of shop.people.related('ada', { target: 'orders' })) {
+        expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
+        expectTypeOf(order.record_id).toBeString()
+      }
+      for await (const person of shop.stack('orders').relatedById('o', { target: 'people' }))
+        expectTypeOf(person.attribute_values.age).toEqualTypeOf<number | undefined>()
+      // @ts-expect-error: there is no such stack
+      shop.people.related('ada', { target: 'ordres' })
+    })
+  })
+
+  it('records of an event stack are made, read and erased, never changed', () => {
+    const visits = shop.stack('visits')
+    never(() => visits.create({ attribute_values: { page: '/' } }))
+    never(() => visits.delete('v'))
+    // @ts-expect-error: immutable
+    never(() => visits.patch('v', {}))
+    // @ts-expect-error: immutable
+    never(() => visits.upsert({ external_id: 'v' }))
+  })
+
+  it('what was read can be written back', () => {
+    never(async () => {
+      await shop.people.replace('ada', writable(await shop.people.get('ada')))
+      await shop.stack('orders').replace('o', writable(await shop.stack('orders').get('o')))
+      await client.people.replace('ada', writable(await client.people.get('ada')))
+    })
+  })
+})
+
+describe('answers', () => {
+  it('of an update are true, or the entity where representation asks for it', () => {
+    never(async () => {
+      expectTypeOf(await client.people.patch('a', {})).toEqualTypeOf<true>()
+      expectTypeOf(await client.people.patch('a', {}, { ifMatch: 1 })).toEqualTypeOf<true>()
+      expectTypeOf(await client.people.patch('a', {}, { representation: true })).toExtend<Person>()
+      const representation = Math.random() < 0.5
+      expectTypeOf((await client.people.replace('a', {}, { representation })) === true).toBeBoolean()
+    })
+  })
+
+  it('of definitions are definitions', () => {
+    expectTypeOf(client.schema.stacks.get).returns.resolves.toEqualTypeOf<Stack>()
+    expectTypeOf(client.schema.attributes.list).returns.resolves.toEqualTypeOf<Attribute[]>()
+    expectTypeOf(client.schema.consentTypes.patch).returns.resolves.toEqualTypeOf<ConsentType>()
+    expectTypeOf(client.people.list).returns.toExtend<Listing<Person>>()
+  })
+})
+
+it('an error is narrowed to its word', () => {
+  const error: unknown = new Error()
+  if (isKithError(error)) expectTypeOf(error).toExtend<KithError>()
+  if (isKithError(error, 'not_found')) expectTypeOf(error.word).toEqualTypeOf<'not_found'>()
+  // @ts-expect-error: there is no such word
+  isKithError(error, 'missing')
+})
+
+it('a filter knows fields and operators', () => {
+  expectTypeOf<{ email: { $ends_with: '@example.org' } }>().toExtend<Filter>()
+  expectTypeOf<{
+    $not: { 'attribute_values.orders': { $some: { 'attribute_values.total': { $gt: 1 } } } }
+  }>().toExtend<Filter>()
+  expectTypeOf<{ consents: { $some: { consent_type_id: 1; channel: 'email'; state: true } } }>().toExtend<Filter>()
+  expectTypeOf<{ email: { $like: 'x' } }>().not.toExtend<Filter>()
+  // @ts-expect-error: there is no such field
+  never(() => client.people.filter({ mail: 'x' }))
+})

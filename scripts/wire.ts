@@ -1,0 +1,135 @@
+// Writes client/src/wire.ts, the shapes on the wire as TypeScript, from the schemas that the service validates with:
+// so there is one definition of each, and the published client names no file and no package but its own.
+//   npm run wire
+
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TSchema } from 'typebox'
+import { attribute, attribute_patch, new_attribute } from '../src/attributes/schema.ts'
+import { loadConfig } from '../src/config.ts'
+import { consent_type, consent_type_patch, effective_consent, new_consent_type } from '../src/consents/schema.ts'
+import { error_statuses } from '../src/errors.ts'
+import { consent_assignment, person, personBody } from '../src/people/schema.ts'
+import { record, recordBody } from '../src/records/schema.ts'
+import { schema } from '../src/schema/schema.ts'
+import { new_stack, stack, stack_patch } from '../src/stacks/schema.ts'
+import { root } from './source.ts'
+
+const file = join(root, 'client/src/wire.ts')
+const { limits } = loadConfig({})
+
+/** The shapes, by the names they have in the client. */
+const shapes: Record<string, { about: string; schema: TSchema }> = {
+  Person: {
+    about: 'A person as a read shows it. Unset fields are null, never absent; times are RFC 3339, UTC.',
+    schema: person,
+  },
+  EffectiveConsent: {
+    about: 'One purpose on one channel: what counts there, whether it was answered or not.',
+    schema: effective_consent,
+  },
+  ConsentAssignment: { about: 'One answer to one purpose on one channel.', schema: consent_assignment },
+  PersonBody: { about: 'Body of create, PUT, PATCH and upsert of a person; null clears.', schema: personBody(limits) },
+  StackRecord: { about: 'A record of a stack as a read shows it.', schema: record },
+  RecordBody: { about: 'Body of create, PUT, PATCH and upsert of a record; null clears.', schema: recordBody(limits) },
+  Definitions: { about: 'All that an organization has declared: GET /v1/schema.', schema },
+  Stack: { about: 'A stack as a read shows it.', schema: stack },
+  NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: new_stack },
+  StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stack_patch },
+  Attribute: { about: 'An attribute as a read shows it.', schema: attribute },
+  NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: new_attribute },
+  AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attribute_patch },
+  ConsentType: { about: 'A consent type as a read shows it.', schema: consent_type },
+  NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: new_consent_type },
+  ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consent_type_patch },
+}
+
+type JsonSchema = {
+  title?: string
+  type?: string
+  description?: string
+  properties?: Record<string, JsonSchema>
+  required?: string[]
+  items?: JsonSchema
+  patternProperties?: Record<string, JsonSchema>
+  additionalProperties?: boolean | JsonSchema
+  anyOf?: JsonSchema[]
+  enum?: unknown[]
+  const?: unknown
+}
+
+const plain: Record<string, string> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+}
+
+/** The names of the shapes that stand within others, by the titles of their schemas. */
+const names = new Map(Object.entries(shapes).map(([name, { schema }]) => [(schema as JsonSchema).title ?? name, name]))
+
+/** The TypeScript type of the values that a JSON Schema holds for. Throws at a schema it cannot say in a type. */
+export function typeOf(schema: JsonSchema, indent = ''): string {
+  return names.get(schema.title ?? '') ?? writtenOut(schema, indent)
+}
+
+function writtenOut(schema: JsonSchema, indent: string): string {
+  if ('const' in schema) return literal(schema.const)
+  if (schema.enum) return schema.enum.map(literal).join(' | ')
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(option => typeOf(option, indent)))].join(' | ')
+  if (schema.type === 'array' && schema.items) return arrayOf(schema.items, indent)
+  if (schema.properties) return objectOf(schema, indent)
+  const [values] = Object.values(schema.patternProperties ?? {})
+  if (values) return `Record<string, ${typeOf(values, indent)}>`
+  if (schema.type === 'object') return 'Record<string, unknown>'
+  if (schema.type !== undefined && plain[schema.type]) return plain[schema.type]!
+  if (schema.type === undefined) return 'unknown'
+  throw new Error(`no type is known for ${JSON.stringify(schema)}`)
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value.replace(/[\\']/g, '\\$&')}'` : JSON.stringify(value)
+}
+
+function arrayOf(items: JsonSchema, indent: string): string {
+  const element = typeOf(items, indent)
+  return items.anyOf || items.enum ? `(${element})[]` : `${element}[]`
+}
+
+function objectOf({ properties = {}, required = [] }: JsonSchema, indent: string): string {
+  const inner = `${indent}  `
+  const fields = Object.entries(properties).map(([key, schema]) => {
+    const about = aboutOf(schema)
+    const mark = required.includes(key) ? '' : '?'
+    return `${about ? `${inner}/** ${about} */\n` : ''}${inner}${key}${mark}: ${typeOf(schema, inner)}\n`
+  })
+  return `{\n${fields.join('')}${indent}}`
+}
+
+/** A description may stand at the option that is not null. */
+const aboutOf = ({ description, anyOf }: JsonSchema) =>
+  description ?? anyOf?.find(option => option.description)?.description
+
+/** The text of client/src/wire.ts. */
+export function wireText(): string {
+  const words = Object.keys(error_statuses).map(literal)
+  const types = Object.entries(shapes).map(
+    ([name, { about, schema }]) => `/** ${about} */\nexport type ${name} = ${writtenOut(schema as JsonSchema, '')}\n`,
+  )
+  const text = [
+    '// generated by scripts/wire.ts, from the schemas that the service validates with: change those.\n',
+    `/** The error words, a closed list. */\nexport type ErrorWord =\n  | ${words.join('\n  | ')}\n`,
+    '/** One thing wrong with one value; `path` is a JSON Pointer into the body. */',
+    'export type Detail = { path: string; message: string }\n',
+    types.join('\n'),
+  ].join('\n')
+  return execFileSync(join(root, 'node_modules/.bin/biome'), ['format', '--stdin-file-path', file], {
+    cwd: root,
+    input: text,
+    encoding: 'utf8',
+  })
+}
+
+if (import.meta.main) writeFileSync(file, wireText())

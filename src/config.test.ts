@@ -1,0 +1,173 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, loadConfig } from './config.ts'
+
+/** The problems that stop a start; none when it does not. */
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    loadConfig(environment)
+    return []
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    const [title, ...problems] = (error as Error).message.split('\n')
+    expect(title).toBe('The configuration cannot be used:')
+    return problems.map(problem => problem.replace('  - ', ''))
+  }
+}
+
+describe('an empty environment', () => {
+  it('is the documented defaults', () => {
+    expect(loadConfig({})).toEqual({
+      host: '127.0.0.1',
+      port: 8080,
+      database_url: undefined,
+      database_connections: 8,
+      data_dir: '.kith',
+      log_level: 'info',
+      auth_secret: undefined,
+      tls: undefined,
+      behind_proxy: false,
+      limits: {
+        body_bytes: 1024 * 1024,
+        json_depth: 32,
+        request_keys: 300,
+        entity_keys: 1_000,
+        key_bytes: 150,
+        string_bytes: 64 * 1024,
+        entity_bytes: 512 * 1024,
+        profile_characters: 255,
+        email_characters: 254,
+        url_bytes: 8 * 1024,
+        header_bytes: 16 * 1024,
+        token_bytes: 8 * 1024,
+        consents: 100,
+        links: 1_000,
+        placeholders: 100,
+        request_ms: 10_000,
+      },
+    })
+  })
+
+  it('is what an empty text stands for too', () => {
+    expect(loadConfig({ PORT: '', DATABASE_URL: '', KITH_DATA_DIR: '', AUTH_SECRET: '', TLS_CERT_FILE: '' })).toEqual(
+      loadConfig({}),
+    )
+  })
+
+  it('is not changed by what does not concern kith, NODE_ENV among it', () => {
+    expect(loadConfig({ NODE_ENV: 'production', HOME: '/nowhere', PGHOST: 'elsewhere', port: '1' })).toEqual(
+      loadConfig({}),
+    )
+  })
+
+  it('gives an object that cannot be changed', () => {
+    const config = loadConfig({})
+    expect(Object.isFrozen(config) && Object.isFrozen(config.limits)).toBe(true)
+  })
+})
+
+describe('a setting', () => {
+  it.each([
+    ['PORT', 0, 65_535],
+    ['KITH_DATABASE_CONNECTIONS', 1, 200],
+    ['KITH_LIMIT_REQUEST_MS', 100, 600_000],
+    ['KITH_LIMIT_BODY_BYTES', 1, 104_857_600],
+  ])('%s is a whole number from %i to %i, and one past is refused by name', (name, least, most) => {
+    for (const value of [least, most]) expect(problemsOf({ [name]: String(value) })).toEqual([])
+    for (const value of [least - 1, most + 1, least + 0.5])
+      expect(problemsOf({ [name]: String(value) })).toEqual([expect.stringMatching(new RegExp(`^${name} must `))])
+  })
+
+  it('that sets a limit reaches the limit of its name', () => {
+    for (const [name, value] of Object.entries(loadConfig({}).limits)) {
+      const changed = value === 255 ? 254 : value - 1
+      const environment = { [`KITH_LIMIT_${name.toUpperCase()}`]: String(changed) }
+      expect(loadConfig(environment).limits).toEqual({ ...loadConfig({}).limits, [name]: changed })
+    }
+  })
+
+  it('that is no number is refused, whatever it is', () => {
+    const texts = fc.string({ minLength: 1 }).filter(text => text.trim() !== '' && !Number.isFinite(Number(text)))
+    fc.assert(
+      fc.property(texts, text => {
+        expect(problemsOf({ PORT: text })).toHaveLength(1)
+      }),
+    )
+  })
+
+  it('that kith does not have is refused by its name, whatever it is', () => {
+    const names = fc.stringMatching(/^[A-Z][A-Z_]{2,30}$/).map(name => `KITH_TEST_${name}`)
+    fc.assert(
+      fc.property(names, fc.string(), (name, value) => {
+        expect(problemsOf({ [name]: value })).toEqual([`${name} is not a setting of kith`])
+      }),
+    )
+  })
+
+  it('that is a secret is not repeated when it is refused', () => {
+    expect(problemsOf({ AUTH_SECRET: 'x'.repeat(31) })).toEqual([expect.stringMatching(/^AUTH_SECRET must /)])
+    expect(
+      problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
+    ).not.toContain('hunter2')
+    expect(loadConfig({ AUTH_SECRET: 'x'.repeat(32) }).auth_secret).toHaveLength(32)
+  })
+
+  it('AUTH_SECRET is measured in bytes', () => {
+    expect(problemsOf({ AUTH_SECRET: 'ü'.repeat(15) })).toHaveLength(1)
+    expect(problemsOf({ AUTH_SECRET: 'ü'.repeat(16) })).toEqual([])
+  })
+})
+
+describe('HOST', () => {
+  it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is served', host => {
+    expect(loadConfig({ HOST: host }).host).toBe(host)
+  })
+
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', 'localhost.example'])(
+    '%s needs the TLS files, or a proxy that ends TLS',
+    host => {
+      expect(problemsOf({ HOST: host })).toEqual([
+        expect.stringMatching(/^HOST is .*TLS_CERT_FILE.*KITH_BEHIND_PROXY=1/),
+      ])
+      expect(problemsOf({ HOST: host, KITH_BEHIND_PROXY: '0' })).toHaveLength(1)
+      expect(loadConfig({ HOST: host, KITH_BEHIND_PROXY: '1' })).toMatchObject({ host, behind_proxy: true })
+      expect(loadConfig({ HOST: host, TLS_CERT_FILE: '/c', TLS_KEY_FILE: '/k' }).tls).toEqual({
+        cert_file: '/c',
+        key_file: '/k',
+      })
+    },
+  )
+
+  it('does not do with one of the two TLS files', () => {
+    for (const half of [{ TLS_CERT_FILE: '/c' }, { TLS_KEY_FILE: '/k' }])
+      expect(problemsOf(half)).toEqual(['TLS_CERT_FILE and TLS_KEY_FILE go together'])
+    expect(problemsOf({ HOST: '0.0.0.0', TLS_KEY_FILE: '/k' })).toHaveLength(2)
+  })
+})
+
+it('all problems come in one list, one line each', () => {
+  const problems = problemsOf({
+    HOST: '0.0.0.0',
+    PORT: 'eighty',
+    LOG_LEVEL: 'loud',
+    TLS_CERT_FILE: '/c',
+    KITH_BEHIND_PROXY: 'yes',
+    KITH_LIMIT_LINKS: '-1',
+    KITH_POTR: '1',
+    KITH_LIMIT_: '1',
+  })
+  const names = problems.map(problem => problem.split(' ')[0]).sort()
+  expect(names).toEqual([
+    'KITH_BEHIND_PROXY',
+    'KITH_LIMIT_',
+    'KITH_LIMIT_LINKS',
+    'KITH_POTR',
+    'LOG_LEVEL',
+    'PORT',
+    'TLS_CERT_FILE',
+  ])
+})
+
+it('a choice that is refused is shown what there is to choose from', () => {
+  expect(problemsOf({ LOG_LEVEL: 'loud' })).toEqual([expect.stringContaining('debug')])
+})

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  send = (await service.organization()).send
+})
+
+const path = '/v1/schema/consent-types'
+const marks = async () => {
+  const { items } = (await send('GET', path)).body.data
+  return items.map((type: { id: number; channels: { channel: string; is_default: boolean }[] }) => [
+    type.id,
+    type.channels.filter(entry => entry.is_default).map(entry => entry.channel),
+  ])
+}
+
+test('a new organization has type 1, marketing, the default of both channels', async () => {
+  expect((await send('GET', `${path}/1`)).body.data).toMatchObject({
+    id: 1,
+    key: 'marketing',
+    state: 'active',
+    mandatory: false,
+    default_state: false,
+    channels: [
+      { channel: 'email', is_default: true },
+      { channel: 'sms', is_default: true },
+    ],
+  })
+})
+
+describe('the default of a channel', () => {
+  test('is one type at most: marking another moves the mark', async () => {
+    await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] })
+    expect(await marks()).toEqual([
+      [1, ['sms']],
+      [2, ['email']],
+    ])
+    await send('PATCH', `${path}/1`, { channels: [{ channel: 'email', is_default: true }] })
+    expect(await marks()).toEqual([
+      [1, ['email']],
+      [2, []],
+    ])
+  })
+
+  test('goes when its type is archived, and does not come back with it', async () => {
+    await send('PATCH', `${path}/1`, { state: 'archived' })
+    await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }] })
+    await send('PATCH', `${path}/1`, { state: 'active' })
+    expect(await marks()).toEqual([
+      [1, []],
+      [2, ['email']],
+    ])
+  })
+})
+
+test('a type is created with defaults, renamed and archived; its key stays', async () => {
+  const created = await send('POST', path, { key: 'news', channels: [{ channel: 'email' }] })
+  expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/2`])
+  expect(created.body.data).toMatchObject({ id: 2, name: 'news', description: null, default_state: false })
+  const patched = await send('PATCH', `${path}/2`, { name: 'News', default_state: true, state: 'archived' })
+  expect(patched.body.data).toMatchObject({ key: 'news', name: 'News', default_state: true, state: 'archived' })
+})
+
+test('a default state that changes shows in reads at once', async () => {
+  await send('POST', '/v1/people', { external_id: 'ada' })
+  await send('PATCH', `${path}/1`, { default_state: true })
+  const { consents, version } = (await send('GET', '/v1/people/ada')).body.data
+  expect([consents[0].state, consents[0].source, version]).toEqual([true, 'default', 1])
+})
+
+test.each([
+  ['POST', path, { key: 'news' }, 400, '/channels'],
+  ['POST', path, { channels: [{ channel: 'email' }] }, 400, '/key'],
+  ['POST', path, { key: 'News!', channels: [{ channel: 'email' }] }, 400, '/key'],
+  ['POST', path, { key: 'news', channels: [] }, 400, '/channels'],
+  ['POST', path, { key: 'news', channels: [{ channel: 'fax' }] }, 400, '/channels/0/channel'],
+  ['POST', path, { key: 'news', channels: [{ channel: 'sms' }, { channel: 'sms' }] }, 400, '/channels/1/channel'],
+  [
+    'POST',
+    path,
+    { key: 'news', mandatory: true, channels: [{ channel: 'sms', is_default: true }] },
+    400,
+    '/channels/0/is_default',
+  ],
+  ['POST', path, { key: 'marketing', channels: [{ channel: 'sms' }] }, 409, '/key'],
+  ['PATCH', `${path}/1`, { key: 'other' }, 400, '/key'],
+  ['PATCH', `${path}/1`, { mandatory: true }, 400, '/channels/0/is_default'],
+  [
+    'PATCH',
+    `${path}/1`,
+    { state: 'archived', channels: [{ channel: 'sms', is_default: true }] },
+    400,
+    '/channels/0/is_default',
+  ],
+  ['PATCH', `${path}/1`, { state: 'deleted' }, 400, '/state'],
+])('%s %s with %j is %i at %s, and changes nothing', async (method, address, body, status, where) => {
+  const before = (await send('GET', path)).body.data
+  const reply = await send(method, address, body)
+  expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
+  expect((await send('GET', path)).body.data).toEqual(before)
+})
+
+test.each([
+  ['GET', `${path}/99`, 404],
+  ['PATCH', `${path}/99`, 404],
+  ['GET', `${path}/x`, 400],
+  ['GET', `${path}/0`, 400],
+  ['DELETE', `${path}/1`, 405],
+])('%s %s is %i', async (method, address, status) => {
+  expect((await send(method, address, method === 'PATCH' ? {} : undefined)).status).toBe(status)
+})

@@ -1,0 +1,228 @@
+import { setTimeout } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { query } from '../../test/support/embedded-service.ts'
+import { type Database, flushed, openDatabase, parseTimestamp, statement } from './db.ts'
+import { isUnavailable } from './pg-errors.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+/** One connection: what a test leaves on it, the next statement finds. */
+let db: Database
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = openDatabase(database.url, { connections: 1, statement_timeout_ms: 10_000, application_name: 'subject' })
+  await query(database.url, 'create table notes (id integer primary key, text text not null)')
+})
+
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+beforeEach(() => query(database.url, 'delete from notes'))
+
+const insert = statement('insert_note', 'insert into notes values ($1, $2)')
+const broken = statement('divide', 'select 1 / $1::integer as quotient')
+const sleep = statement('sleep', 'select pg_sleep($1)')
+const session = statement(
+  'session',
+  `select current_setting('lock_timeout') as lock_timeout, pg_current_xact_id_if_assigned() is null as no_transaction`,
+)
+const own_pid = statement('own_pid', 'select pg_backend_pid() as pid')
+const notes = () => query(database.url, 'select id, text from notes order by id')
+
+/** The connection is outside of any transaction, as it was at first. */
+const expectClean = async () =>
+  expect(await db.query(session, [])).toEqual([{ lock_timeout: '0', no_transaction: true }])
+
+describe('a transaction', () => {
+  it('is committed when its work is done, or by the work itself', async () => {
+    expect(await db.transaction(async tx => tx.query(insert, [1, 'a']))).toEqual([])
+    await db.transaction(tx => flushed([tx.query(insert, [2, 'b']), tx.query(insert, [3, 'c']), tx.commit()]))
+    expect(await notes()).toHaveLength(3)
+  })
+
+  it('is rolled back when its work throws, with the very error, and the connection is clean', async () => {
+    const thrown = new Error('decided otherwise')
+    const work = db.transaction(
+      async tx => {
+        await tx.query(insert, [1, 'a'])
+        throw thrown
+      },
+      { lock_timeout_ms: 70 },
+    )
+    await expect(work).rejects.toBe(thrown)
+    expect(await notes()).toEqual([])
+    await expectClean()
+  })
+
+  it('is refused when the server answers COMMIT by ROLLBACK, whoever sent it and whatever was kept quiet', async () => {
+    for (const commits of [true, false]) {
+      const work = db.transaction(async tx => {
+        await tx.query(insert, [1, 'a'])
+        await tx.query(broken, [0]).catch(() => {})
+        if (commits) await tx.commit()
+      })
+      await expect(work).rejects.toThrow('the transaction ended in ROLLBACK')
+      expect(await notes()).toEqual([])
+      await expectClean()
+    }
+  })
+
+  it('reports the first error of a flush in order, and the rest of it is not done', async () => {
+    const work = db.transaction(tx =>
+      flushed([tx.query(insert, [1, 'a']), tx.query(broken, [0]), tx.query(insert, [2, null]), tx.commit()]),
+    )
+    await expect(work).rejects.toMatchObject({ code: '22012' })
+    expect(await notes()).toEqual([])
+    await expectClean()
+  })
+
+  it('waits for a lock no longer than it is told, and the next one as long as ever', async () => {
+    await db.transaction(tx => tx.query(insert, [1, 'a']))
+    const other = await db.connect()
+    await other.query('begin; lock table notes')
+    const work = db.transaction(tx => tx.query(insert, [2, 'b']), { lock_timeout_ms: 20 })
+    await expect(work).rejects.toMatchObject({ code: '55P03' })
+    await expectClean()
+    await other.end()
+  })
+})
+
+describe('flushed', () => {
+  it('throws the first rejection in order, not in time, after all have settled', async () => {
+    let settled = 0
+    const later = async (error?: Error) => {
+      await new Promise(setImmediate)
+      settled++
+      if (error) throw error
+    }
+    const [first, second] = [new Error('first'), new Error('second')]
+    await expect(flushed([later(), later(first), Promise.reject(second), later()])).rejects.toBe(first)
+    expect(settled).toBe(3)
+    await expect(flushed([])).resolves.toBeUndefined()
+  })
+})
+
+describe('a connection that is lost', () => {
+  const terminate = (pid: unknown) => query(database.url, `select pg_terminate_backend(${pid}, 5000)`)
+
+  it('within a transaction fails that one alone, running or not, and the process lives', async () => {
+    for (const running of [true, false]) {
+      const work = db.transaction(async tx => {
+        const [{ pid }] = (await tx.query(own_pid, [])) as [{ pid: number }]
+        await tx.query(insert, [1, 'a'])
+        const slow = running ? tx.query(sleep, [60]) : Promise.resolve([])
+        await Promise.all([terminate(pid), slow])
+        await tx.query(insert, [2, 'b'])
+      })
+      const error = await work.catch(error => error)
+      expect(isUnavailable(error)).toBe(true)
+      expect(await notes()).toEqual([])
+      await expectClean()
+    }
+  })
+
+  it('between two statements is replaced by another', async () => {
+    const [{ pid }] = (await db.query(own_pid, [])) as [{ pid: number }]
+    await terminate(pid)
+    await expect.poll(() => db.query(own_pid, []).catch(() => [])).toHaveLength(1)
+    expect(await db.query(own_pid, [])).not.toEqual([{ pid }])
+  })
+})
+
+describe('a signal that aborts', () => {
+  const reason = new Error('the time is over')
+  const active = () =>
+    query(database.url, `select query from pg_stat_activity where application_name = 'subject' and state <> 'idle'`)
+
+  it('cancels the running statement on the server, and rejects with its reason after that', async () => {
+    for (const run of [
+      (signal: AbortSignal) => db.query(sleep, [60], signal),
+      (signal: AbortSignal) => db.transaction(tx => tx.query(sleep, [60]), { signal }),
+      (signal: AbortSignal) => db.transaction(tx => flushed([tx.query(sleep, [60]), tx.commit()]), { signal }),
+    ]) {
+      const controller = new AbortController()
+      const running = run(controller.signal)
+      await expect.poll(active).toEqual([{ query: expect.stringContaining('pg_sleep') }])
+      controller.abort(reason)
+      await expect(running).rejects.toBe(reason)
+      expect(await active()).toEqual([])
+      await expectClean()
+    }
+  })
+
+  it('ends the waiting for a connection, and the one that comes too late is not lost', async () => {
+    let end = () => {}
+    const ended = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const owner = db.transaction(() => ended)
+    const controller = new AbortController()
+    const waiting = db.query(own_pid, [], controller.signal)
+    controller.abort(reason)
+    await expect(waiting).rejects.toBe(reason)
+    await expect(db.query(own_pid, [], AbortSignal.abort(reason))).rejects.toBe(reason)
+    end()
+    await owner
+    await expectClean()
+  })
+
+  it('never cancels the next one on the connection, however close to the end it comes', async () => {
+    for (let turn = 0; turn < 40; turn++) {
+      const controller = new AbortController()
+      const running = db.transaction(tx => tx.query(sleep, [0.004]), { signal: controller.signal })
+      const outcome = running.then(
+        () => 'done',
+        error => error,
+      )
+      // Before, at and after the end of the statement: which of them, nobody can say.
+      await setTimeout(turn % 8)
+      controller.abort(reason)
+      expect(['done', reason]).toContain(await outcome)
+      expect(await db.query(sleep, [0.002])).toHaveLength(1)
+    }
+    await expectClean()
+  })
+})
+
+it('the server itself ends a statement that nobody cancels', async () => {
+  const impatient = openDatabase(database.url, { connections: 1, statement_timeout_ms: 30 })
+  await expect(impatient.query(sleep, [60], new AbortController().signal)).rejects.toMatchObject({ code: '57014' })
+  await impatient.close()
+})
+
+describe('values of the database', () => {
+  it('come as numbers where they are 64 bits wide, and as texts in UTC where they are moments', async () => {
+    const text = `select 9007199254740991::bigint as wide, timestamptz '2027-01-15 10:00:00.5+02' as moment, null::bigint as nothing`
+    expect(await db.query(statement('', text), [])).toEqual([
+      { wide: 9007199254740991, moment: '2027-01-15T08:00:00.500Z', nothing: null },
+    ])
+  })
+
+  it('are for every moment what JavaScript writes, microseconds cut off', async () => {
+    const moments = fc.date({
+      min: new Date('0001-01-01T00:00:00Z'),
+      max: new Date('9999-12-31T23:59:59.999Z'),
+      noInvalidDate: true,
+    })
+    const sample = fc.sample(fc.tuple(moments, fc.integer({ min: 0, max: 999 })), 500)
+    const texts = sample.map(([moment, micros]) => moment.toISOString().replace('Z', `${micros}`.padStart(3, '0')))
+    const rows = await db.query(
+      statement(
+        '',
+        `select (t || 'Z')::timestamptz as moment from unnest($1::text[]) with ordinality as u(t, n) order by n`,
+      ),
+      [texts],
+    )
+    expect(rows.map(({ moment }) => moment)).toEqual(sample.map(([moment]) => moment.toISOString()))
+  })
+
+  it('are read from any fraction', () => {
+    expect(parseTimestamp('2027-01-15 08:00:00+00')).toBe('2027-01-15T08:00:00.000Z')
+    expect(parseTimestamp('2027-01-15 08:00:00.12+00')).toBe('2027-01-15T08:00:00.120Z')
+    expect(parseTimestamp('2027-01-15 08:00:00.999999+00')).toBe('2027-01-15T08:00:00.999Z')
+  })
+})

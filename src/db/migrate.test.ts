@@ -1,0 +1,67 @@
+import { readdir } from 'node:fs/promises'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { query } from '../../test/support/embedded-service.ts'
+import { endProcesses, launch, senderTo, terminate, tokenFrom } from '../../test/support/process.ts'
+import { migrate } from './migrate.ts'
+
+let url: string
+let drop: () => Promise<void>
+
+beforeEach(async () => {
+  ;({ url, drop } = await createTestDatabase())
+  await query(url, 'drop schema public cascade; create schema public')
+})
+
+afterEach(async () => {
+  await endProcesses()
+  await drop()
+})
+
+/** The migrations of this checkout, in order. */
+async function files(): Promise<string[]> {
+  const names = await readdir(new URL('../../migrations/', import.meta.url))
+  return names
+    .filter(name => /^\d{4}_.*\.sql$/.test(name))
+    .map(name => name.replace('.sql', ''))
+    .sort()
+}
+
+const tables = () => query(url, `select tablename from pg_tables where schemaname = 'public' order by tablename`)
+const recorded = async () => (await query(url, 'select name from migrations order by id')).map(({ name }) => name)
+
+it('brings an empty database to the newest migration, and the next time does nothing', async () => {
+  expect(await migrate(url)).toEqual(await files())
+  const made = await tables()
+  expect(made).toContainEqual({ tablename: 'entities' })
+  expect(await migrate(url)).toEqual([])
+  expect(await tables()).toEqual(made)
+  expect(await recorded()).toEqual(await files())
+})
+
+it('is done once, however many begin together, and each of them finds it done', async () => {
+  const ran = await Promise.all([1, 2, 3, 4].map(() => migrate(url)))
+  expect(ran.flat()).toEqual(await files())
+  expect(await recorded()).toEqual(await files())
+})
+
+it('leaves nothing behind when it fails, so that it can be done again', async () => {
+  await query(url, 'create table links (somebody text)')
+  await expect(migrate(url)).rejects.toThrow(/links/)
+  expect((await tables()).filter(({ tablename }) => tablename !== 'migrations')).toEqual([{ tablename: 'links' }])
+  await query(url, 'drop table links')
+  expect(await migrate(url)).toEqual(await files())
+})
+
+it('does no harm when two services start together on an empty database: they share tables, organization and key', async () => {
+  const environment = { DATABASE_URL: url }
+  const services = [launch(environment), launch(environment)]
+  const [first = '', second = ''] = await Promise.all(services.map(({ ready }) => ready))
+  expect(await recorded()).toEqual(await files())
+  expect(await query(url, 'select key from organizations')).toEqual([{ key: 'default' }])
+  expect(await query(url, 'select count(*)::integer as keys from signing_keys')).toEqual([{ keys: 1 }])
+  const token = await tokenFrom(environment)
+  expect((await senderTo(first, token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  expect((await senderTo(second, token)('GET', '/v1/people/ada')).status).toBe(200)
+  expect(await Promise.all(services.map(terminate))).toEqual([0, 0])
+})

@@ -1,0 +1,105 @@
+import { type Database, flushed, type Transaction } from '../db/db.ts'
+import type { AttributeType } from '../organizations/definitions.ts'
+import { lock_head } from '../organizations/definitions-sql.ts'
+import { listOrganizations } from '../organizations/directory.ts'
+import { termsOf } from './terms.ts'
+import {
+  advance_fill,
+  analyze_entities,
+  analyze_terms,
+  begin_fill,
+  claim_fill,
+  delete_fills,
+  delete_terms,
+  finish_fill,
+  hold_values,
+  index_terms,
+  read_dropped,
+  read_unfilled,
+  scan_entities,
+} from './terms-sql.ts'
+
+const entities_at_once = 500
+const terms_at_once = 5_000
+/** A row that somebody holds must not make others wait for the rows held here: the batch is tried again later. */
+const fill_lock_timeout_ms = 250
+
+type Unfilled = { index_id: number; stack_id: number; key: string; type: AttributeType }
+export type FillOptions = { signal?: AbortSignal | undefined; entities_at_once?: number }
+
+/**
+ * Fills the indexes of attributes from stored values, in small transactions, and removes what is left of indexes that
+ * nobody has any more. Writers keep an index from the moment it is declared; a batch holds the rows it reads, so it
+ * never stores what they have changed meanwhile. It goes on where it, or another process, has stopped. Answers how
+ * many entities it has been over. Throws what the database throws: whoever calls tries again later.
+ */
+export async function fillIndexes(db: Database, options: FillOptions = {}): Promise<number> {
+  let scanned = 0
+  for (const { id } of await listOrganizations(db)) {
+    for (const index of await db.query<Unfilled>(read_unfilled, [id]))
+      scanned += await fillIndex(db, id, index, options)
+    await removeDropped(db, id, options)
+  }
+  return scanned
+}
+
+async function fillIndex(db: Database, organization_id: number, index: Unfilled, options: FillOptions) {
+  await db.query(analyze_entities, [])
+  await db.query(begin_fill, [organization_id, index.index_id, index.stack_id])
+  const limit = options.entities_at_once ?? entities_at_once
+  let total = 0
+  while (!options.signal?.aborted) {
+    const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit), {
+      lock_timeout_ms: fill_lock_timeout_ms,
+    })
+    if (scanned === 'claimed by another') break
+    total += scanned
+    if (scanned < limit) {
+      await finish(db, organization_id, index)
+      break
+    }
+  }
+  return total
+}
+
+async function finish(db: Database, organization_id: number, { index_id }: Unfilled) {
+  await db.query(analyze_terms, [])
+  await db.transaction(async tx => {
+    // The head before the attribute, as whoever changes a definition takes them.
+    await tx.query(lock_head, [organization_id])
+    await tx.query(finish_fill, [organization_id, index_id])
+  })
+}
+
+async function fillBatch(tx: Transaction, organization_id: number, index: Unfilled, limit: number) {
+  const { index_id, stack_id, key, type } = index
+  const [claim] = await tx.query<{ after_id: string }>(claim_fill, [organization_id, index_id])
+  if (!claim) return 'claimed by another'
+  const found = await tx.query<{ id: string; valued: boolean }>(scan_entities, [
+    organization_id,
+    stack_id,
+    claim.after_id,
+    limit,
+    key,
+  ])
+  const last = found.at(-1)
+  if (!last) return 0
+  const valued = found.filter(entity => entity.valued).map(entity => entity.id)
+  const values =
+    valued.length === 0
+      ? []
+      : await tx.query<{ id: string; value: unknown }>(hold_values, [organization_id, stack_id, valued, key])
+  const made = values.flatMap(({ id, value }) => [...termsOf(type, value)].map(v => ({ n: index_id, v, e: id })))
+  const stored = made.length === 0 ? [] : [tx.query(index_terms, [organization_id, '[]', JSON.stringify(made)])]
+  await flushed([...stored, tx.query(advance_fill, [organization_id, index_id, last.id, found.length]), tx.commit()])
+  return found.length
+}
+
+async function removeDropped(db: Database, organization_id: number, { signal }: FillOptions) {
+  for (const { index_id } of await db.query<{ index_id: number }>(read_dropped, [organization_id]))
+    while (!signal?.aborted) {
+      const [gone] = await db.query<{ count: number }>(delete_terms, [organization_id, index_id, terms_at_once])
+      if (gone!.count < terms_at_once) break
+    }
+  await db.query(delete_fills, [organization_id])
+}

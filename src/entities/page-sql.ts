@@ -1,0 +1,46 @@
+import { statement } from '../db/db.ts'
+import { read_entities } from './sql.ts'
+
+/** $2: stack, $3: after this id, $4: how many. */
+export const read_page_ascending = statement(
+  'read_page_ascending',
+  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
+)
+
+/** $2: stack, $3: before this id, $4: how many. */
+export const read_page_descending = statement(
+  'read_page_descending',
+  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id < $3 order by e.id desc limit $4`,
+)
+
+// Each attribute's links lie in order of the other end's id, so a page of a hub is as quick as one of a leaf. What a
+// link points to may be gone: the entity is looked at before links are counted, or pages would be short.
+const linked = (beyond: string, order: string) => `(
+     select l.id from unnest($6::integer[]) a, lateral (
+       select t.id from links l
+         join entities t on t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id
+       where l.organization_id = $1 and l.source_id = $5 and l.attribute_id = a and l.target_id ${beyond} $3
+       order by l.target_id ${order} limit $4
+     ) l
+     union all
+     select l.id from unnest($7::integer[]) a, lateral (
+       select s.id from links l
+         join entities s on s.organization_id = $1 and s.stack_id = $2 and s.id = l.source_id
+       where l.organization_id = $1 and l.target_id = $5 and l.attribute_id = a and l.source_id ${beyond} $3
+       order by l.source_id ${order} limit $4
+     ) l
+   )`
+
+/** $2: stack of the entities wanted, $3: after this id, $4: how many, $5: whose, $6: attributes outgoing, $7: incoming. */
+export const read_related_ascending = statement(
+  'read_related_ascending',
+  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('>', 'asc')}
+   order by e.id limit $4`,
+)
+
+/** As the ascending one, with $3: before this id. */
+export const read_related_descending = statement(
+  'read_related_descending',
+  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('<', 'desc')}
+   order by e.id desc limit $4`,
+)

@@ -1,0 +1,57 @@
+import type { Database, Transaction } from '../db/db.ts'
+import {
+  read_page_ascending,
+  read_page_descending,
+  read_related_ascending,
+  read_related_descending,
+} from './page-sql.ts'
+import { readRows } from './read.ts'
+import type { Read } from './row.ts'
+
+/** Which entities of an order by id: `size` of them after `after_id`, who need not exist. */
+export type Position = { direction: 'asc' | 'desc'; after_id?: string | undefined; size: number }
+
+/** Never shorter than asked for before the end. */
+export type Page = { reads: Read[]; has_more: boolean }
+
+// No id is one of these, so that a first page is a page like any other.
+const beginnings = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
+
+/** The id that a page begins behind. */
+export const startOf = ({ direction, after_id }: Position): string => after_id ?? beginnings[direction]
+
+/** One more is read than asked for, to know whether there are more. */
+export const sizeToRead = ({ size }: Position): number => size + 1
+
+export function pageOf(reads: Read[], { size }: Position): Page {
+  return { reads: reads.slice(0, size), has_more: reads.length > size }
+}
+
+/** A page of the entities of a stack, in order of their ids. */
+export async function readPage(
+  db: Database | Transaction,
+  organization_id: number,
+  stack_id: number,
+  position: Position,
+  signal?: AbortSignal,
+): Promise<Page> {
+  const statement = position.direction === 'asc' ? read_page_ascending : read_page_descending
+  const values = [organization_id, stack_id, startOf(position), sizeToRead(position)]
+  return pageOf(await readRows(db, statement, values, signal), position)
+}
+
+/** Whose neighbours, in which stack, and by which relationships: those of the entity itself, and those that point to it. */
+export type Neighbourhood = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
+
+/** A page of the entities that are linked with one, each once, in order of their ids. */
+export async function readRelated(
+  db: Database | Transaction,
+  organization_id: number,
+  { id, stack_id, outgoing, incoming }: Neighbourhood,
+  position: Position,
+  signal?: AbortSignal,
+): Promise<Page> {
+  const statement = position.direction === 'asc' ? read_related_ascending : read_related_descending
+  const values = [organization_id, stack_id, startOf(position), sizeToRead(position), id, outgoing, incoming]
+  return pageOf(await readRows(db, statement, values, signal), position)
+}

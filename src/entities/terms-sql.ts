@@ -1,0 +1,111 @@
+import { statement } from '../db/db.ts'
+
+/** $2: terms that go, $3: terms that come: [{n: index, v: value, e: entity}]. None is in both. */
+export const index_terms = statement(
+  'index_terms',
+  `with gone as (
+     delete from terms t using jsonb_to_recordset($2::text::jsonb) as v(n integer, v text, e uuid)
+     where t.organization_id = $1 and t.index_id = v.n and t.value = v.v and t.entity_id = v.e
+   )
+   insert into terms (organization_id, index_id, value, entity_id)
+   select $1, v.n, v.v, v.e from jsonb_to_recordset($3::text::jsonb) as v(n integer, v text, e uuid)
+   on conflict do nothing`,
+)
+
+/** The indexes that lack stored values still. */
+export const read_unfilled = statement(
+  'read_unfilled',
+  `select d.index_id, d.owner_stack_id as stack_id, d.key, d.type from attributes d
+   where d.organization_id = $1 and d.index_id is not null and not d.index_ready order by d.index_id`,
+)
+
+/**
+ * Before a table is walked through, the planner has to know it: with no statistics it took the index of the external
+ * identifiers for a look-up by id, and 100,000 entities needed 100 s instead of 5.
+ */
+export const analyze_entities = statement('analyze_entities', 'analyze entities')
+export const analyze_terms = statement('analyze_terms', 'analyze terms')
+
+/** $2: index, $3: stack. Counts what there is to do, once. */
+export const begin_fill = statement(
+  'begin_fill',
+  `insert into fills (organization_id, index_id, after_id, indexed, total)
+   select $1, $2, '00000000-0000-0000-0000-000000000000', 0, count(*) from entities e
+   where e.organization_id = $1 and e.stack_id = $3
+   having not exists (select from fills f where f.organization_id = $1 and f.index_id = $2)
+   on conflict do nothing`,
+)
+
+/** $2: index. No row while another process is at it, or when it is no attribute's index any more. */
+export const claim_fill = statement(
+  'claim_fill',
+  `select f.after_id from fills f where f.organization_id = $1 and f.index_id = $2
+     and exists (select from attributes d where d.organization_id = $1 and d.index_id = $2 and not d.index_ready)
+   for update of f skip locked`,
+)
+
+/** $2: stack, $3: after this id, $4: how many, $5: key. The next entities, and whether they have a value under the key. */
+export const scan_entities = statement(
+  'scan_entities',
+  `select e.id, e.attributes ? $5 as valued from entities e
+   where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
+)
+
+/** $2: stack, $3: ids in order, $4: key. Locks them in that order, as every set does: what is read stands until the commit. */
+export const hold_values = statement(
+  'hold_values',
+  `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
+     select e.id, e.attributes->$4 as value from entities e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id for share of e
+   ) v`,
+)
+
+/** $2: index, $3: the last id, $4: how many more. */
+export const advance_fill = statement(
+  'advance_fill',
+  `update fills set after_id = $3, indexed = indexed + $4, total = greatest(total, indexed + $4)
+   where organization_id = $1 and index_id = $2`,
+)
+
+/** $2: index. Under the head's lock: the schema moves on, and every process sees that the index is ready. */
+export const finish_fill = statement(
+  'finish_fill',
+  `with ready as (
+     update attributes set index_ready = true
+     where organization_id = $1 and index_id = $2 and not index_ready returning 1
+   )
+   update change_heads set schema_version = schema_version + 1
+   where organization_id = $1 and exists (select from ready)`,
+)
+
+/** Indexes with terms that are no attribute's any more, found by jumping from one to the next. */
+export const read_dropped = statement(
+  'read_dropped',
+  `with recursive held as (
+     (select t.index_id from terms t where t.organization_id = $1 order by t.index_id limit 1)
+     union all
+     select (select t.index_id from terms t where t.organization_id = $1 and t.index_id > h.index_id
+       order by t.index_id limit 1)
+     from held h where h.index_id is not null
+   )
+   select h.index_id from held h where h.index_id is not null
+     and not exists (select from attributes d where d.organization_id = $1 and d.index_id = h.index_id)`,
+)
+
+/** $2: index, $3: how many at most. */
+export const delete_terms = statement(
+  'delete_terms',
+  `with gone as (
+     delete from terms t using (
+       select value, entity_id from terms where organization_id = $1 and index_id = $2 limit $3
+     ) d
+     where t.organization_id = $1 and t.index_id = $2 and t.value = d.value and t.entity_id = d.entity_id
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+export const delete_fills = statement(
+  'delete_fills',
+  `delete from fills f where f.organization_id = $1
+     and not exists (select from attributes d where d.organization_id = $1 and d.index_id = f.index_id)`,
+)

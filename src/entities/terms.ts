@@ -1,0 +1,47 @@
+import { instantOf } from '../attributes/instant.ts'
+import { isDateTime } from '../formats.ts'
+import type { AttributeType } from '../organizations/definitions.ts'
+
+// A btree key has at most 2.7 kB; this many characters have at most 256 bytes.
+const prefix_characters = 64
+// Moves the seconds of the years 1 to 9999 above zero, so that they sort as texts.
+const seconds_base = 1e12
+const seconds_digits = 13
+
+/**
+ * The text under which a scalar stands in an index: a letter of its kind, then what sorts by code point as the values
+ * do. Different values may share one (long texts, moments written differently), so a term finds candidates, and the
+ * row decides. Undefined for what no index holds: null, objects, arrays.
+ */
+export function termOf(type: AttributeType, value: unknown): string | undefined {
+  if (typeof value === 'number') return `n${sortableNumber(value)}`
+  if (typeof value === 'boolean') return value ? 'b1' : 'b0'
+  if (typeof value !== 'string') return undefined
+  if (type === 'datetime' && isDateTime(value)) return `i${sortableInstant(value)}`
+  return `s${[...value.slice(0, 2 * prefix_characters)].slice(0, prefix_characters).join('')}`
+}
+
+/** The terms of a stored value, each once: its own, and those of its elements where it is an array. */
+export function termsOf(type: AttributeType, value: unknown): Set<string> {
+  const scalars = Array.isArray(value) ? value : [value]
+  return new Set(scalars.map(scalar => termOf(type, scalar)).filter(term => term !== undefined))
+}
+
+/** The first letter of a term, and the one after it: between them lie all terms of the kind. */
+export function kindBounds(term: string): [first: string, end: string] {
+  return [term[0]!, String.fromCharCode(term.charCodeAt(0) + 1)]
+}
+
+/** The bits of a double as 16 hexadecimal digits that sort as the numbers do. */
+function sortableNumber(value: number): string {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setFloat64(0, value === 0 ? 0 : value)
+  const bits = view.getBigUint64(0)
+  const sign = 1n << 63n
+  return (bits & sign ? ~bits & ((1n << 64n) - 1n) : bits | sign).toString(16).padStart(16, '0')
+}
+
+function sortableInstant(text: string): string {
+  const { seconds, fraction } = instantOf(text)
+  return String(seconds + seconds_base).padStart(seconds_digits, '0') + fraction
+}

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { personFilters } from '../../test/support/filter-world.ts'
+import { type Attribute, defineFrom } from '../organizations/definitions.ts'
+import { compileFilter } from './compile.ts'
+import { Fragment, Parameter, render, sql } from './fragment.ts'
+
+const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
+const index = { id: 77_001, ready: true, indexed: 0, total: 0 }
+const attribute = (id: number, key: string, target_stack_id: number | null): Attribute => ({
+  ...times,
+  ...{ id, owner_stack_id: 0, key, name: key, description: null, cardinality: 'many', indexed: true, state: 'active' },
+  ...{ target_stack_id, type: target_stack_id === null ? 'text' : target_stack_id === 0 ? 'person' : 'stack', index },
+})
+const stack_id = 88_001
+const definitions = defineFrom(99_001, {
+  version: 1,
+  stacks: [{ id: stack_id, key: 'orders', name: 'orders', kind: 'item', ...times }],
+  attributes: [
+    attribute(66_001, 'city', null),
+    attribute(66_002, 'friends', 0),
+    attribute(66_003, 'referrer', 0),
+    attribute(66_004, 'mixed', 0),
+    attribute(66_005, 'bought', stack_id),
+    { ...attribute(66_006, 'buyer', 0), owner_stack_id: stack_id },
+  ],
+  consent_types: [],
+})
+
+// Nothing of ours looks like these.
+const hostile = fc.constantFrom(
+  ...["'; drop table entities; --", '$1', "\\'", '"', 'zzz', '{}', 'zzz::text', '/* zzz', '$zzz$', '%zzz_', '\u2028'],
+)
+const marked = hostile.map(text => `${text}\u{1f600}`)
+
+test('no key and no value stands in the text', () => {
+  const operands = fc.oneof(
+    marked,
+    fc
+      .record({ operator: fc.constantFrom('$eq', '$lt', '$contains', '$ends_with'), marked })
+      .map(made => ({ [made.operator]: made.marked })),
+    fc.array(marked).map($in => ({ $in })),
+    marked.map(text => ({ $eq: { [text]: [text] } })),
+  )
+  const fields = fc.oneof(
+    marked.map(key => `attribute_values.${key}`),
+    fc.constantFrom(
+      'first_name',
+      'email',
+      'external_id',
+      'id',
+      'state',
+      'attribute_values.city',
+      'attribute_values.friends',
+    ),
+  )
+  const leaves = fc.record({ fields, operands }).map(({ fields, operands }) => ({ [fields]: operands }))
+  fc.assert(
+    fc.property(leaves, leaves, (one, other) => {
+      const filter = {
+        $or: [one, { 'attribute_values.bought': { $some: { external_id: one.email ?? 'zzz' } } }, { $not: other }],
+      }
+      const { text } = compileFilter(filter, definitions, 0)
+      expect(text).not.toContain('\u{1f600}')
+      expect(text).not.toMatch(/zzz|drop|\u2028|99001|88001|7700|6600/)
+    }),
+  )
+})
+
+test('the text is made of a few characters whatever is asked, and each value has its number', () => {
+  fc.assert(
+    fc.property(personFilters(), filter => {
+      const { text, values } = compileFilter(filter, definitions, 0)
+      expect(text).toMatch(/^[\n\w\s.,:()<>=+*#>'"{}[\]$^~|?!-]*$/)
+      const used = new Set([...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)))
+      used.add(1)
+      expect([...used].sort((a, b) => a - b)).toEqual(values.map((_, position) => position + 1))
+    }),
+  )
+})
+
+test('a fragment takes a text in a hole for a value', () => {
+  const organization = new Parameter(5)
+  const inner = sql`a = ${'x; --'}`
+  expect(render(sql`${inner} and b = ${organization} or ${inner} and ${'b'}`, [organization])).toEqual({
+    text: 'a = $2 and b = $1 or a = $2 and $3',
+    values: [5, 'x; --', 'b'],
+  })
+  expect(sql`x`).toBeInstanceOf(Fragment)
+})

@@ -1,0 +1,27 @@
+import { channels } from '../organizations/definitions.ts'
+import type { Subject } from './asked.ts'
+import { always, type Fragment, never, some, sql } from './fragment.ts'
+import type { Condition } from './grammar.ts'
+
+type ConsentCondition = Extract<Condition, { kind: 'consents' }>
+
+/** Whether an effective consent, as a read shows it, is of that type, on that channel and in that state. */
+export function askConsents(
+  { consent_type_id, channel, state }: ConsentCondition,
+  { definitions, row }: Subject,
+): Fragment {
+  const shown = definitions.consent_types
+    .filter(type => type.state === 'active' && (consent_type_id ?? type.id) === type.id)
+    .flatMap(type => {
+      const configured = (name: string) => type.channels.some(entry => entry.channel === name)
+      return channels.filter(name => configured(name) && (channel ?? name) === name).map(name => ({ type, name }))
+    })
+  return some(
+    shown.map(({ type, name }) => {
+      if (state === undefined) return always
+      if (type.mandatory) return state ? always : never
+      const answer = sql`(${row}.answers->${`${type.id}:${name}`}::text->>'state')::boolean`
+      return sql`coalesce(${answer}, ${type.default_state}::boolean) = ${state}::boolean`
+    }),
+  )
+}

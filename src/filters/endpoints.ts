@@ -1,0 +1,70 @@
+import { Type } from 'typebox'
+import type { Kind } from '../entities/kind.ts'
+import { pageSchema } from '../entities/schema.ts'
+import type { Call, Route } from '../http/route.ts'
+import { people_stack_id } from '../organizations/definitions.ts'
+import { filterEntities, listEntities, relatedEntities, showPage } from './handlers.ts'
+import { type FilterBody, filterBody, type ListBody, listBody, type RelatedBody, related_body } from './schema.ts'
+
+type Shown = Pick<Kind, 'show' | 'answer'>
+
+/** How entities of either kind are shown: what is related with a person may be a record, and the other way round. */
+export type Shows = { person: Shown; record: Shown }
+
+const every_kind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
+
+/** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
+export function readingEndpoints(kind: Kind, shows: Shows): Route[] {
+  const { path, params, noun, singular, plural, identifier } = kind
+  const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
+  const reading = { method: 'POST', scope: kind.reads, has_defaults: true, tag: plural } as const
+  const page = pageSchema(kind.answer)
+  const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
+    ...reading,
+    path: `${path}${address}/related`,
+    params: { ...params, ...parameters },
+    operation_id: `list${singular}Related${suffix}`,
+    summary: `List what is linked with a ${noun}${by}`,
+    description: every_kind,
+    body: related_body,
+    answer: Type.Union([pageSchema(shows.person.answer), pageSchema(shows.record.answer)]),
+    example: { body: { target: 'people', direction: 'incoming' } },
+    handle: async call => {
+      const found = await relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call))
+      return showPage(found, (found.target_stack_id === people_stack_id ? shows.person : shows.record).show)
+    },
+  })
+  return [
+    {
+      ...reading,
+      path: `${path}/list`,
+      params,
+      operation_id: `list${plural}`,
+      summary: `List ${plural.toLowerCase()}`,
+      body: listBody(format),
+      answer: page,
+      example: { body: { cursor_configuration: { size: 100 }, sorting_type: 'asc' } },
+      handle: async call => showPage(await listEntities(call as Call<ListBody>, await kind.stackOf(call)), kind.show),
+    },
+    {
+      ...reading,
+      path: `${path}/filter`,
+      params,
+      operation_id: `filter${plural}`,
+      summary: `Filter ${plural.toLowerCase()}`,
+      description: every_kind,
+      body: filterBody(format),
+      answer: page,
+      example: { body: { filter: { 'attribute_values.city': 'London' } } },
+      handle: async call =>
+        showPage(await filterEntities(call as Call<FilterBody>, await kind.stackOf(call)), kind.show),
+    },
+    related('', '/{external_id}', { external_id: 'external_id' }, ''),
+    related(
+      ' by internal identifier',
+      `/internal/{${identifier.name}}`,
+      { [identifier.name]: identifier.kind },
+      'ById',
+    ),
+  ]
+}

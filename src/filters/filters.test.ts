@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { holds, type World } from '../../test/support/filter-evaluator.ts'
+import { makeWorld, orderFilters, personFilters, readWorld } from '../../test/support/filter-world.ts'
+import { type Service, startService } from '../../test/support/service.ts'
+import { fillIndexes } from '../entities/fill.ts'
+import { readFilteredPage } from './page.ts'
+
+let service: Service
+let organization: Awaited<ReturnType<Service['organization']>>
+let world: World
+beforeAll(async () => {
+  service = await startService()
+  organization = await service.organization()
+  await makeWorld(organization, 7)
+  world = await readWorld(service, organization.id)
+})
+afterAll(() => service.stop())
+
+const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.key === key)!.id
+
+async function found(filter: unknown, stack_id: number): Promise<string[]> {
+  const page = await readFilteredPage(service.db, organization.id, stack_id, filter, { direction: 'asc', size: 500 })
+  return page.reads.map(read => read.row.id)
+}
+
+const standing = (stack_id: number) => [...world.reads.values()].filter(({ row }) => row.stack_id === stack_id)
+
+async function agrees(filter: unknown, stack_id: number) {
+  const expected = standing(stack_id).filter(read => holds(filter, read, world))
+  expect(await found(filter, stack_id)).toEqual(expected.map(({ row }) => row.id))
+}
+
+async function splits(filter: unknown, stack_id: number) {
+  const [those, others] = await Promise.all([found(filter, stack_id), found({ $not: filter }, stack_id)])
+  expect([...those, ...others].sort()).toEqual(standing(stack_id).map(({ row }) => row.id))
+}
+
+const runs = { numRuns: 250 }
+
+describe.each(['being filled', 'filled'])('while indexes are %s', state => {
+  beforeAll(async () => {
+    if (state === 'filled') await fillIndexes(service.db)
+    world = await readWorld(service, organization.id)
+    const indexes = world.definitions.attributes.flatMap(({ index }) => index ?? [])
+    expect(indexes.length).toBeGreaterThan(8)
+    expect(indexes.every(({ ready }) => ready)).toBe(state === 'filled')
+  })
+
+  test('a filter on people finds whom it holds of, read by read', async () => {
+    await fc.assert(
+      fc.asyncProperty(personFilters(), filter => agrees(filter, 0)),
+      runs,
+    )
+  })
+
+  test('a filter on records finds those it holds of, read by read', async () => {
+    await fc.assert(
+      fc.asyncProperty(orderFilters(), filter => agrees(filter, stackOf('orders'))),
+      { numRuns: 80 },
+    )
+  })
+
+  test('a filter and its $not split the set in two', async () => {
+    await fc.assert(
+      fc.asyncProperty(personFilters({ levels: 3, hops: 2 }), filter => splits(filter, 0)),
+      { numRuns: 100 },
+    )
+  })
+})

@@ -1,0 +1,65 @@
+import type { Attribute, Channel } from '../organizations/definitions.ts'
+
+/** What a filter may have: levels of nesting, conditions in all, elements of `$in`, relationships one behind the other. */
+export const filter_limits = { depth: 5, conditions: 50, list: 500, hops: 3 } as const
+
+export const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
+export const searches = ['$contains', '$starts_with', '$ends_with'] as const
+export const quantifiers = ['$some', '$none', '$every'] as const
+export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists'] as const
+
+export type Range = (typeof ranges)[number]
+export type Search = (typeof searches)[number]
+export type Quantifier = (typeof quantifiers)[number]
+export type Comparison = (typeof comparisons)[number]
+
+export const isRange = (operator: string): operator is Range => (ranges as readonly string[]).includes(operator)
+export const isSearch = (operator: string): operator is Search => (searches as readonly string[]).includes(operator)
+export const isQuantifier = (operator: string): operator is Quantifier =>
+  (quantifiers as readonly string[]).includes(operator)
+export const isComparison = (operator: string): operator is Comparison =>
+  (comparisons as readonly string[]).includes(operator)
+
+export const text_columns = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'date_of_birth',
+  'language',
+] as const
+export const boolean_columns = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
+export const time_columns = ['created_at', 'updated_at'] as const
+
+export type TextColumn = (typeof text_columns)[number] | 'external_id'
+export type BooleanColumn = (typeof boolean_columns)[number]
+export type TimeColumn = (typeof time_columns)[number]
+
+/** What a condition speaks of. */
+export type Field =
+  | { kind: 'text'; column: TextColumn }
+  | { kind: 'boolean'; column: BooleanColumn }
+  | { kind: 'time'; column: TimeColumn }
+  | { kind: 'id' }
+  | { kind: 'record_id' }
+  | { kind: 'state' }
+  | { kind: 'attribute'; key: string }
+
+/** One operator and its operand, of a shape that the operator takes. */
+export type Test =
+  | { operator: '$eq' | '$neq'; operand: unknown }
+  | { operator: '$in' | '$nin'; operand: readonly unknown[] }
+  | { operator: Range; operand: string | number }
+  | { operator: Search; operand: string }
+  | { operator: '$exists'; operand: boolean }
+
+export type RelationshipAttribute = Attribute & { target_stack_id: number }
+
+/** A filter after it was understood: what is asked of an entity. */
+export type Condition =
+  | { kind: 'all' | 'any'; of: Condition[] }
+  | { kind: 'not'; of: Condition }
+  | { kind: 'field'; field: Field; tests: Test[] }
+  | { kind: 'consents'; consent_type_id?: number; channel?: Channel; state?: boolean }
+  | { kind: 'related'; attribute: RelationshipAttribute; quantifier: Quantifier; of: Condition }

@@ -1,0 +1,68 @@
+import { instantOf, numericOf } from '../attributes/instant.ts'
+import { isDate, isDateTime } from '../formats.ts'
+import type { AttributeType } from '../organizations/definitions.ts'
+import { type Comparable, range_signs, searchText } from './comparable.ts'
+import { type Fragment, never, sql } from './fragment.ts'
+import type { Range } from './grammar.ts'
+
+// The same days as `isDate` and the same moments as `isDateTime`: what was stored before its key was declared may be
+// anything, and must not be cast before it is known to be one.
+const is_date = sql`~ ('^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)'
+  || '|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)$')`
+const is_time = sql`~ '^[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'`
+
+/** Seconds since 1970 of a date and time of RFC 3339, to the nanosecond. Immutable functions alone, and no offset that a timestamp refuses. */
+const seconds = (text: Fragment) => sql`(
+  (make_date(left(${text}, 4)::integer, substr(${text}, 6, 2)::integer, substr(${text}, 9, 2)::integer)
+    - date '1970-01-01')::bigint * 86400
+  + substr(${text}, 12, 2)::integer * 3600 + substr(${text}, 15, 2)::integer * 60 + substr(${text}, 18, 2)::integer
+  - case when right(${text}, 1) in ('Z', 'z') then 0 else (left(right(${text}, 6), 1) || '1')::integer
+      * (substr(right(${text}, 5), 1, 2)::integer * 3600 + right(${text}, 2)::integer * 60) end
+  + ('0.' || coalesce(substring(${text} from '[.]([0-9]{1,9})'), '0'))::numeric)`
+
+const text_in = (value: Fragment) => sql`(${value} #>> '{}')`
+
+/** A comparison of the text of a JSON value; false where it is no text, or the value is not there. */
+const whenText = (value: Fragment, test: Fragment) =>
+  sql`(case when jsonb_typeof(${value}) = 'string' then ${test} else false end)`
+
+/**
+ * A JSON value that may be absent; JSON's null is as absent. An operand of another type does not match: texts are in
+ * order of code points, numbers of size, and of a declared date or datetime the days and moments.
+ */
+export function jsonValue(value: Fragment, type: AttributeType | undefined): Comparable {
+  return {
+    missing: sql`coalesce(${value} = 'null'::jsonb, true)`,
+    among: values => {
+      const texts = values.map(operand => JSON.stringify(operand))
+      if (texts.length === 0) return never
+      return texts.length === 1
+        ? sql`coalesce(${value} = ${texts[0]}::jsonb, false)`
+        : sql`coalesce(${value} = any(${texts}::jsonb[]), false)`
+    },
+    ranges: (operator, operand) => rangeOf(value, type, operator, operand),
+    searches: (operator, operand) => whenText(value, searchText(text_in(value), operator, operand)),
+  }
+}
+
+function rangeOf(
+  value: Fragment,
+  type: AttributeType | undefined,
+  operator: Range,
+  operand: string | number,
+): Fragment {
+  const sign = range_signs[operator]
+  if (typeof operand === 'number')
+    return sql`(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric ${sign} ${String(operand)}::numeric else false end)`
+  const text = text_in(value)
+  const by_code_point = sql`${text} collate "C" ${sign} ${operand}::text`
+  if (type === 'date') return isDate(operand) ? whenText(value, sql`(${text} ${is_date} and ${by_code_point})`) : never
+  if (type !== 'datetime') return whenText(value, by_code_point)
+  if (!isDateTime(operand)) return never
+  const compared = sql`${seconds(sql`m.t`)} ${sign} ${numericOf(instantOf(operand))}::numeric`
+  return whenText(
+    value,
+    sql`(select case when left(m.t, 10) ${is_date} and substr(m.t, 11) ${is_time} then ${compared} else false end
+      from (select ${text} as t offset 0) m)`,
+  )
+}

@@ -1,0 +1,107 @@
+import { type Database, flushed, statement } from '../db/db.ts'
+import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
+import { readRows } from '../entities/read.ts'
+import type { Read } from '../entities/row.ts'
+import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { read_schema_version } from '../organizations/definitions-sql.ts'
+import type { Condition } from './grammar.ts'
+import { parseFilter } from './parse.ts'
+import { matchingStatements, type Query } from './select.ts'
+
+/** Definitions that keep moving under a filter are followed this often before it fails. */
+const attempts_limit = 10
+
+// A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
+// it is planned each time anyway.
+const plan_with_values = statement('', 'set local plan_cache_mode = force_custom_plan')
+
+export type FilterOptions = {
+  signal?: AbortSignal | undefined
+  /** Called with what the filter was understood as, before anything is read; may throw. */
+  permit?: (condition: Condition) => void
+}
+
+/** The definitions have changed since the filter was understood: it is understood again. */
+class DefinitionsMovedOn extends Error {}
+
+/**
+ * A page of the entities of a stack that a filter holds of, in order of their ids, and the definitions by which it was
+ * understood: those that stood when it ran. Throws the Faults of `parseFilter`.
+ */
+export async function readFilteredPage(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  filter: unknown,
+  position: Position,
+  options: FilterOptions = {},
+): Promise<Page & { definitions: Definitions }> {
+  let definitions = await knownDefinitions(db, organization_id, options.signal)
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
+    } catch (error) {
+      if (!(error instanceof DefinitionsMovedOn) || attempt === attempts_limit) throw error
+      definitions = await reloadDefinitions(db, organization_id, options.signal)
+    }
+  }
+}
+
+async function runUnder(
+  db: Database,
+  definitions: Definitions,
+  stack_id: number,
+  filter: unknown,
+  position: Position,
+  { signal, permit }: FilterOptions,
+): Promise<Page> {
+  const run = <R extends object>(query?: Query) => runQuery<R>(db, definitions, query, signal)
+  let condition: Condition
+  try {
+    condition = parseFilter(filter, definitions, stack_id)
+    permit?.(condition)
+  } catch (fault) {
+    // Newer definitions may understand what these do not.
+    await run()
+    throw fault
+  }
+  const statements = matchingStatements(condition, definitions, stack_id, position)
+  const found: Read[] = []
+  let start: string | undefined = startOf(position)
+  for (let round = 0; start !== undefined; round += 1) {
+    const wanted = sizeToRead(position) - found.length
+    for (const read of await run<Read>(statements.rows(start, wanted, round))) found.push(read)
+    if (found.length >= sizeToRead(position) || !statements.boundary) break
+    const [last]: { id: string }[] = await run(statements.boundary(start, round))
+    start = last?.id
+  }
+  return pageOf(found, position)
+}
+
+/**
+ * Runs a query, or nothing, and compares the definitions' version afterwards: while they stand, so do the indexes that
+ * they tell of. Throws {@link DefinitionsMovedOn} where they do not.
+ */
+function runQuery<R extends object>(
+  db: Database,
+  { organization_id, version }: Definitions,
+  query: Query | undefined,
+  signal: AbortSignal | undefined,
+): Promise<R[]> {
+  return db.transaction(
+    async tx => {
+      const planned = tx.query(plan_with_values, [])
+      const reading = query ? send(query) : Promise.resolve([])
+      const comparing = tx.query<{ schema_version: number }>(read_schema_version, [organization_id])
+      await flushed([planned, reading, comparing, tx.commit()])
+      const [head] = await comparing
+      if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
+      return (await reading) as R[]
+
+      function send({ reads, text, values }: Query): Promise<object[]> {
+        return reads ? readRows(tx, statement('', text), values) : tx.query(statement('', text), values)
+      }
+    },
+    { signal },
+  )
+}

@@ -1,0 +1,135 @@
+import { fail, pointer } from '../errors.ts'
+import { channels, type Definitions, isRelationship, people_stack_id } from '../organizations/definitions.ts'
+import { fieldOf } from './fields.ts'
+import { type Condition, filter_limits, isQuantifier, type Quantifier, type RelationshipAttribute } from './grammar.ts'
+import { testFrom } from './operands.ts'
+
+/** Where in the filter something stands. */
+type Place = {
+  definitions: Definitions
+  /** Whose fields are meant here. */
+  stack_id: number
+  path: readonly (string | number)[]
+  depth: number
+  hops: number
+  /** Of the whole filter. */
+  counted: { conditions: number }
+}
+
+/**
+ * Understands a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, from `/filter` on, of
+ * the first thing that is no part of the grammar, or beyond a limit.
+ */
+export function parseFilter(filter: unknown, definitions: Definitions, stack_id: number): Condition {
+  const counted = { conditions: 0 }
+  return parseObject(filter, { definitions, stack_id, path: ['filter'], depth: 1, hops: 0, counted })
+}
+
+function refuse({ path }: Pick<Place, 'path'>, message: string): never {
+  return fail('invalid_parameter', 'The filter cannot be understood.', {
+    details: [{ path: pointer(...path), message }],
+  })
+}
+
+const within = (place: Place, ...segments: (string | number)[]): Place => ({
+  ...place,
+  path: [...place.path, ...segments],
+})
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parseObject(filter: unknown, place: Place): Condition {
+  if (!isObject(filter)) return refuse(place, 'must be an object of conditions')
+  if (place.depth > filter_limits.depth) return refuse(place, `is nested deeper than ${filter_limits.depth} levels`)
+  const of = Object.entries(filter).map(([key, operand]) => parseMember(key, operand, within(place, key)))
+  return of.length === 1 ? of[0]! : { kind: 'all', of }
+}
+
+function parseMember(key: string, operand: unknown, place: Place): Condition {
+  const deeper = { ...place, depth: place.depth + 1 }
+  if (key === '$not') return { kind: 'not', of: parseObject(operand, deeper) }
+  if (key === '$and' || key === '$or') {
+    if (!Array.isArray(operand)) return refuse(place, 'must be an array of filters')
+    const of = operand.map((filter, index) => parseObject(filter, within(deeper, index)))
+    return { kind: key === '$and' ? 'all' : 'any', of }
+  }
+  if (key.startsWith('$')) return refuse(place, 'is neither a field nor one of $and, $or, $not')
+  return parseField(key, operand, place)
+}
+
+function parseField(key: string, operand: unknown, place: Place): Condition {
+  if (key === 'consents' && place.stack_id === people_stack_id) return parseConsents(operand, place)
+  const field = fieldOf(key, place.stack_id)
+  if (!field)
+    return refuse(place, `is no field of a ${place.stack_id === people_stack_id ? 'person' : 'record'} to filter by`)
+  const count = (at: Place) => {
+    place.counted.conditions += 1
+    if (place.counted.conditions > filter_limits.conditions)
+      refuse(at, `is one condition more than the ${filter_limits.conditions} a filter may have`)
+  }
+  const test = (operator: string, value: unknown, at: Place) => {
+    count(at)
+    const understood = testFrom(field, operator, value)
+    return 'refused' in understood
+      ? refuse(within(at, ...understood.refused.path), understood.refused.message)
+      : understood
+  }
+  if (!isObject(operand)) return { kind: 'field', field, tests: [test('$eq', operand, place)] }
+  const operators = Object.entries(operand)
+  if (operators.length === 0) return refuse(place, 'names no operator')
+  const tests = operators
+    .filter(([name]) => !isQuantifier(name))
+    .map(([name, value]) => test(name, value, within(place, name)))
+  const related = operators.flatMap(([name, value]): Condition[] => {
+    if (!isQuantifier(name)) return []
+    const at = within(place, name)
+    count(at)
+    return [parseRelated(field.kind === 'attribute' ? field.key : undefined, name, value, at)]
+  })
+  const of = [...(tests.length > 0 ? [{ kind: 'field', field, tests } as const] : []), ...related]
+  return of.length === 1 ? of[0]! : { kind: 'all', of }
+}
+
+function parseRelated(key: string | undefined, quantifier: Quantifier, filter: unknown, place: Place): Condition {
+  const attribute = relationshipOf(key, place) ?? refuse(place, 'belongs to a declared relationship')
+  const hops = place.hops + 1
+  if (hops > filter_limits.hops) return refuse(place, `is one relationship more than ${filter_limits.hops} in a row`)
+  const of = parseObject(filter, { ...place, stack_id: attribute.target_stack_id, hops, depth: place.depth + 1 })
+  return { kind: 'related', attribute, quantifier, of }
+}
+
+function relationshipOf(key: string | undefined, { definitions, stack_id }: Place): RelationshipAttribute | undefined {
+  const attribute = key === undefined ? undefined : definitions.declared.get(stack_id)?.get(key)
+  return attribute && isRelationship(attribute) ? attribute : undefined
+}
+
+const consent_parts: Record<string, { holds: (value: unknown) => boolean; message: string }> = {
+  consent_type_id: {
+    holds: value => Number.isInteger(value) && Number(value) >= 1,
+    message: 'must be an integer from 1',
+  },
+  channel: {
+    holds: value => channels.some(channel => channel === value),
+    message: `must be one of: ${channels.join(', ')}`,
+  },
+  state: { holds: value => typeof value === 'boolean', message: 'must be a boolean' },
+}
+
+function parseConsents(operand: unknown, place: Place): Condition {
+  if (!isObject(operand)) return refuse(place, 'must be an object with $some')
+  for (const name of Object.keys(operand))
+    if (name !== '$some') refuse(within(place, name), 'is no operator of consents')
+  const at = within(place, '$some')
+  const { $some } = operand
+  if (!isObject($some)) return refuse(at, 'must be an object of consent_type_id, channel and state')
+  for (const [name, value] of Object.entries($some)) {
+    const part = Object.hasOwn(consent_parts, name) ? consent_parts[name] : undefined
+    if (!part) return refuse(within(at, name), 'unknown key')
+    if (!part.holds(value)) return refuse(within(at, name), part.message)
+  }
+  place.counted.conditions += 1
+  if (place.counted.conditions > filter_limits.conditions)
+    return refuse(at, `is one condition more than the ${filter_limits.conditions} a filter may have`)
+  return { kind: 'consents', ...$some }
+}

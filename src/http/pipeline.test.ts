@@ -1,0 +1,241 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let token: string
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  ;({ send, token } = await service.organization())
+  await send('POST', '/v1/people', { external_id: 'ada' })
+})
+
+/** A request as it is, with no header but these. */
+async function raw(method: string, path: string, headers: Record<string, string | string[]>, body?: string) {
+  const { hostname, port } = new URL(service.address)
+  const sent = request({ hostname, port, method, path, headers })
+  sent.end(body)
+  const [response] = (await new Promise<unknown[]>((resolve, reject) => {
+    sent.on('response', (...all) => resolve(all)).on('error', reject)
+  })) as [import('node:http').IncomingMessage]
+  const answer = await text(response)
+  return { status: response.statusCode, headers: response.headers, body: answer === '' ? {} : JSON.parse(answer) }
+}
+
+const first_name = async () => (await send('GET', '/v1/people/ada')).body.data.first_name
+
+describe('binding', () => {
+  test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', ' application/json;x=y'])(
+    'reads a body under %s, and then no query',
+    async type => {
+      const reply = await send(
+        'PATCH',
+        '/v1/people/ada?last_name=query',
+        { first_name: 'body' },
+        { 'Content-Type': type },
+      )
+      expect(reply.status).toBe(200)
+      expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'body', last_name: null })
+    },
+  )
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'nonsense'])(
+    'ignores a body under %s, and reads the query',
+    async type => {
+      const reply = await send('PATCH', '/v1/people/ada?first_name=%20query%20', '{"first_name": "body"}', {
+        'Content-Type': type,
+      })
+      expect([reply.status, await first_name()]).toEqual([200, 'query'])
+    },
+  )
+
+  test('reads the query where there is no body, and refuses where there is neither', async () => {
+    const headers = { Authorization: `Bearer ${token}` }
+    expect((await raw('PATCH', '/v1/people/ada?first_name=a+b', headers)).status).toBe(200)
+    expect(await first_name()).toBe('a b')
+    for (const [method, path] of [
+      ['POST', '/v1/people'],
+      ['POST', '/v1/people/upsert'],
+      ['PUT', '/v1/people/ada'],
+      ['PATCH', '/v1/people/ada'],
+    ] as const)
+      for (const body of [undefined, '{}']) {
+        const reply = await raw(method, path, { ...headers, ...(body && { 'Content-Type': 'text/plain' }) }, body)
+        expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
+        expect(reply.body.message).toContain('Content-Type: application/json')
+      }
+    expect(await first_name()).toBe('a b')
+  })
+
+  test.each([
+    'first_name=a&first_name=b',
+    'first_name=%ff',
+    'first_name=%00',
+    'attribute_values[__proto__]=1',
+    'attribute_values[a',
+    'email_consent=maybe',
+  ])('refuses the query %s', async query => {
+    const reply = await raw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${token}` })
+    expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
+  })
+})
+
+describe('who asks', () => {
+  test.each([
+    ['/v1/people/ada', 'GET'],
+    ['/v1/nothing', 'GET'],
+    ['/v1/people/ada', 'POST'],
+    ['/v1', 'GET'],
+  ])('is asked for a token first: %s %s', async (path, method) => {
+    const missing = await raw(method, path, {})
+    expect([missing.status, missing.body.error, missing.headers['www-authenticate']]).toEqual([
+      401,
+      'unauthorized',
+      'Bearer realm="kith"',
+    ])
+    const wrong = await raw(method, path, { Authorization: 'Bearer x.y.z' })
+    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([
+      401,
+      'Bearer realm="kith", error="invalid_token"',
+    ])
+  })
+
+  test('needs the scope of the endpoint, before anything of the request is looked at', async () => {
+    const organization = await service.organization()
+    const reader = service.sender(await service.tokenFor(organization.key, 'people:read schema:write'))
+    const reply = await reader('POST', '/v1/people', '{broken')
+    expect([reply.status, reply.body.error]).toEqual([403, 'forbidden'])
+    expect(reply.headers.get('www-authenticate')).toBe(
+      'Bearer realm="kith", error="insufficient_scope", scope="people:write"',
+    )
+    expect((await reader('GET', '/v1/people/nobody')).status).toBe(404)
+  })
+})
+
+describe('what is asked', () => {
+  test.each([
+    ['POST', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
+    ['GET', '/v1/people', 'POST'],
+    ['DELETE', '/v1/schema/stacks', 'POST, GET, HEAD'],
+  ])('%s %s is 405, with what is allowed', async (method, path, allow) => {
+    const reply = await send(method, path)
+    expect([reply.status, reply.body.error]).toEqual([405, 'invalid_parameter'])
+    expect(reply.headers.get('allow')!.split(', ').sort()).toEqual(allow.split(', ').sort())
+  })
+
+  test.each(['/v1/nothing', '/v1/people/ada/nothing', '/v2/people', '/nothing'])(
+    '%s is 404 in the envelope',
+    async path => {
+      const reply = await send('GET', path)
+      expect([reply.status, reply.body.error, reply.body.errorstack]).toEqual([404, 'not_found', null])
+    },
+  )
+
+  test('a request id is kept where it has the form, else made, and is in header and body', async () => {
+    const kept = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
+    expect([kept.headers.get('x-request-id'), kept.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
+    for (const id of ['a b', 'x'.repeat(65), 'ä']) {
+      const made = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
+      expect(made.body.request_id).toMatch(/^[\w-]{36}$/)
+    }
+  })
+
+  test('the envelopes are to the byte', async () => {
+    const reply = await fetch(`${service.address}/v1/people/ada`, {
+      method: 'PATCH',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Request-Id': 'r' },
+      body: '{}',
+    })
+    expect(await reply.text()).toBe('{"status":"Success","data":true}')
+    const missing = await fetch(`${service.address}/v1/people/nobody`, {
+      headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'r' },
+    })
+    expect(await missing.text()).toBe(
+      '{"error":"not_found","errorstack":null,"message":"There is no such person.","details":[],"request_id":"r"}',
+    )
+  })
+})
+
+describe('a limit', () => {
+  let small: Service
+  let sendSmall: Send
+  beforeAll(async () => {
+    small = await startService({
+      KITH_LIMIT_BODY_BYTES: '2000',
+      KITH_LIMIT_URL_BYTES: '200',
+      KITH_LIMIT_HEADER_BYTES: '4096',
+      KITH_LIMIT_JSON_DEPTH: '5',
+      KITH_LIMIT_REQUEST_KEYS: '3',
+      KITH_LIMIT_ENTITY_KEYS: '4',
+      KITH_LIMIT_ENTITY_BYTES: '500',
+      KITH_LIMIT_KEY_BYTES: '10',
+      KITH_LIMIT_STRING_BYTES: '300',
+      KITH_LIMIT_PROFILE_CHARACTERS: '10',
+      KITH_LIMIT_EMAIL_CHARACTERS: '15',
+      KITH_LIMIT_CONSENTS: '1',
+      KITH_LIMIT_LINKS: '3',
+      KITH_LIMIT_PLACEHOLDERS: '2',
+    })
+    const organization = await small.organization()
+    sendSmall = organization.send
+    await sendSmall('POST', '/v1/schema/attributes', { key: 'p', owner: 'people', type: 'person', cardinality: 'many' })
+  })
+  afterAll(() => small.stop())
+
+  const values = (attribute_values: object) => ({ attribute_values })
+  const answers = (count: number) => ({
+    consents: ['email', 'sms'].slice(0, count).map(channel => ({ consent_type_id: 1, channel, state: true })),
+  })
+  test.each([
+    ['characters of a profile string', { first_name: '🎈'.repeat(10) }, { first_name: 'x'.repeat(11) }],
+    ['characters of an email', { email: 'abcd@example.de' }, { email: 'abcde@example.de' }],
+    ['bytes of a string', values({ a: 'ü'.repeat(150) }), values({ a: 'x'.repeat(301) })],
+    ['bytes of a key', values({ ['ü'.repeat(5)]: 1 }), values({ ['x'.repeat(11)]: 1 })],
+    ['keys of a request', values({ a: 1, b: 2, c: 3 }), values({ a: 1, b: 2, c: 3, d: 4 })],
+    ['depth', values({ a: [[[1]]] }), values({ a: [[[[1]]]] })],
+    ['consents', answers(1), answers(2)],
+    ['placeholders', values({ p: ['a', 'b'] }), values({ p: ['c', 'd', 'e'] })],
+    [
+      'bytes of an entity',
+      values({ a: 'x'.repeat(200), b: 'x'.repeat(200) }),
+      values({ a: 'x'.repeat(250), b: 'x'.repeat(250) }),
+    ],
+  ])('of %s holds at the limit, and refuses one past it', async (_what, at, past) => {
+    expect((await sendSmall('POST', '/v1/people', at)).status).toBe(201)
+    const reply = await sendSmall('POST', '/v1/people', past)
+    expect([reply.status, reply.body.error, reply.body.details?.length]).toEqual([400, 'invalid_parameter', 1])
+  })
+
+  test('of links of a value holds, once the targets stand', async () => {
+    for (const external_id of ['l1', 'l2', 'l3', 'l4']) await sendSmall('POST', '/v1/people', { external_id })
+    expect((await sendSmall('POST', '/v1/people', values({ p: ['l1', 'l2', 'l3'] }))).status).toBe(201)
+    expect((await sendSmall('POST', '/v1/people', values({ p: ['l1', 'l2', 'l3', 'l4'] }))).status).toBe(400)
+  })
+
+  test('of keys of an entity holds over several writes', async () => {
+    await sendSmall('POST', '/v1/people', { external_id: 'k', ...values({ a: 1, b: 2, c: 3 }) })
+    expect((await sendSmall('PATCH', '/v1/people/k', values({ d: 4 }))).status).toBe(200)
+    expect((await sendSmall('PATCH', '/v1/people/k', values({ e: 5 }))).status).toBe(400)
+    expect((await sendSmall('PATCH', '/v1/people/k', values({ e: 5, d: null }))).status).toBe(200)
+  })
+
+  test('of the body is 413, of the address 414, of the headers 431; an encoding is 415', async () => {
+    const body = (bytes: number) => `{"first_name": "x"${' '.repeat(bytes - 19)}}`
+    expect((await sendSmall('POST', '/v1/people', body(2_000))).status).toBe(201)
+    const large = await sendSmall('POST', '/v1/people', body(2_001))
+    expect([large.status, large.body.error]).toEqual([413, 'invalid_parameter'])
+    const query = (bytes: number) => `/v1/people/nobody?${'x'.repeat(bytes - 18)}`
+    expect((await sendSmall('GET', query(200))).status).toBe(404)
+    const long = await sendSmall('GET', query(201))
+    expect([long.status, long.body.error]).toEqual([414, 'invalid_parameter'])
+    const headers = await sendSmall('GET', '/v1/people/x', undefined, { 'X-Large': 'x'.repeat(5_000) })
+    expect([headers.status, headers.body.error]).toEqual([431, 'invalid_parameter'])
+    const encoded = await sendSmall('POST', '/v1/people', {}, { 'Content-Encoding': 'gzip' })
+    expect([encoded.status, encoded.body.error]).toEqual([415, 'invalid_parameter'])
+  })
+})

@@ -1,0 +1,188 @@
+import { Type } from 'typebox'
+import { describe, expect, it } from 'vitest'
+import { ajvOf } from '../../test/support/contract.ts'
+import { openApiDocument, routeTable } from '../app.ts'
+import { scopes } from '../auth/scopes.ts'
+import { loadConfig } from '../config.ts'
+import { error_statuses } from '../errors.ts'
+import { documentOf } from './document.ts'
+import type { JsonSchema } from './shapes.ts'
+
+const house = { config: loadConfig({}) }
+const rows = routeTable(house)
+const document = openApiDocument(house)
+
+type Media = { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
+type Content = { content: { 'application/json': Media } }
+type Operation = {
+  operationId: string
+  tags: string[]
+  description?: string
+  security: Record<string, string[]>[]
+  parameters?: { $ref: string }[]
+  requestBody?: Content & { required: boolean }
+  responses: Record<string, Partial<Content> & { $ref?: string; headers?: object }>
+}
+type Found = { address: string; pointer: string; operation: Operation }
+
+const operations: Found[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    address: `${method.toUpperCase()} ${path}`,
+    pointer: `/paths/${path.replaceAll('/', '~1')}/${method}`,
+    operation: operation as Operation,
+  })),
+)
+const operationAt = (address: string) => operations.find(found => found.address === address)!.operation
+
+/** The error words of a response, by what its schema allows. */
+function wordsAt(operation: Operation, status: number): string[] {
+  const name = operation.responses[status]?.$ref?.split('/').at(-1)
+  if (name === undefined) return []
+  const { content } = document.components.responses![name] as Content
+  const [, narrowed] = content['application/json'].schema.allOf as { properties: { error: { enum: string[] } } }[]
+  return narrowed!.properties.error.enum
+}
+
+describe('the OpenAPI document', () => {
+  it('has every row of the route table, and no other address below /v1', () => {
+    const documented = operations.map(({ address }) => address)
+    expect(documented.filter(address => address.includes(' /v1')).sort()).toEqual(
+      rows.map(({ method, path }) => `${method} ${path}`).sort(),
+    )
+    expect(documented.filter(address => !address.includes(' /v1')).sort()).toEqual([
+      'GET /.well-known/jwks.json',
+      'GET /healthz',
+      'GET /openapi.json',
+      'GET /readyz',
+    ])
+  })
+
+  it('names each operation once, in camelCase', () => {
+    const names = operations.map(({ operation }) => operation.operationId)
+    expect(new Set(names).size).toBe(names.length)
+    for (const name of names) expect(name).toMatch(/^[a-z]+([A-Z][a-z]+)*$/)
+  })
+
+  it('puts every operation under one described resource, and describes no other', () => {
+    const described = (document.tags as { name: string }[]).map(({ name }) => name)
+    expect(new Set(operations.flatMap(({ operation }) => operation.tags))).toEqual(new Set(described))
+    for (const { operation } of operations) expect(operation.tags).toHaveLength(1)
+  })
+
+  it('tells the scope of every row, and that the others want no token', () => {
+    for (const row of rows) {
+      const { security, description } = operationAt(`${row.method} ${row.path}`)
+      expect(security).toEqual([{ bearer: [row.scope] }])
+      expect(description).toContain(`\`${row.scope}\``)
+      expect(scopes).toContain(row.scope)
+    }
+    expect(operationAt('GET /healthz').security).toEqual([])
+  })
+
+  it('has every error word with every status it may have', () => {
+    const found = operations.flatMap(({ operation }) =>
+      Object.keys(operation.responses).flatMap(status =>
+        wordsAt(operation, Number(status)).map(word => `${word} ${status}`),
+      ),
+    )
+    const all = Object.entries(error_statuses).flatMap(([word, statuses]) =>
+      statuses.map(status => `${word} ${status}`),
+    )
+    expect([...new Set(found)].sort()).toEqual(all.sort())
+  })
+
+  it('has the quirks of the PATCH by external identifier, and of no other address', () => {
+    const quirky = operationAt('PATCH /v1/people/{external_id}')
+    expect(quirky.responses[404]).toBeUndefined()
+    expect(quirky.responses[409]).toBeUndefined()
+    expect(wordsAt(quirky, 500)).toEqual(['not_found', 'operation_failed'])
+    expect(wordsAt(quirky, 400)).toContain('duplicate_entry')
+    const usual = operationAt('PATCH /v1/people/internal/{uuid}')
+    expect([wordsAt(usual, 404), wordsAt(usual, 409), wordsAt(usual, 500)]).toEqual([
+      ['not_found'],
+      ['duplicate_entry'],
+      ['operation_failed'],
+    ])
+  })
+
+  it('knows 405 of records of event stacks, 412 of writes of one entity, and headers with what they carry', () => {
+    const patch = operationAt('PATCH /v1/stacks/{stack_key}/{external_id}')
+    expect(wordsAt(patch, 405)).toEqual(['invalid_parameter'])
+    expect(wordsAt(patch, 412)).toEqual(['invalid_parameter'])
+    expect(patch.parameters).toContainEqual({ $ref: '#/components/parameters/If-Match' })
+    expect(Object.keys(patch.responses[200]!.headers!)).toEqual(['X-Request-Id', 'ETag', 'Preference-Applied'])
+    const create = operationAt('POST /v1/people')
+    expect(Object.keys(create.responses[201]!.headers!)).toEqual(['X-Request-Id', 'ETag', 'Location'])
+    expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()
+  })
+
+  it('lets a body be left out only where a request without one has defaults', () => {
+    expect(operationAt('PATCH /v1/people/{external_id}').requestBody!.required).toBe(true)
+    expect(operationAt('POST /v1/people/list').requestBody!.required).toBe(false)
+  })
+
+  it('keeps the names of shapes, and writes nullables as OpenAPI 3.1 has them', () => {
+    const { schemas } = document.components
+    expect(Object.keys(schemas!)).toEqual(
+      expect.arrayContaining(['Person', 'PersonBody', 'ConsentAssignment', 'Record', 'RecordBody', 'Error']),
+    )
+    const body = schemas!.PersonBody!.properties as Record<string, JsonSchema>
+    expect(body.first_name!.type).toEqual(['string', 'null'])
+    expect(JSON.stringify(document)).not.toContain('"nullable"')
+    const request = operationAt('PUT /v1/people/{external_id}').requestBody!.content['application/json']
+    expect(request.schema).toEqual({ $ref: '#/components/schemas/PersonBody' })
+  })
+})
+
+describe('the examples of the document', () => {
+  const ajv = ajvOf(document)
+  const refuse = (pointer: string, value: unknown) => {
+    const validate = ajv.compile({ $ref: `contract#${pointer}` })
+    return validate(value) ? [] : [`${pointer}: ${ajv.errorsText(validate.errors)}`]
+  }
+  const refuseMedia = (pointer: string, { example, examples = {} }: Media) =>
+    [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])].flatMap(value =>
+      refuse(`${pointer}/schema`, value),
+    )
+  const media = (part: Partial<Content> | undefined) => part?.content?.['application/json']
+  const inner = '/content/application~1json'
+
+  it('fit the shapes that they are examples of', () => {
+    const faults = Object.entries(document.components.schemas!).flatMap(([name, { examples = [] }]) =>
+      (examples as unknown[]).flatMap(example => refuse(`/components/schemas/${name}`, example)),
+    )
+    expect(faults).toEqual([])
+  })
+
+  it('are there for every request and every answer of a row, and fit', () => {
+    for (const { operation, pointer, address } of operations.filter(found => found.address.includes(' /v1'))) {
+      const request = media(operation.requestBody)
+      if (request) {
+        expect(request.example, address).toBeDefined()
+        expect(refuseMedia(`${pointer}/requestBody${inner}`, request)).toEqual([])
+      }
+      for (const [status, response] of Object.entries(operation.responses).filter(([, { $ref }]) => !$ref)) {
+        expect(media(response)!.example, `${address} ${status}`).toBeDefined()
+        expect(refuseMedia(`${pointer}/responses/${status}${inner}`, media(response)!)).toEqual([])
+      }
+    }
+  })
+
+  it('show every error word, and fit', () => {
+    for (const [name, response] of Object.entries(document.components.responses!)) {
+      const { examples } = media(response as Content)!
+      expect(Object.keys(examples!).length).toBeGreaterThan(0)
+      expect(refuseMedia(`/components/responses/${name}${inner}`, media(response as Content)!)).toEqual([])
+    }
+  })
+})
+
+it('two shapes of one name are refused when the document is made', () => {
+  const info = { title: 'a', version: '1', summary: 'b', description: 'c' }
+  const open = (operation_id: string, answer: ReturnType<typeof Type.Object>) =>
+    ({ path: `/${operation_id}`, operation_id, summary: '', tag: 'a', answer, enveloped: true }) as const
+  const [one, other] = [Type.Object({ a: Type.String() }, { title: 'A' }), Type.Object({}, { title: 'A' })]
+  expect(() => documentOf({ info, tags: [], rows: [], open_rows: [open('a', one), open('b', other)] })).toThrow(
+    'two shapes are called A',
+  )
+})

@@ -1,0 +1,37 @@
+import { type TSchema, Type } from 'typebox'
+import { type ErrorWord, error_statuses } from '../errors.ts'
+
+/** The envelope of success around an answer's `data`. */
+export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
+
+const request_id = Type.String({ description: 'As in the header X-Request-Id.' })
+
+const detail = Type.Object(
+  {
+    path: Type.String({ description: 'A JSON Pointer into the body; `/name` of a parameter of the path.' }),
+    message: Type.String(),
+  },
+  { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
+)
+
+/** The envelope of every error. */
+export const error_envelope = Type.Object(
+  {
+    error: Type.Enum(Object.keys(error_statuses) as ErrorWord[], { description: 'The error word, a closed list.' }),
+    errorstack: Type.Union([Type.Object({ reason: Type.String(), request_id }), Type.Null()], {
+      description: 'Null below 500.',
+    }),
+    message: Type.String({ description: 'One sentence for a person.' }),
+    details: Type.Array(detail, { description: 'What is wrong, value by value.' }),
+    request_id,
+  },
+  { title: 'Error' },
+)
+
+const example_id = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
+
+/** An error as it may look. */
+export function exampleOf(word: ErrorWord, status: number, message: string) {
+  const errorstack = status >= 500 ? { reason: message, request_id: example_id } : null
+  return { error: word, errorstack, message, details: [], request_id: example_id }
+}

@@ -1,0 +1,159 @@
+import type { TSchema } from 'typebox'
+import type { OpenRoute, ParameterKind, Route } from '../http/route.ts'
+import { successEnvelope } from './envelopes.ts'
+import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'
+import type { JsonSchema, Shapes } from './shapes.ts'
+
+type Parts = { shapes: Shapes; refusals: ReturnType<typeof createRefusals>; parameters: Record<string, JsonSchema> }
+
+const json = 'application/json'
+
+const header = (description: string, schema: JsonSchema = { type: 'string' }) => ({ description, schema })
+
+/** The headers that answers carry. */
+export const headers = {
+  'X-Request-Id': header(
+    "The request's identifier: the caller's where it has the form `[\\w-]{1,64}`, else a fresh one.",
+  ),
+  ETag: header('The version of the entity, in double quotes.'),
+  Location: header('The address of what was created.'),
+  'Preference-Applied': header('`return=representation`, where it was asked for.'),
+  'WWW-Authenticate': header('What the token lacks, as RFC 6750 has it.'),
+  Allow: header('The methods that the address takes.'),
+  'Retry-After': header('Seconds.', { type: 'integer', minimum: 0 }),
+}
+
+const kinds: Record<ParameterKind, { schema: JsonSchema; description: string; example: unknown }> = {
+  external_id: {
+    schema: { type: 'string', format: 'external-id', minLength: 1, maxLength: 255 },
+    description: "The client's own identifier, percent-encoded once (`/` as `%2F`).",
+    example: 'ada',
+  },
+  uuid: {
+    schema: { type: 'string', format: 'uuid' },
+    description: 'The internal identifier.',
+    example: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+  },
+  object_id: {
+    schema: { type: 'string', format: 'object-id' },
+    description: 'The internal identifier: 24 hexadecimal digits.',
+    example: '01936f3e0a5c7c3e9d0a5b6f',
+  },
+  key: { schema: { type: 'string', minLength: 1 }, description: 'The key it was declared with.', example: 'orders' },
+  number: {
+    schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
+    description: 'The number it was given.',
+    example: 1,
+  },
+}
+
+/** The operation object of a row. */
+export function operationOf(row: Route, parts: Parts): JsonSchema {
+  const { operation_id, summary, description, tag, scope, body } = row
+  return {
+    operationId: operation_id,
+    tags: [tag],
+    summary,
+    description: [description, `Takes the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
+    security: [{ bearer: [scope] }],
+    parameters: parametersOf(row, parts),
+    ...(body && { requestBody: requestOf(row, body, parts) }),
+    responses: { ...successesOf(row, parts), ...parts.refusals.write(wordsOf(row)) },
+  }
+}
+
+/** The operation object of an address outside `/v1`. */
+export function openOperationOf(row: OpenRoute, { shapes, refusals }: Parts): JsonSchema {
+  const { operation_id, summary, description, tag, answer, enveloped } = row
+  const content = enveloped ? envelopeOf(answer, undefined, shapes) : contentOf(answer, undefined, shapes)
+  return {
+    operationId: operation_id,
+    tags: [tag],
+    summary,
+    ...(description !== undefined && { description }),
+    security: [],
+    responses: {
+      200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [json]: content } },
+      ...refusals.write(openWordsOf(row)),
+    },
+  }
+}
+
+function parametersOf({ params, versioned, prefers, method }: Route, { parameters }: Parts): JsonSchema[] {
+  const share = (name: string, parameter: JsonSchema) => {
+    parameters[name] = parameter
+    return { $ref: `#/components/parameters/${name}` }
+  }
+  const in_path = Object.entries(params ?? {}).map(([name, kind]) =>
+    share(name, { name, in: 'path', required: true, ...kinds[kind] }),
+  )
+  const in_headers = [share('X-Request-Id', request_id)]
+  if (versioned && method !== 'GET') in_headers.push(share('If-Match', if_match))
+  if (prefers)
+    in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
+  return [...in_path, ...in_headers]
+}
+
+const request_id = {
+  name: 'X-Request-Id',
+  in: 'header',
+  description: 'Kept as the identifier of the request.',
+  schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
+}
+
+// Optional headers have no examples: the page at /docs would send them as they are, and a wrong version is a 412.
+const if_match = {
+  name: 'If-Match',
+  in: 'header',
+  description: '`*`, or the versions that may stand, in double quotes (`"3"`); else 412, and nothing is written.',
+  schema: { type: 'string' },
+}
+
+const preferences = {
+  'return=representation': 'answer the entity instead of `true`',
+  'references=strict': 'refuse relationship targets that do not exist, instead of making placeholders',
+}
+
+const preferOf = (prefers: Route['prefers'] & {}) => ({
+  name: 'Prefer',
+  in: 'header',
+  description: `RFC 7240. ${prefers.map(name => `\`${name}\`: ${preferences[name]}`).join('; ')}.`,
+  schema: { type: 'string' },
+})
+
+function requestOf({ has_defaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
+  return { required: !has_defaults, content: { [json]: contentOf(body, example?.body, shapes) } }
+}
+
+function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
+  const { successes = { 200: 'Done.' }, answer, example, versioned, prefers, method } = row
+  const names = ['X-Request-Id']
+  if (versioned && method !== 'DELETE') names.push('ETag')
+  if (prefers?.includes('return=representation')) names.push('Preference-Applied')
+  const content = { [json]: envelopeOf(answer, example?.answer, shapes) }
+  return Object.fromEntries(
+    Object.entries(successes).map(([status, description]) => {
+      const shown = status === '201' ? [...names, 'Location'] : names
+      return [status, { description, headers: headersOf(shown), content }]
+    }),
+  )
+}
+
+const headersOf = (names: string[]) =>
+  Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
+
+function contentOf(schema: TSchema, example: unknown, shapes: Shapes): JsonSchema {
+  const shown = example ?? exampleOf(schema)
+  return { schema: shapes.write(schema), ...(shown !== undefined && { example: shown }) }
+}
+
+function envelopeOf(data: TSchema, example: unknown, shapes: Shapes): JsonSchema {
+  const shown = example ?? exampleOf(data)
+  return contentOf(successEnvelope(data), shown === undefined ? undefined : { status: 'Success', data: shown }, shapes)
+}
+
+/** A value that a schema tells of by itself: its first example, its one value, or that of the first of a union. */
+function exampleOf(schema: TSchema): unknown {
+  const { examples, const: only, anyOf } = schema as { examples?: unknown[]; const?: unknown; anyOf?: TSchema[] }
+  return examples?.[0] ?? only ?? (anyOf?.[0] && exampleOf(anyOf[0]))
+}

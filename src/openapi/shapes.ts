@@ -1,0 +1,73 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from 'typebox'
+
+export type JsonSchema = { [keyword: string]: unknown }
+
+/** The named shapes of a document, each written once under the `title` of its schema. */
+export type Shapes = {
+  schemas: Record<string, JsonSchema>
+  /** A schema as the document has it: a reference wherever it has a title, plain JSON Schema elsewhere. */
+  write(schema: TSchema): JsonSchema
+}
+
+const data_keywords = ['const', 'enum', 'default', 'examples']
+const named_keywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
+
+/** Throws an Error where two different schemas have one title. */
+export function createShapes(): Shapes {
+  const schemas: Record<string, JsonSchema> = {}
+
+  function writeAny(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(writeAny)
+    return typeof value === 'object' && value !== null ? write(value as TSchema) : value
+  }
+
+  function writeKeyword(keyword: string, value: unknown): unknown {
+    if (data_keywords.includes(keyword)) return value
+    return named_keywords.includes(keyword) ? mapValues(value as object, writeAny) : writeAny(value)
+  }
+
+  function write(schema: TSchema): JsonSchema {
+    const { title, ...keywords } = schema as JsonSchema
+    const written = simplify(mapValues(keywords, (value, keyword) => writeKeyword(keyword, value)))
+    if (typeof title !== 'string') return written
+    if (!isDeepStrictEqual(schemas[title] ?? written, written)) throw new Error(`two shapes are called ${title}`)
+    schemas[title] = written
+    return { $ref: `#/components/schemas/${title}` }
+  }
+
+  return { schemas, write }
+}
+
+function mapValues(values: object, change: (value: unknown, key: string) => unknown): JsonSchema {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value, key)]))
+}
+
+/** The same schema in the words that readers of OpenAPI know best. */
+function simplify(schema: JsonSchema): JsonSchema {
+  return withTypedEnum(withNullableType(withFreeKeys(schema)))
+}
+
+/** `{"^.*$": …}` says of every key what `additionalProperties` says. */
+function withFreeKeys({ patternProperties, ...rest }: JsonSchema): JsonSchema {
+  const patterns = Object.entries((patternProperties ?? {}) as JsonSchema)
+  if (patterns.length !== 1 || patterns[0]![0] !== '^.*$')
+    return patternProperties ? { patternProperties, ...rest } : rest
+  return { ...rest, additionalProperties: patterns[0]![1] }
+}
+
+/** A union of a bare type with null is a type array: `["string", "null"]`. */
+function withNullableType({ anyOf, ...rest }: JsonSchema): JsonSchema {
+  if (!Array.isArray(anyOf)) return rest
+  const [first, second, ...others] = anyOf as JsonSchema[]
+  const spoken = ['enum', 'const', 'anyOf', '$ref']
+  const plain = typeof first?.type === 'string' && !spoken.some(keyword => keyword in first)
+  if (!plain || second?.type !== 'null' || others.length > 0) return { ...rest, anyOf }
+  return { ...first, ...rest, type: [first.type, 'null'] }
+}
+
+function withTypedEnum(schema: JsonSchema): JsonSchema {
+  if (schema.type !== undefined || !Array.isArray(schema.enum)) return schema
+  const types = [...new Set(schema.enum.map(value => (Number.isInteger(value) ? 'integer' : typeof value)))]
+  return { type: types.length === 1 ? types[0] : types, ...schema }
+}

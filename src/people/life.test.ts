@@ -1,0 +1,221 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let organization_id: number
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  const organization = await service.organization()
+  send = organization.send
+  organization_id = organization.id
+})
+
+const full = {
+  external_id: 'ada',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  email: 'ada@example.org',
+  mobile_prefix: '+44',
+  mobile_number: '7700900123',
+  date_of_birth: '1850-01-01',
+  language: 'en_GB',
+  push_notification_consent: true,
+  attribute_values: { city: 'London', nested: { a: [1, null, 'x'] } },
+}
+const unset = {
+  first_name: null,
+  last_name: null,
+  email: null,
+  mobile_prefix: null,
+  mobile_number: null,
+  date_of_birth: null,
+  language: null,
+  push_notification_consent: null,
+}
+
+describe('a person', () => {
+  test('is created whole, as a read shows it by either identifier', async () => {
+    const created = await send('POST', '/v1/people', full)
+    expect([created.status, created.headers.get('location'), created.headers.get('etag')]).toEqual([
+      201,
+      '/v1/people/ada',
+      '"1"',
+    ])
+    expect(created.body.data).toMatchObject({ ...full, email_consent: null, state: 'active', version: 1 })
+    expect(created.body.data.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const { id } = created.body.data
+    for (const path of ['/v1/people/ada', `/v1/people/internal/${id}`, `/v1/people/internal/${id.toUpperCase()}`]) {
+      const read = await send('GET', path)
+      expect([read.status, read.headers.get('etag'), read.body.data]).toEqual([200, '"1"', created.body.data])
+    }
+  })
+
+  test('needs nothing: what is unset is null, and its address is the internal one', async () => {
+    const { body, headers } = await send('POST', '/v1/people', {})
+    expect(body.data).toMatchObject({ external_id: null, ...unset, attribute_values: {} })
+    expect(headers.get('location')).toBe(`/v1/people/internal/${body.data.id}`)
+  })
+
+  test('is replaced: what is omitted is cleared, but for the external identifier', async () => {
+    await send('POST', '/v1/people', full)
+    expect((await send('PUT', '/v1/people/ada', { first_name: 'Augusta' })).body).toEqual({
+      status: 'Success',
+      data: true,
+    })
+    const { body } = await send('GET', '/v1/people/ada')
+    expect(body.data).toMatchObject({
+      ...unset,
+      external_id: 'ada',
+      first_name: 'Augusta',
+      attribute_values: {},
+      version: 2,
+    })
+    await send('PUT', `/v1/people/internal/${body.data.id}`, { external_id: null })
+    expect((await send('GET', '/v1/people/ada')).status).toBe(404)
+  })
+
+  test('is renamed, and found under the new name alone', async () => {
+    await send('POST', '/v1/people', full)
+    expect((await send('PATCH', '/v1/people/ada', { external_id: ' countess ' })).status).toBe(200)
+    expect((await send('GET', '/v1/people/ada')).status).toBe(404)
+    expect((await send('GET', '/v1/people/countess')).body.data).toMatchObject({ first_name: 'Ada', version: 2 })
+  })
+
+  test('is deleted: gone from every read, its name free, its changes kept', async () => {
+    const { id } = (await send('POST', '/v1/people', full)).body.data
+    expect((await send('DELETE', '/v1/people/ada')).body).toEqual({ status: 'Success', data: true })
+    expect((await send('GET', `/v1/people/internal/${id}`)).status).toBe(404)
+    expect((await send('DELETE', '/v1/people/ada')).status).toBe(404)
+    expect((await send('POST', '/v1/people', { external_id: 'ada' })).body.data).toMatchObject({
+      version: 1,
+      first_name: null,
+    })
+    expect(
+      await service.sql('select 1 from changes where organization_id = $1 and entity_id = $2', [organization_id, id]),
+    ).toHaveLength(2)
+  })
+
+  test.each(['a/b', 'a%2Fb', 'ünï cødé 🎈', 'list', 'batch', 'internal', 'x'.repeat(255), '1', 'a?b#c', '...'])(
+    'may be called %s, percent-encoded once in its path',
+    async external_id => {
+      await send('POST', '/v1/people', { external_id })
+      const path = `/v1/people/${encodeURIComponent(external_id)}`
+      expect((await send('GET', path)).body.data.external_id).toBe(external_id)
+      expect((await send('PATCH', path, { first_name: 'x' })).body.data).toBe(true)
+    },
+  )
+
+  test.each([
+    '/v1/people/%ff',
+    '/v1/people/a%00',
+    '/v1/people/%07',
+    `/v1/people/${'x'.repeat(256)}`,
+    '/v1/people/internal/123',
+  ])('is not at %s: 400', async path => {
+    const reply = await send('GET', path)
+    expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
+  })
+})
+
+describe('preconditions and preferences', () => {
+  beforeEach(() => send('POST', '/v1/people', full))
+
+  test.each([
+    ['"1"', 200],
+    ['*', 200],
+    ['"7", "1"', 200],
+    ['"2"', 412],
+    ['W/"1"', 412],
+    ['"one"', 412],
+    ['1', 400],
+  ])('If-Match: %s answers %i to every write', async (header, status) => {
+    for (const [method, body] of [
+      ['PATCH', {}],
+      ['PUT', { ...full }],
+      ['DELETE', undefined],
+    ] as const) {
+      const reply = await send(method, '/v1/people/ada', body, { 'If-Match': header })
+      expect([method, reply.status]).toEqual([method, status])
+    }
+    const gone = status === 200
+    expect((await send('GET', '/v1/people/ada')).status).toBe(gone ? 404 : 200)
+  })
+
+  test('of two writers who read the same version one wins', async () => {
+    const replies = await Promise.all(
+      ['one', 'two'].map(first_name => send('PATCH', '/v1/people/ada', { first_name }, { 'If-Match': '"1"' })),
+    )
+    expect(replies.map(reply => reply.status).sort()).toEqual([200, 412])
+  })
+
+  test('Prefer: return=representation answers the person, its ETag, and says so', async () => {
+    for (const method of ['PATCH', 'PUT']) {
+      const reply = await send(
+        method,
+        '/v1/people/ada',
+        { first_name: method },
+        { Prefer: 'foo=bar, return=representation' },
+      )
+      expect(reply.body.data).toEqual((await send('GET', '/v1/people/ada')).body.data)
+      expect(reply.headers.get('etag')).toBe(`"${reply.body.data.version}"`)
+      expect(reply.headers.get('preference-applied')).toBe('return=representation')
+    }
+  })
+
+  test('a write that changes nothing keeps version and ETag', async () => {
+    for (const body of [{}, { first_name: 'Ada' }, { attribute_values: { city: 'London', absent: null } }]) {
+      const reply = await send('PATCH', '/v1/people/ada', body)
+      expect([reply.status, reply.body.data, reply.headers.get('etag')]).toEqual([200, true, '"1"'])
+    }
+    expect((await send('PUT', '/v1/people/ada', full)).headers.get('etag')).toBe('"1"')
+  })
+})
+
+describe('what is accepted', () => {
+  const text = fc.string({ maxLength: 20, unit: 'grapheme' }).filter(value => !value.includes('\u0000'))
+  const key = text.filter(value => value !== '' && value !== '__proto__')
+  const value = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
+
+  test('reads back equal after trimming', async () => {
+    const trim = (given: unknown): unknown => {
+      if (typeof given === 'string') return given.replace(/^\p{White_Space}+|\p{White_Space}+$/gu, '')
+      if (Array.isArray(given)) return given.map(trim)
+      if (given === null || typeof given !== 'object') return given
+      return Object.fromEntries(Object.entries(given).map(([name, inner]) => [name, trim(inner)]))
+    }
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    await fc.assert(
+      fc.asyncProperty(text, fc.dictionary(key, value, { maxKeys: 5 }), async (first_name, attribute_values) => {
+        const reply = await send('PUT', '/v1/people/ada', { first_name, attribute_values })
+        const stored = (await send('GET', '/v1/people/ada')).body.data
+        if (reply.status !== 200) {
+          expect(reply.status).toBe(400)
+          return
+        }
+        expect(stored.first_name).toBe(trim(first_name))
+        const kept = Object.entries(trim(attribute_values) as object).filter(([, inner]) => inner !== null)
+        expect(JSON.parse(JSON.stringify(stored.attribute_values))).toEqual(
+          JSON.parse(JSON.stringify(Object.fromEntries(kept))),
+        )
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('keys of the language are plain data', async () => {
+    const attribute_values = { constructor: 1, toString: 'x', hasOwnProperty: [1] }
+    expect((await send('POST', '/v1/people', { attribute_values })).body.data.attribute_values).toEqual(
+      attribute_values,
+    )
+  })
+
+  test('"" is kept where it is not refused', async () => {
+    const { body } = await send('POST', '/v1/people', { first_name: '', attribute_values: { a: '' } })
+    expect(body.data).toMatchObject({ first_name: '', attribute_values: { a: '' } })
+  })
+})

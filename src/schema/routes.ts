@@ -1,0 +1,25 @@
+import { shownAttribute } from '../attributes/attributes.ts'
+import { definitionsWithProgress } from '../attributes/indexing.ts'
+import { type Route, route } from '../http/route.ts'
+import { shownStack } from '../stacks/stacks.ts'
+import { schema } from './schema.ts'
+
+export function schemaRoutes(): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/v1/schema',
+      scope: 'schema:read',
+      operation_id: 'getSchema',
+      summary: 'Read all that the organization has declared',
+      tag: 'Schema',
+      answer: schema,
+      handle: async ({ db, caller, signal }) => {
+        const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
+        const stacks = definitions.stacks.map(shownStack)
+        const attributes = definitions.attributes.map(attribute => shownAttribute(attribute, definitions))
+        return { status: 200, data: { stacks, attributes, consent_types: definitions.consent_types } }
+      },
+    }),
+  ]
+}

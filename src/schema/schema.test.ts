@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+it('the whole schema shows what the lists show, archived definitions too', async () => {
+  const { send } = await service.organization()
+  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+  await send('POST', '/v1/schema/attributes', { key: 'buyer', owner: 'orders', type: 'person' })
+  const archived = await send('POST', '/v1/schema/attributes', { key: 'old', owner: 'people', type: 'text' })
+  await send('PATCH', `/v1/schema/attributes/${archived.body.data.id}`, { state: 'archived' })
+  const { status, body } = await send('GET', '/v1/schema')
+  expect(status).toBe(200)
+  expect(body.data.attributes.map((attribute: { state: string }) => attribute.state)).toEqual(['active', 'archived'])
+  const listed = async (kind: string) => (await send('GET', `/v1/schema/${kind}`)).body.data.items
+  expect(body.data).toEqual({
+    stacks: await listed('stacks'),
+    attributes: await listed('attributes'),
+    consent_types: await listed('consent-types'),
+  })
+})
+
+it('the schema of another organization shows nothing of it, and it takes the scope schema:read', async () => {
+  const other = await service.organization()
+  await other.send('POST', '/v1/schema/stacks', { key: 'secrets', kind: 'item' })
+  const { key, send } = await service.organization()
+  expect((await send('GET', '/v1/schema')).body.data).toMatchObject({ stacks: [], attributes: [] })
+  const reader = service.sender(await service.tokenFor(key, 'people:read records:read schema:write'))
+  const { status, body } = await reader('GET', '/v1/schema')
+  expect([status, body.error]).toEqual([403, 'forbidden'])
+})

@@ -1,0 +1,20 @@
+import { Type } from 'typebox'
+import { attribute } from '../attributes/schema.ts'
+import { consent_type } from '../consents/schema.ts'
+import { examplesOf } from '../organizations/definition-schema.ts'
+import { stack } from '../stacks/schema.ts'
+
+/** All that an organization has declared. */
+export const schema = Type.Object(
+  { stacks: Type.Array(stack), attributes: Type.Array(attribute), consent_types: Type.Array(consent_type) },
+  {
+    title: 'Schema',
+    examples: [
+      {
+        stacks: examplesOf(stack),
+        attributes: examplesOf(attribute),
+        consent_types: examplesOf(consent_type),
+      },
+    ],
+  },
+)

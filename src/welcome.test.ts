@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { loadConfig } from './config.ts'
+import { firstSteps } from './welcome.ts'
+
+const checkout = dirname(dirname(fileURLToPath(import.meta.url)))
+const address = 'http://127.0.0.1:8080'
+
+/** The lines to paste. */
+const lines = (environment: Record<string, string>, at = address) =>
+  firstSteps(at, loadConfig(environment))
+    .split('\n')
+    .filter(line => line.startsWith('  '))
+
+/** What a shell hands to the token command: its settings, and its words. */
+function tokenCommand(environment: Record<string, string>): string[] {
+  const [line = ''] = lines(environment)
+  // In place of npm, a function that says what it was given.
+  const script = `npm() { printf '%s\\0' "\${KITH_DATA_DIR-}" "$@"; }\n${line.trim().replace(/^TOKEN=\$\((.*)\)$/, '$1')}`
+  return execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd: '/' }).split('\0').slice(0, -1)
+}
+
+const words = [
+  '--prefix',
+  checkout,
+  'run',
+  '-s',
+  'kith',
+  '--',
+  'token',
+  '--org',
+  'default',
+  '--scope',
+  'people:read people:write',
+]
+
+it('says the address on a line of its own, and three lines to paste that speak to it', () => {
+  expect(firstSteps(address, loadConfig({}))).toContain(`\nkith is ready at ${address}\n`)
+  const [token, patch, read, ...more] = lines({})
+  expect(more).toEqual([])
+  expect(token).toMatch(/^ {2}TOKEN=\$\(.*\)$/)
+  expect(patch).toContain(`-X PATCH ${address}/v1/people/first `)
+  expect(read?.endsWith(` ${address}/v1/people/first`)).toBe(true)
+})
+
+it('needs nothing but the checkout for the default folder', () => {
+  expect(tokenCommand({})).toEqual(['', ...words])
+})
+
+it('hands on another data folder, whatever its name, through the shell', () => {
+  const names = fc.string({ unit: 'grapheme', minLength: 1 }).filter(name => !/[\0\r\n]/.test(name))
+  fc.assert(
+    fc.property(names, name => {
+      const folder = resolve('/data', `of ${name}`)
+      expect(tokenCommand({ KITH_DATA_DIR: folder })).toEqual([folder, ...words])
+    }),
+    { numRuns: 50 },
+  )
+})
+
+it('names a folder that was given from where the service stands by its whole path: the command stands elsewhere', () => {
+  expect(tokenCommand({ KITH_DATA_DIR: '../data' })).toEqual([resolve('../data'), ...words])
+})
+
+it('does not repeat DATABASE_URL, which is a secret, but says that it must be set', () => {
+  const environment = { DATABASE_URL: 'postgresql://kith:hunter2@database.example/kith' }
+  const text = firstSteps(address, loadConfig(environment))
+  expect(text).not.toContain('hunter2')
+  expect(text).not.toContain('database.example')
+  expect(text).toContain('DATABASE_URL')
+  expect(tokenCommand(environment)).toEqual(['', ...words])
+})

@@ -1,0 +1,164 @@
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { killServer, query, serverPid } from '../support/embedded-service.ts'
+import { endProcesses, hasServer, launch, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import type { Send } from '../support/service.ts'
+
+afterEach(endProcesses)
+
+const writers = 8
+const acknowledged_before_kill = 300
+
+/** What a person is meant to look like; null is a person that is not there. */
+type Person = Record<string, unknown> | null
+
+/** Kept outside of the service: what was answered, and the one write that nobody answered. */
+type Entry = { acknowledged: Person; pending?: Person }
+
+type Step = { method: string; path: string; body?: Record<string, unknown>; after: Person }
+
+/** The next write of a person: made, then changed with a consent and a link each time, deleted now and then. */
+function nextStep(external_id: string, { acknowledged }: Entry, turn: number): Step {
+  const path = `/v1/people/${external_id}`
+  if (acknowledged && turn % 7 === 6) return { method: 'DELETE', path, after: null }
+  const employer = `company_${turn}`
+  const body = {
+    external_id,
+    first_name: `turn ${turn}`,
+    email_consent: turn % 2 === 0,
+    attribute_values: { turn, referrer: `hub_${turn % 5}`, employers: [employer, `company_of_${external_id}`] },
+  }
+  const after = { ...body, version: ((acknowledged?.version as number | undefined) ?? 0) + 1 }
+  if (!acknowledged) return { method: 'POST', path: '/v1/people', body, after }
+  return { method: turn % 2 === 0 ? 'PATCH' : 'PUT', path, body, after }
+}
+
+/** Writes one person again and again until the service is no more; `onAnswer` hears of each acknowledged write. */
+async function keepWriting(send: Send, external_id: string, journal: Map<string, Entry>, onAnswer: () => void) {
+  const entry: Entry = { acknowledged: null }
+  journal.set(external_id, entry)
+  for (let turn = 0; ; turn++) {
+    const { method, path, body, after } = nextStep(external_id, entry, turn)
+    entry.pending = after
+    const answer = await send(method, path, body).catch(() => undefined)
+    if (!answer) return
+    if (answer.status >= 300) throw new Error(`${method} was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    entry.acknowledged = after
+    delete entry.pending
+    onAnswer()
+  }
+}
+
+/** Declares what the writes use: a person, and records of a stack, to be linked to. */
+async function declare(send: Send) {
+  const replies = [
+    await send('POST', '/v1/schema/stacks', { key: 'companies', kind: 'item' }),
+    await send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' }),
+    await send('POST', '/v1/schema/attributes', {
+      key: 'employers',
+      owner: 'people',
+      type: 'stack',
+      target_stack: 'companies',
+      cardinality: 'many',
+    }),
+  ]
+  expect(replies.map(({ status }) => status)).toEqual([201, 201, 201])
+}
+
+/** Writes with many clients at once and ends the service by `kill` in the middle of it. */
+async function writeUntilKilled(send: Send, kill: () => Promise<unknown>): Promise<Map<string, Entry>> {
+  const journal = new Map<string, Entry>()
+  let answered = 0
+  let killed: Promise<unknown> | undefined
+  const onAnswer = () => {
+    if (++answered === acknowledged_before_kill) killed = kill()
+  }
+  await Promise.all(
+    Array.from({ length: writers }, (_, index) => keepWriting(send, `person_${index}`, journal, onAnswer)),
+  )
+  await killed
+  expect(answered).toBeGreaterThanOrEqual(acknowledged_before_kill)
+  return journal
+}
+
+/** The data of a person that its writer wrote. */
+async function readPerson(send: Send, external_id: string): Promise<Person> {
+  const { status, body } = await send('GET', `/v1/people/${external_id}`)
+  if (status === 404) return null
+  const { first_name, email_consent, attribute_values, version } = body.data
+  return { external_id, first_name, email_consent, attribute_values, version }
+}
+
+/** Each finds what is wrong in the tables; all find nothing in whole ones. */
+const half_applied = {
+  'a version that is not the number of the changes': `
+    select e.id, e.version, count(c.sequence) from entities e left join changes c on c.entity_id = e.id
+    group by e.organization_id, e.stack_id, e.id having e.version <> count(c.sequence) or e.version <> max(c.version)`,
+  'a change of a person that is not there, and was not deleted': `
+    select c.entity_id from changes c where c.subject = 'entity' and not exists (select from entities e where e.id = c.entity_id)
+    group by c.entity_id having (array_agg(c.operation order by c.sequence desc))[1] <> 'delete'`,
+  'a number of a change that is missing': `
+    select h.sequence, count(c.sequence), max(c.sequence) from change_heads h left join changes c using (organization_id)
+    group by h.organization_id having h.sequence <> count(c.sequence) or h.sequence <> max(c.sequence)`,
+  'an answer that is not the last of its history': `
+    select * from (
+      select id as person_id, split_part(a.key, ':', 1)::integer as consent_type_id, split_part(a.key, ':', 2) as channel,
+        (a.value ->> 'state')::boolean as state from entities, jsonb_each(answers) a
+    ) current full join (
+      select distinct on (person_id, consent_type_id, channel) person_id, consent_type_id, channel, h.state
+      from consent_history h join entities e on e.id = h.person_id order by person_id, consent_type_id, channel, h.version desc
+    ) last using (person_id, consent_type_id, channel) where current.state is distinct from last.state`,
+  'an answer whose previous one is not the one before': `
+    select * from (select previous_state, lag(state) over (
+        partition by person_id, consent_type_id, channel order by version) as before from consent_history) replayed
+    where previous_state is distinct from before`,
+  'a summary flag that its answers do not say': `
+    select id from entities where answers <> '{}' and email_consent is distinct from (
+      select bool_or((a.value ->> 'state')::boolean) from jsonb_each(answers) a where a.key like '%:email')`,
+  'a link to nothing': `
+    select * from links l where not exists (select from entities e where e.organization_id = l.organization_id
+      and e.stack_id = l.target_stack_id and e.id = l.target_id)`,
+  'a link of nobody who was not deleted': `
+    select * from links l where not exists (select from entities e where e.id = l.source_id)`,
+}
+
+it.each([
+  ['of the service', (kill: () => Promise<unknown>) => kill()],
+  [
+    'of the service and its PostgreSQL',
+    (kill: () => Promise<unknown>, path: string) => Promise.all([kill(), killServer(path)]),
+  ],
+])(
+  'kill -9 %s in the middle of writes loses nothing that was answered, and leaves nothing half done',
+  async (_, how) => {
+    const data_dir = join(await makeFolder(), '.kith')
+    const environment = { KITH_DATA_DIR: data_dir, LOG_LEVEL: 'warn' }
+    const path = join(data_dir, 'postgresql')
+    const killed = launch(environment)
+    const address = await killed.ready
+    const token = await tokenFrom(environment)
+    const send = senderTo(address, token)
+    await declare(send)
+    const kill = () => {
+      killed.child.kill('SIGKILL')
+      return killed.ended
+    }
+    const journal = await writeUntilKilled(send, () => how(kill, path))
+    const orphan = await serverPid(path)
+
+    const next = launch(environment)
+    const reading = senderTo(await next.ready, token)
+    if (orphan) expect(await serverPid(path)).toBe(orphan)
+    for (const [external_id, { acknowledged, pending }] of journal)
+      expect([acknowledged, pending]).toContainEqual(await readPerson(reading, external_id))
+
+    const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+    for (const [fault, text] of Object.entries(half_applied))
+      expect([fault, await query(url, text)]).toEqual([fault, []])
+    await stop()
+    expect((await reading('POST', '/v1/people', { external_id: 'afterwards' })).status).toBe(201)
+    expect(await terminate(next)).toBe(0)
+    expect(await hasServer(data_dir)).toBe(false)
+  },
+)

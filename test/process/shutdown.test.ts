@@ -1,0 +1,191 @@
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { query } from '../support/embedded-service.ts'
+import {
+  endProcesses,
+  exchange,
+  hasServer,
+  type Kith,
+  type Lock,
+  launch,
+  lockPerson,
+  makeFolder,
+  openSocket,
+  parseAnswer,
+  senderTo,
+  terminate,
+  tokenFrom,
+} from '../support/process.ts'
+import type { Send } from '../support/service.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let environment: Record<string, string>
+let lock: Lock | undefined
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  environment = { DATABASE_URL: database.url }
+})
+
+afterEach(async () => {
+  await lock?.release()
+  await endProcesses()
+  await database.drop()
+})
+
+type Ground = { kith: Kith; address: string; send: Send; token: string }
+
+/** A service with one person, whose row is locked by somebody else. */
+async function serveLocked(url = database.url): Promise<Ground> {
+  const kith = launch(environment)
+  const address = await kith.ready
+  const token = await tokenFrom(environment)
+  const send = senderTo(address, token)
+  expect((await send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  lock = await lockPerson(url, 'ada')
+  return { kith, address, send, token }
+}
+
+/** A PATCH that waits for the lock. */
+async function startPatch(send: Send) {
+  const answer = send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+  answer.catch(() => {})
+  await expect.poll(lock!.waiting).toBe(1)
+  return { answer }
+}
+
+/** Waits until the service has noticed the signal. */
+const untilDraining = ({ said }: Kith) => expect.poll(() => said.stdout).toContain('draining')
+
+describe('SIGTERM while a request is in flight', () => {
+  it('lets it be answered, and then ends with 0', async () => {
+    const { kith, send } = await serveLocked()
+    const patch = await startPatch(send)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    await lock!.release()
+    expect(await patch.answer).toMatchObject({ status: 200, body: { status: 'Success', data: true } })
+    expect(await kith.ended).toBe(0)
+    const rows = await query(database.url, `select first_name, version from entities where external_id = 'ada'`)
+    expect(rows).toEqual([{ first_name: 'Ada', version: 2 }])
+  })
+
+  it('turns /readyz to 503 for whoever asks meanwhile, and /healthz stays', async () => {
+    const { kith, address, send } = await serveLocked()
+    const patch = await startPatch(send)
+    expect((await fetch(`${address}/readyz`)).status).toBe(200)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    const answer = await fetch(`${address}/readyz`, { headers: { Connection: 'close' } })
+    expect(answer.status).toBe(503)
+    expect(answer.headers.get('Retry-After')).toMatch(/^\d+$/)
+    expect(await answer.json()).toMatchObject({ error: 'operation_failed' })
+    expect((await fetch(`${address}/healthz`, { headers: { Connection: 'close' } })).status).toBe(200)
+    await lock!.release()
+    expect((await patch.answer).status).toBe(200)
+    expect(await kith.ended).toBe(0)
+  })
+
+  it('answers in its envelope whatever comes meanwhile, on connections old and new', async () => {
+    const { kith, address, send, token } = await serveLocked()
+    const old = await openSocket(address)
+    const patch = await startPatch(send)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    const request = `GET /v1/people/ada HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
+    old.write(request)
+    for (const answer of [await text(old), await exchange(address, request)]) {
+      const { status, body } = parseAnswer(answer)
+      if (status === 200) expect(body).toMatchObject({ status: 'Success', data: { external_id: 'ada' } })
+      else
+        expect({ status, ...body }).toMatchObject({
+          status: 503,
+          error: 'operation_failed',
+          request_id: expect.any(String),
+        })
+    }
+    await lock!.release()
+    expect((await patch.answer).status).toBe(200)
+    expect(await kith.ended).toBe(0)
+  })
+
+  it('ends with 0 within the time when the request never can be answered but by 504', async () => {
+    environment.KITH_LIMIT_REQUEST_MS = '5000'
+    const { kith, send } = await serveLocked()
+    const patch = await startPatch(send)
+    expect(await terminate(kith)).toBe(0)
+    expect(await patch.answer).toMatchObject({ status: 504, body: { error: 'operation_failed' } })
+  })
+})
+
+describe('SIGTERM is not held up', () => {
+  it('by a connection on which nothing was ever asked', async () => {
+    const kith = launch(environment)
+    const socket = await openSocket(await kith.ready)
+    const closed = new Promise(resolve => socket.resume().once('close', resolve))
+    expect(await terminate(kith)).toBe(0)
+    await closed
+  })
+
+  it('by a client that keeps its connection', async () => {
+    const kith = launch(environment)
+    const address = await kith.ready
+    expect((await fetch(`${address}/readyz`)).status).toBe(200)
+    expect(await terminate(kith)).toBe(0)
+  })
+
+  it('by a body that never comes', async () => {
+    environment.KITH_LIMIT_REQUEST_MS = '1000'
+    const kith = launch(environment)
+    const address = await kith.ready
+    const token = await tokenFrom(environment)
+    const socket = await openSocket(address)
+    socket.write(
+      `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"first_`,
+    )
+    const answer = text(socket)
+    expect(await terminate(kith)).toBe(0)
+    expect(parseAnswer(await answer)).toMatchObject({ status: 504, body: { error: 'operation_failed' } })
+  })
+})
+
+/** The embedded database of a service that runs. */
+async function urlOf(data_dir: string): Promise<string> {
+  const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+  await stop()
+  return url
+}
+
+it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', async () => {
+  const data_dir = join(await makeFolder(), '.kith')
+  environment = { KITH_DATA_DIR: data_dir }
+  const kith = launch(environment)
+  await kith.ready
+  const url = await urlOf(data_dir)
+  const send = senderTo(await kith.ready, await tokenFrom(environment))
+  await send('POST', '/v1/people', { external_id: 'ada' })
+  lock = await lockPerson(url, 'ada')
+  const patch = await startPatch(send)
+  kith.child.kill('SIGTERM')
+  await untilDraining(kith)
+  await lock!.release()
+  expect((await patch.answer).status).toBe(200)
+  expect(await kith.ended).toBe(0)
+  expect(await hasServer(data_dir)).toBe(false)
+
+  const next = launch(environment)
+  const reading = senderTo(await next.ready, await tokenFrom(environment))
+  expect((await reading('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'Ada', version: 2 })
+  expect(await terminate(next)).toBe(0)
+})
+
+it('SIGTERM while the service starts leaves no embedded PostgreSQL behind', async () => {
+  const data_dir = join(await makeFolder(), '.kith')
+  const kith = launch({ KITH_DATA_DIR: data_dir })
+  await expect.poll(() => hasServer(data_dir), { interval: 5, timeout: 10_000 }).toBe(true)
+  await terminate(kith)
+  expect(await hasServer(data_dir)).toBe(false)
+})

@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, lstat, mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { startEmbedded } from '../../src/db/embedded.ts'
+import { all_scopes, type Send } from './service.ts'
+
+export const checkout = fileURLToPath(new URL('../../', import.meta.url))
+const program = join(checkout, 'cli', 'main.ts')
+
+/** A `kith` in a process of its own. */
+export type Kith = {
+  child: ChildProcess
+  /** What it has said so far. */
+  said: { stdout: string; stderr: string }
+  /** Where it listens, as its log says it; rejects when it ends before. */
+  ready: Promise<string>
+  /** The exit code, once it has ended and said all; null when a signal ended it. */
+  ended: Promise<number | null>
+}
+
+const launched: Kith[] = []
+const folders: string[] = []
+
+/** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
+export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
+  const env = { PORT: '0', ...environment }
+  const child = spawn(process.execPath, [program, ...words], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', part => (said.stdout += part))
+  child.stderr.setEncoding('utf8').on('data', part => (said.stderr += part))
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const kith = { child, said, ready: readiness(child, said, ended), ended }
+  kith.ready.catch(() => {})
+  launched.push(kith)
+  return kith
+}
+
+function readiness({ stdout }: ChildProcess, said: Kith['said'], ended: Kith['ended']): Promise<string> {
+  return new Promise((resolve, reject) => {
+    stdout!.on('data', () => {
+      // The last of the lines: by then the whole of the first steps is there.
+      const address = /^kith is ready at (\S+)\n[\s\S]*\/v1\/people\/first\n\n/m.exec(said.stdout)?.[1]
+      if (address) resolve(address)
+    })
+    ended.then(code => reject(new Error(`ended with ${code} before it was ready: ${said.stdout}${said.stderr}`)))
+  })
+}
+
+/** Sends SIGTERM and waits for the exit code. */
+export function terminate({ child, ended }: Kith): Promise<number | null> {
+  child.kill('SIGTERM')
+  return ended
+}
+
+/** A folder of the test's own, which a server of root's is able to enter. */
+export async function makeFolder(): Promise<string> {
+  // Whoever finds it after this run was killed knows by the pid that it may go.
+  const folder = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))
+  await chmod(folder, 0o711)
+  folders.push(folder)
+  return folder
+}
+
+/** Whether a server runs, or died, on the embedded data of this folder: a stopped one takes its lock file along. */
+export const hasServer = (data_dir: string): Promise<boolean> =>
+  lstat(join(data_dir, 'postgresql', 'data', 'postmaster.pid')).then(Boolean, () => false)
+
+/** Ends whatever the file's tests have left running, and removes their folders. */
+export async function endProcesses(): Promise<void> {
+  for (const { child, ended } of launched.splice(0)) {
+    child.kill('SIGKILL')
+    await ended
+  }
+  for (const folder of folders.splice(0)) {
+    for (const data_dir of [folder, join(folder, '.kith')])
+      if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
+    await rm(folder, { recursive: true, maxRetries: 10 })
+  }
+}
+
+/** A token made by the command, on the database of this environment. */
+export async function tokenFrom(environment: Record<string, string>, scope = all_scopes): Promise<string> {
+  const { ended, said } = launch(environment, ['token', '--org', 'default', '--scope', scope])
+  if ((await ended) !== 0) throw new Error(said.stderr)
+  return said.stdout.trim()
+}
+
+/** Sends JSON, or a text as it is, with a token; answers status, headers and the envelope. */
+export function senderTo(address: string, token: string): Send {
+  return async (method, path, body, headers = {}) => {
+    const response = await fetch(`${address}${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as never }
+  }
+}
+
+/** A bare connection to the service, for what no HTTP client would send. */
+export async function openSocket(address: string): Promise<Socket> {
+  const { hostname, port } = new URL(address)
+  const socket = connect({ host: hostname, port: Number(port) })
+  await once(socket, 'connect')
+  // Being cut off is an end like any other.
+  socket.on('error', () => {})
+  return socket
+}
+
+/** Sends these bytes and gives back all that comes until the other side closes. */
+export async function exchange(address: string, bytes: string): Promise<string> {
+  const socket = await openSocket(address)
+  socket.write(bytes)
+  return text(socket)
+}
+
+/** Status and envelope of an HTTP answer as text. */
+export function parseAnswer(answer: string) {
+  const [head = '', body = ''] = answer.split('\r\n\r\n')
+  return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
+}
+
+/** Somebody else's hold of a person's row. */
+export type Lock = {
+  /** How many statements wait for a lock in this database. */
+  waiting(): Promise<number>
+  /** Ends the connections whose statements wait; answers how many. */
+  endWaiting(): Promise<number>
+  release(): Promise<void>
+}
+
+/** Locks the row of a person on a connection of its own, until `release`. */
+export async function lockPerson(url: string, external_id: string): Promise<Lock> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  await client.query('begin')
+  const locked = await client.query('select from entities where external_id = $1 for update', [external_id])
+  if (locked.rowCount !== 1) throw new Error(`there is no ${external_id} to lock`)
+  const count = async (column: string) => {
+    const text = `select ${column} from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await client.query(text)).rowCount ?? 0
+  }
+  return {
+    waiting: () => count('pid'),
+    endWaiting: () => count('pg_terminate_backend(pid)'),
+    release: () => client.end().catch(() => {}),
+  }
+}
