@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { fillIndexes } from '../entities/fill.ts'
+import { readFilteredPage } from './page.ts'
+
+let service: Service
+let organization: Awaited<ReturnType<Service['organization']>>
+let send: Send
+beforeAll(async () => {
+  service = await startService()
+  organization = await service.organization()
+  send = organization.send
+  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+  const bought = { key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' }
+  await send('POST', '/v1/schema/attributes', bought)
+  for (let index = 0; index < 5; index += 1)
+    await send('POST', '/v1/people', {
+      external_id: `p${index}`,
+      attribute_values: { bought: ['shared', `o${index}`] },
+    })
+})
+afterAll(() => service.stop())
+
+const names = (reply: Awaited<ReturnType<Send>>) =>
+  reply.body.data.items.map((item: { external_id: string }) => item.external_id)
+
+const reading = ['/v1/people/list', '/v1/people/filter', '/v1/stacks/orders/list', '/v1/stacks/orders/filter']
+
+describe.each(reading)('POST %s', path => {
+  test('without a body answers 50 at most, the newest first', async () => {
+    const reply = await send('POST', path)
+    expect(reply.status).toBe(200)
+    expect(reply.body.data.has_more).toBe(false)
+    const ids = reply.body.data.items.map((item: { id?: string; record_id?: string }) => item.id ?? item.record_id)
+    expect(ids).toEqual(ids.toSorted().reverse())
+    expect(ids.length).toBeGreaterThan(4)
+  })
+
+  test.each([0, 501, 1.5, -1])('refuses a size of %d, and clamps nothing', async size => {
+    const reply = await send('POST', path, { cursor_configuration: { size } })
+    expect(reply.status).toBe(400)
+    expect(reply.body.details![0]!.path).toBe('/cursor_configuration/size')
+  })
+
+  test.each([1, 500])('accepts a size of %d', async size => {
+    expect((await send('POST', path, { cursor_configuration: { size } })).status).toBe(200)
+  })
+
+  test('refuses a malformed cursor', async () => {
+    const reply = await send('POST', path, { cursor_configuration: { after_id: 'p1' } })
+    expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
+    expect(reply.body.details![0]!.path).toBe('/cursor_configuration/after_id')
+  })
+})
+
+test('a page goes on behind the last item, whose identifier is the cursor', async () => {
+  const first = await send('POST', '/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 3 } })
+  expect(first.body.data.has_more).toBe(true)
+  const after_id = first.body.data.items[2].id.toUpperCase()
+  const second = await send('POST', '/v1/people/list', {
+    sorting_type: 'asc',
+    cursor_configuration: { size: 3, after_id },
+  })
+  expect([...names(first), ...names(second)]).toEqual(['p0', 'p1', 'p2', 'p3', 'p4'])
+})
+
+test('a filter reads its own writes and its own declarations', async () => {
+  await send('POST', '/v1/people', { external_id: 'own', attribute_values: { mood: 'calm' } })
+  await send('POST', '/v1/schema/attributes', { key: 'mood', owner: 'people', type: 'text', indexed: true })
+  await fillIndexes(service.db)
+  await send('PATCH', '/v1/people/own', { attribute_values: { mood: 'merry' } })
+  const filter = { 'attribute_values.mood': 'merry' }
+  expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['own'])
+  await send('DELETE', '/v1/people/own')
+  expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual([])
+})
+
+test('a filter is refused with the path of what is wrong', async () => {
+  const reply = await send('POST', '/v1/people/filter', { filter: { $or: [{}, { nobody: 1 }] } })
+  expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
+  expect(reply.body.details![0]!.path).toBe('/filter/$or/1/nobody')
+})
+
+test('a filter through a relationship needs the scope of the other end too', async () => {
+  const only_people = service.sender(await service.tokenFor(organization.key, 'people:read'))
+  const plain = { 'attribute_values.bought': 'o1' }
+  expect(names(await only_people('POST', '/v1/people/filter', { filter: plain }))).toEqual(['p1'])
+  const filter = { 'attribute_values.bought': { $some: { external_id: 'o1' } } }
+  expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['p1'])
+  const refused = await only_people('POST', '/v1/people/filter', { filter })
+  expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+  expect(refused.headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="records:read"')
+})
+
+test('the orders of a person and the people of an order are related, by either identifier', async () => {
+  const orders = await send('POST', '/v1/people/p1/related', { target: 'orders' })
+  expect(names(orders).sort()).toEqual(['o1', 'shared'])
+  expect(orders.body.data.items[0].stack_key).toBe('orders')
+  const { record_id } = (await send('GET', '/v1/stacks/orders/shared')).body.data
+  const body = { target: 'people', sorting_type: 'asc', attribute_key: 'bought', direction: 'incoming' }
+  const people = await send('POST', `/v1/stacks/orders/internal/${record_id}/related`, body)
+  expect(names(people)).toEqual(['p0', 'p1', 'p2', 'p3', 'p4'])
+  const cursor_configuration = { size: 2, after_id: people.body.data.items[1].id }
+  expect(names(await send('POST', '/v1/stacks/orders/shared/related', { ...body, cursor_configuration }))).toEqual([
+    'p2',
+    'p3',
+  ])
+  expect(names(await send('POST', '/v1/people/p1/related', { target: 'people' }))).toEqual([])
+})
+
+test.each([
+  ['/v1/people/nobody/related', { target: 'people' }, 404, undefined],
+  ['/v1/people/p1/related', {}, 400, '/target'],
+  ['/v1/people/p1/related', { target: 'nothing' }, 400, '/target'],
+  ['/v1/people/p1/related', { target: 'orders', attribute_key: 'nothing' }, 400, '/attribute_key'],
+  [
+    '/v1/people/p1/related',
+    { target: 'orders', direction: 'incoming', attribute_key: 'bought' },
+    400,
+    '/attribute_key',
+  ],
+  [
+    '/v1/people/p1/related',
+    { target: 'orders', cursor_configuration: { after_id: 'x' } },
+    400,
+    '/cursor_configuration/after_id',
+  ],
+  [
+    '/v1/people/p1/related',
+    { target: 'orders', cursor_configuration: { size: 501 } },
+    400,
+    '/cursor_configuration/size',
+  ],
+])('POST %s %j: %i', async (path, body, status, pointer) => {
+  const reply = await send('POST', path, body)
+  expect(reply.status).toBe(status)
+  expect(reply.body.details?.[0]?.path).toBe(pointer)
+})
+
+test('related needs the read scope of the target', async () => {
+  const only_people = service.sender(await service.tokenFor(organization.key, 'people:read'))
+  expect((await only_people('POST', '/v1/people/p1/related', { target: 'orders' })).status).toBe(403)
+  expect((await only_people('POST', '/v1/people/p1/related', { target: 'people' })).status).toBe(200)
+})
+
+test('a process that has missed a declaration, or the end of an index, still answers by what stands', async () => {
+  const { send, id } = await service.organization()
+  await send('POST', '/v1/people', { external_id: 'a', attribute_values: { city: 'Rome' } })
+  // Another handle keeps a snapshot of its own, as another process does.
+  const other = { ...service.db }
+  const found = async (filter: unknown) =>
+    (await readFilteredPage(other, id, 0, filter, { direction: 'asc', size: 5 })).reads.map(
+      ({ row }) => row.external_id,
+    )
+  const by_city = { 'attribute_values.city': 'Rome' }
+  const by_friend = { 'attribute_values.friend': { $some: {} } }
+  expect(await found(by_city)).toEqual(['a'])
+  await expect(found(by_friend)).rejects.toThrow('cannot be understood')
+  await send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
+  const city = await send('POST', '/v1/schema/attributes', {
+    key: 'city',
+    owner: 'people',
+    type: 'text',
+    indexed: true,
+  })
+  await fillIndexes(service.db)
+  expect(await found(by_friend)).toEqual([])
+  expect(await found(by_city)).toEqual(['a'])
+  await send('PATCH', `/v1/schema/attributes/${city.body.data.id}`, { indexed: false })
+  await fillIndexes(service.db)
+  expect(await found(by_city)).toEqual(['a'])
+})

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let organization: Awaited<ReturnType<Service['organization']>>
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  organization = await service.organization()
+  send = organization.send
+})
+
+const path = '/v1/schema/stacks'
+const listed = async () => (await send('GET', path)).body.data.items
+/** All that is stored of definitions: the stacks, how many changes were logged, and the version of the whole. */
+const stored = async () => ({
+  items: await listed(),
+  head: await service.sql('select sequence, schema_version from change_heads where organization_id = $1', [
+    organization.id,
+  ]),
+})
+const longest = `a${'_9'.repeat(31)}`
+
+describe('a stack', () => {
+  test('is created from key and kind, named after its key, and found where Location says', async () => {
+    const created = await send('POST', path, { key: 'orders', kind: 'item' })
+    expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/orders`])
+    const { created_at, updated_at, ...rest } = created.body.data
+    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item' })
+    expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(updated_at).toBe(created_at)
+    expect((await send('GET', `${path}/orders`)).body.data).toEqual(created.body.data)
+  })
+
+  test('is of kind item or event, and has a name of its own when given one, trimmed', async () => {
+    const reply = await send('POST', path, { key: 'visits', kind: 'event', name: '  Visits to us ' })
+    expect(reply.body.data).toMatchObject({ kind: 'event', name: 'Visits to us' })
+  })
+
+  test('has a key of one to 63 characters', async () => {
+    for (const key of ['a', longest]) expect((await send('POST', path, { key, kind: 'item' })).status).toBe(201)
+  })
+
+  test('comes from query parameters, too', async () => {
+    expect((await send('POST', `${path}?key=visits&kind=event`)).status).toBe(201)
+  })
+
+  test('is listed in the order of creation', async () => {
+    for (const key of ['zebras', 'apples', 'mangos']) await send('POST', path, { key, kind: 'item' })
+    expect((await listed()).map((stack: { key: string }) => stack.key)).toEqual(['zebras', 'apples', 'mangos'])
+  })
+
+  test('takes a new name; its key, kind and birth stay', async () => {
+    const { data } = (await send('POST', path, { key: 'orders', kind: 'item' })).body
+    const patched = await send('PATCH', `${path}/orders`, { name: 'Orders' })
+    expect(patched.status).toBe(200)
+    expect(patched.body.data).toEqual({ ...data, name: 'Orders', updated_at: patched.body.data.updated_at })
+    expect(await listed()).toEqual([patched.body.data])
+  })
+
+  test.each([{}, { name: 'orders' }])('patched with %j, which changes nothing, stays as it is', async body => {
+    await send('POST', path, { key: 'orders', kind: 'item' })
+    const before = await stored()
+    const reply = await send('PATCH', `${path}/orders`, body)
+    expect([reply.status, reply.body.data]).toEqual([200, before.items[0]])
+    expect(await stored()).toEqual(before)
+  })
+
+  test('asked for by ten at once is made once; nine are told that the key is taken', async () => {
+    const asked = Array.from({ length: 10 }, () => send('POST', path, { key: 'orders', kind: 'item' }))
+    const replies = await Promise.all(asked)
+    expect(replies.map(reply => reply.status).sort()).toEqual([201, ...Array(9).fill(409)])
+    expect(await listed()).toHaveLength(1)
+  })
+})
+
+describe('a rule of stacks that is broken is named, and changes nothing:', () => {
+  const kind = 'item'
+  test.each([
+    [{ kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: 'visits' }, 400, 'invalid_parameter', '/kind'],
+    [{ key: 'visits', kind: 'thing' }, 400, 'invalid_parameter', '/kind'],
+    [{ key: 'visits', kind: 'Item' }, 400, 'invalid_parameter', '/kind'],
+    [{ key: 'people', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: '', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: 'Visits', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: '1visit', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: '_visit', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: 'vi-sit', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: 'vísits', kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: `${longest}x`, kind }, 400, 'invalid_parameter', '/key'],
+    [{ key: 7, kind }, 400, 'invalid_json', '/key'],
+    [{ key: 'visits', kind: null }, 400, 'invalid_json', '/kind'],
+    [{ key: 'visits', kind, name: ' ' }, 400, 'invalid_parameter', '/name'],
+    [{ key: 'visits', kind, name: 'x'.repeat(256) }, 400, 'invalid_parameter', '/name'],
+    [{ key: 'visits', kind, name: null }, 400, 'invalid_json', '/name'],
+    [{ key: 'visits', kind, state: 'archived' }, 400, 'invalid_parameter', '/state'],
+    [{ key: 'orders', kind: 'event' }, 409, 'duplicate_entry', '/key'],
+  ])('POST %j is %i %s at %s', async (body, status, word, where) => {
+    await send('POST', path, { key: 'orders', kind })
+    const before = await stored()
+    const reply = await send('POST', path, body)
+    expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
+      status,
+      word,
+      [where],
+    ])
+    expect(await stored()).toEqual(before)
+  })
+
+  test.each([
+    [{ key: 'visits' }, '/key'],
+    [{ kind: 'event' }, '/kind'],
+    [{ kind: 'item' }, '/kind'],
+    [{ name: '' }, '/name'],
+    [{ name: 'x'.repeat(256) }, '/name'],
+    [{ created_at: '2026-01-01T00:00:00Z' }, '/created_at'],
+  ])('PATCH %j is 400 at %s', async (body, where) => {
+    await send('POST', path, { key: 'orders', kind })
+    const before = await stored()
+    const reply = await send('PATCH', `${path}/orders`, body)
+    expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
+      400,
+      'invalid_parameter',
+      [where],
+    ])
+    expect(await stored()).toEqual(before)
+  })
+
+  test.each([
+    ['GET', `${path}/nothing`, 404],
+    ['PATCH', `${path}/nothing`, 404],
+    ['GET', `${path}/people`, 404],
+    ['PUT', `${path}/orders`, 405],
+    ['DELETE', `${path}/orders`, 405],
+    ['DELETE', path, 405],
+  ])('%s %s is %i', async (method, address, status) => {
+    await send('POST', path, { key: 'orders', kind })
+    const before = await stored()
+    expect((await send(method, address, method === 'GET' ? undefined : { name: 'x' })).status).toBe(status)
+    expect(await stored()).toEqual(before)
+  })
+})
+
+test('a stack is made with schema:write and read with schema:read, each alone', async () => {
+  const reader = service.sender(await service.tokenFor(organization.key, 'schema:read people:write'))
+  const writer = service.sender(await service.tokenFor(organization.key, 'schema:write'))
+  const body = { key: 'orders', kind: 'item' }
+  expect((await reader('POST', path, body)).status).toBe(403)
+  expect(await listed()).toEqual([])
+  expect((await writer('POST', path, body)).status).toBe(201)
+  expect((await reader('PATCH', `${path}/orders`, { name: 'x' })).status).toBe(403)
+  expect((await reader('GET', `${path}/orders`)).body.data.name).toBe('orders')
+  expect((await writer('GET', path)).status).toBe(403)
+})
