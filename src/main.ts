@@ -5,11 +5,13 @@ import pino, { type Logger } from 'pino'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { loadOrCreateKeys } from './auth/keys.ts'
+import { type Background, repeat } from './background.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
 import { probe } from './db/probe.ts'
+import { fillIndexes } from './entities/fill.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
@@ -23,6 +25,7 @@ const drain_limit_ms = 10_500
 /** The server's own end of a statement stands a second behind the request's. */
 const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
+const fill_interval_ms = 1_000
 
 /** Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
@@ -64,8 +67,7 @@ async function start(config: Config, logger: Logger, closing: (() => Promise<unk
   const authenticator = createAuthenticator({ db, keys, config })
   const app = createApp({ db, config, authenticator, logger, drain })
   const address = await listen(app, config)
-  const sweeping = startSweeping(db, config, logger)
-  closing.push(() => sweeping.stop())
+  for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())
   closing.push(() => drain.begin(Math.min(config.limits.request_ms + drain_grace_ms, drain_limit_ms)))
   return address
@@ -104,20 +106,13 @@ async function listen(app: FastifyInstance, { host, port, tls }: Config): Promis
   return `${tls ? 'https' : 'http'}://${name}:${bound.port}`
 }
 
-function startSweeping(db: Database, { limits }: Config, logger: Logger) {
-  const abort = new AbortController()
-  let running: Promise<unknown> = Promise.resolve()
-  const sweep = () => {
-    running = sweepLinks(db, { grace_ms: 2 * limits.request_ms, signal: abort.signal }).catch(error =>
-      logger.warn({ fault: (error as Error).name }, 'sweeping links failed, and will be tried again'),
-    )
-  }
-  const timer = setInterval(sweep, sweep_interval_ms).unref()
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      abort.abort()
-      await running
-    },
-  }
+/** Removes links that point to nothing, and fills the indexes of attributes that were declared over stored values. */
+function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
+  const report = (task: string) => (error: unknown) =>
+    logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
+  const grace_ms = 2 * limits.request_ms
+  return [
+    repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),
+    repeat(signal => fillIndexes(db, { signal }), fill_interval_ms, report('fill')),
+  ]
 }

@@ -123,22 +123,115 @@ describe('a declared key', () => {
   })
 })
 
-describe('a stack', () => {
-  test.each([
-    [{ key: 'people', kind: 'item' }, 400, '/key'],
-    [{ key: 'visits' }, 400, '/kind'],
-    [{ key: 'visits', kind: 'thing' }, 400, '/kind'],
-    [{ key: 'Visits', kind: 'item' }, 400, '/key'],
-    [{ key: 'orders', kind: 'item' }, 409, '/key'],
-  ])('%j is %i at %s', async (body, status, where) => {
-    const reply = await send('POST', '/v1/schema/stacks', body)
-    expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
+describe('a refused declaration', () => {
+  const stored = async () => ({
+    attributes: (await send('GET', path)).body.data.items,
+    stacks: (await send('GET', '/v1/schema/stacks')).body.data.items,
   })
 
-  test('is renamed, and never changes its kind', async () => {
-    expect((await send('PATCH', '/v1/schema/stacks/orders', { name: 'Orders' })).body.data.name).toBe('Orders')
-    expect((await send('PATCH', '/v1/schema/stacks/orders', { kind: 'event' })).status).toBe(400)
-    expect((await send('GET', '/v1/schema/stacks/orders')).body.data).toMatchObject({ kind: 'item', name: 'Orders' })
-    expect((await send('GET', '/v1/schema/stacks/nothing')).status).toBe(404)
+  test.each([
+    [{ type: 'text', key: undefined }, 'invalid_parameter', '/key'],
+    [{ type: 'text', owner: undefined }, 'invalid_parameter', '/owner'],
+    [{ type: 'text', key: 'a.b' }, 'invalid_parameter', '/key'],
+    [{ type: 'text', name: '' }, 'invalid_parameter', '/name'],
+    [{ type: 'text', name: 'x'.repeat(256) }, 'invalid_parameter', '/name'],
+    [{ type: 'text', description: 'x'.repeat(2_001) }, 'invalid_parameter', '/description'],
+    [{ type: 'text', sort: 1 }, 'invalid_parameter', '/sort'],
+    [{ type: 'text', owner: 'Orders' }, 'invalid_parameter', '/owner'],
+    [{ type: 'person', target_stack: 'orders' }, 'invalid_parameter', '/target_stack'],
+    [{ type: 'stack', target_stack: 'people' }, 'invalid_parameter', '/target_stack'],
+    [{ type: 'stack', target_stack: null }, 'invalid_parameter', '/target_stack'],
+    [{ type: 7 }, 'invalid_json', '/type'],
+    [{ type: 'text', indexed: 'yes' }, 'invalid_json', '/indexed'],
+    [{ type: 'text', description: 7 }, 'invalid_json', '/description'],
+  ])('%j is 400 %s at %s, and leaves no trace', async (body, word, where) => {
+    const before = await stored()
+    const reply = await declare(body)
+    expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
+      400,
+      word,
+      [where],
+    ])
+    expect(await stored()).toEqual(before)
   })
+
+  test.each([
+    [{ cardinality: 'one' }, 400, '/cardinality'],
+    [{ cardinality: 'few' }, 400, '/cardinality'],
+    [{ name: ' ' }, 400, '/name'],
+    [{ state: 'deleted' }, 400, '/state'],
+    [{ indexed: true }, 400, '/indexed'],
+    [{ id: 2 }, 400, '/id'],
+  ])('and a refused PATCH with %j, %i at %s, too', async (body, status, where) => {
+    await declare({ type: 'json', cardinality: 'many' })
+    const before = await stored()
+    const reply = await send('PATCH', `${path}/1`, { description: 'new', ...body })
+    expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
+    expect(await stored()).toEqual(before)
+  })
+
+  test.each([
+    ['GET', `${path}/2`, 404],
+    ['PATCH', `${path}/2`, 404],
+    ['GET', `${path}/0`, 400],
+    ['PATCH', `${path}/one`, 400],
+    ['DELETE', `${path}/1`, 405],
+  ])('%s %s is %i', async (method, address, status) => {
+    await declare({ type: 'text' })
+    expect((await send(method, address, method === 'PATCH' ? {} : undefined)).status).toBe(status)
+  })
+
+  test('of a key that ten declare at once is that of the nine who were later', async () => {
+    const replies = await Promise.all(Array.from({ length: 10 }, () => declare({ type: 'text' })))
+    expect(replies.map(reply => reply.status).sort()).toEqual([201, ...Array(9).fill(409)])
+    expect((await stored()).attributes).toHaveLength(1)
+  })
+})
+
+describe('an archived attribute', () => {
+  test('is as undeclared, keeps its id, and its key may be declared anew with another type', async () => {
+    await declare({ type: 'text' })
+    await write('stored')
+    expect((await send('PATCH', `${path}/1`, { state: 'archived' })).body.data).toMatchObject({ state: 'archived' })
+    const again = await declare({ type: 'number' })
+    expect([again.status, again.body.data.id]).toEqual([201, 2])
+    expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({
+      version: 1,
+      attribute_values: { a: 'stored' },
+    })
+    expect((await send('PATCH', '/v1/people/ada', { attribute_values: { a: 'new' } })).status).toBe(400)
+    expect((await send('PATCH', '/v1/people/ada', { attribute_values: { a: 7 } })).status).toBe(200)
+    expect((await send('GET', path)).body.data.items).toMatchObject([
+      { id: 1, type: 'text', state: 'archived' },
+      { id: 2, type: 'number', state: 'active' },
+    ])
+  })
+
+  test('comes back, unless its key has been declared anew', async () => {
+    await declare({ type: 'text' })
+    await send('PATCH', `${path}/1`, { state: 'archived' })
+    expect((await send('PATCH', `${path}/1`, { state: 'active' })).body.data.state).toBe('active')
+    await send('PATCH', `${path}/1`, { state: 'archived' })
+    await declare({ type: 'number' })
+    const reply = await send('PATCH', `${path}/1`, { state: 'active', name: 'Back' })
+    expect([reply.status, reply.body.error, reply.body.details?.[0]?.path]).toEqual([409, 'duplicate_entry', '/key'])
+    expect((await send('GET', `${path}/1`)).body.data).toMatchObject({ state: 'archived', name: 'a' })
+  })
+})
+
+test('one becomes many: what is stored reads unchanged, what is written is an array', async () => {
+  await declare({ type: 'text' })
+  await write('single')
+  expect((await send('PATCH', `${path}/1`, { cardinality: 'many' })).body.data.cardinality).toBe('many')
+  expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({ a: 'single' })
+  expect((await send('PATCH', '/v1/people/ada', { attribute_values: { a: 'other' } })).status).toBe(400)
+  expect((await send('PATCH', '/v1/people/ada', { attribute_values: { a: ['other', 'more'] } })).status).toBe(200)
+  expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({ a: ['other', 'more'] })
+})
+
+test('people and every stack have keys of their own', async () => {
+  for (const owner of ['people', 'orders']) expect((await declare({ type: 'text', owner })).status).toBe(201)
+  await declare({ type: 'number', owner: 'orders', key: 'b' })
+  expect((await send('POST', '/v1/people', { attribute_values: { b: 'any' } })).status).toBe(201)
+  expect((await send('POST', '/v1/stacks/orders', { attribute_values: { b: 'any' } })).status).toBe(400)
 })

@@ -115,3 +115,78 @@ test.each([
 ])('%s %s is %i', async (method, address, status) => {
   expect((await send(method, address, method === 'PATCH' ? {} : undefined)).status).toBe(status)
 })
+
+test.each([
+  [{ key: 'news', channels: [{ channel: 'email' }], default_state: 'yes' }, 'invalid_json', '/default_state'],
+  [{ key: 'news', channels: [{ channel: 'email' }], mandatory: null }, 'invalid_json', '/mandatory'],
+  [{ key: 'news', channels: { channel: 'email' } }, 'invalid_json', '/channels'],
+  [{ key: 'news', channels: ['email'] }, 'invalid_json', '/channels/0'],
+  [{ key: 'news', channels: [{}] }, 'invalid_parameter', '/channels/0/channel'],
+  [{ key: 'news', channels: [{ channel: 'push' }] }, 'invalid_parameter', '/channels/0/channel'],
+  [{ key: 'news', channels: [{ channel: 'email', on: true }] }, 'invalid_parameter', '/channels/0/on'],
+  [{ key: 'news', channels: [{ channel: 'email', is_default: 1 }] }, 'invalid_json', '/channels/0/is_default'],
+  [{ key: 'news', channels: [{ channel: 'email' }], name: '' }, 'invalid_parameter', '/name'],
+  [
+    { key: 'news', channels: [{ channel: 'email' }], description: 'x'.repeat(2_001) },
+    'invalid_parameter',
+    '/description',
+  ],
+  [{ key: 'news', channels: [{ channel: 'email' }], state: 'archived' }, 'invalid_parameter', '/state'],
+  [{ id: 7, key: 'news', channels: [{ channel: 'email' }] }, 'invalid_parameter', '/id'],
+])('POST %j is 400 %s at %s, and makes nothing', async (body, word, where) => {
+  const before = (await send('GET', path)).body.data
+  const reply = await send('POST', path, body)
+  expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([400, word, [where]])
+  expect((await send('GET', path)).body.data).toEqual(before)
+})
+
+test('a refused type takes no mark, and a PATCH that changes nothing moves nothing', async () => {
+  const channels = [{ channel: 'email', is_default: true }]
+  expect((await send('POST', path, { key: 'marketing', channels })).status).toBe(409)
+  expect((await send('POST', path, { key: 'law', mandatory: true, channels })).status).toBe(400)
+  const before = (await send('GET', `${path}/1`)).body.data
+  expect(before.channels.every((entry: { is_default: boolean }) => entry.is_default)).toBe(true)
+  expect((await send('PATCH', `${path}/1`, { name: before.name, mandatory: false })).body.data).toEqual(before)
+})
+
+test('of many that are marked at once for one channel, one keeps the mark', async () => {
+  const channels = [{ channel: 'email', is_default: true }]
+  const made = await Promise.all(Array.from({ length: 8 }, (_, n) => send('POST', path, { key: `type${n}`, channels })))
+  expect(made.map(reply => reply.body.data.id).sort()).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
+  const marked = (await marks()).filter(([, of]: [number, string[]]) => of.includes('email'))
+  expect(marked).toEqual([[9, ['email']]])
+})
+
+test('the flag true grants whatever type bears the mark now', async () => {
+  await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }] })
+  await send('POST', '/v1/people', { external_id: 'ada', email_consent: true })
+  await send('PATCH', `${path}/1`, { channels: [{ channel: 'email', is_default: true }] })
+  await send('POST', '/v1/people', { external_id: 'bob', email_consent: true })
+  const granted = async (name: string) => {
+    const { consents } = (await send('GET', `/v1/people/${name}`)).body.data
+    return consents
+      .filter((consent: { state: boolean }) => consent.state)
+      .map((entry: { consent_type_id: number }) => entry.consent_type_id)
+  }
+  expect([await granted('ada'), await granted('bob')]).toEqual([[2], [1]])
+})
+
+test('a type that becomes mandatory counts as granted for everybody, whatever was answered', async () => {
+  await send('POST', path, { key: 'news', channels: [{ channel: 'sms' }] })
+  const refusal = { consent_type_id: 2, channel: 'sms', state: false }
+  await send('POST', '/v1/people', { external_id: 'ada', consents: [refusal] })
+  await send('PATCH', `${path}/2`, { mandatory: true })
+  const shown = (await send('GET', '/v1/people/ada')).body.data
+  expect(shown.consents.at(-1)).toMatchObject({ consent_type_id: 2, state: true, source: 'mandatory' })
+  expect([shown.sms_consent, shown.version]).toEqual([false, 1])
+  await send('PATCH', `${path}/2`, { mandatory: false })
+  expect((await send('GET', '/v1/people/ada')).body.data.consents.at(-1)).toMatchObject({
+    ...refusal,
+    source: 'answer',
+  })
+})
+
+test('a key stays taken when its type is archived', async () => {
+  await send('PATCH', `${path}/1`, { state: 'archived' })
+  expect((await send('POST', path, { key: 'marketing', channels: [{ channel: 'sms' }] })).status).toBe(409)
+})

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { holds, type World } from '../../test/support/filter-evaluator.ts'
-import { makeWorld, orderFilters, personFilters, readWorld } from '../../test/support/filter-world.ts'
+import { makeWorld, orderFilters, personFilters, readWorld, typedFilters } from '../../test/support/filter-world.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { fillIndexes } from '../entities/fill.ts'
 import { readFilteredPage } from './page.ts'
@@ -51,6 +51,13 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
     await fc.assert(
       fc.asyncProperty(personFilters(), filter => agrees(filter, 0)),
       runs,
+    )
+  })
+
+  test('a comparison with a value of the type finds whom it holds of, the ends of ranges included', async () => {
+    await fc.assert(
+      fc.asyncProperty(typedFilters, filter => agrees(filter, 0)),
+      { numRuns: 600 },
     )
   })
 

@@ -232,3 +232,26 @@ export function orderFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): 
   const across = hops === 0 ? plain : quantified('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
   return combined(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))
 }
+
+/** One condition on an indexed key with operands of its type, those that are stored among them. */
+export const typedFilters: fc.Arbitrary<unknown> = fc.oneof(
+  ...[
+    { key: 'city', operand: from([...words, ...long]) },
+    { key: 'tags', operand: from([...words, ...long]) },
+    { key: 'score', operand: from(numbers) },
+    { key: 'joined', operand: instant },
+    { key: 'born', operand: from([...dates, ...wrong]) },
+    { key: 'vip', operand: fc.boolean() },
+    { key: 'referrer', operand: from(people) },
+    { key: 'mixed', operand: from([...people, ...words]) },
+  ].map(({ key, operand }) =>
+    fc
+      .array(key === 'vip' ? equal(operand) : fc.oneof(equal(operand), ranged(operand), listed(operand)), {
+        minLength: 1,
+        maxLength: 2,
+      })
+      .map(made => ({
+        [`attribute_values.${key}`]: Object.fromEntries(made.map(({ operator, operand }) => [operator, operand])),
+      })),
+  ),
+)

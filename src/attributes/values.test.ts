@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  send = (await service.organization()).send
+  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+})
+
+const declare = (body: object) => send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', ...body })
+const paths = (reply: Awaited<ReturnType<Send>>) => reply.body.details?.map(detail => detail.path)
+
+const fitting: Record<string, unknown[]> = {
+  text: ['x', '', '7', 'true', '2024-02-29'],
+  number: [0, -1.5, 1e-7, 2 ** 53 - 1],
+  boolean: [true, false],
+  date: ['2024-02-29', '0001-01-01', '9999-12-31'],
+  datetime: ['2026-01-01T10:00:00Z', '2026-01-01T10:00:00.123456+02:00', '1969-12-31t23:59:59z'],
+  json: ['x', 7, true, [1, [null]], { deep: { er: null } }],
+}
+
+const unfitting: Record<string, unknown[]> = {
+  text: [7, true, ['x'], { x: 'x' }],
+  number: ['7', true, [7], { x: 7 }],
+  boolean: ['true', 0, 1, [true]],
+  date: ['2023-02-29', '2024-2-29', '29.02.2024', '2024-02-29T00:00:00Z', '0000-01-01', '', 20240229],
+  datetime: [
+    '2026-01-01',
+    '2026-01-01T10:00:00',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T10:00:60Z',
+    '2026-02-30T10:00:00Z',
+    0,
+  ],
+}
+
+const addresses = [
+  ['people', '/v1/people', '/v1/people/ada'],
+  ['orders', '/v1/stacks/orders', '/v1/stacks/orders/ada'],
+] as const
+
+describe.each(addresses)('a declared key of %s', (owner, collection, one) => {
+  const shown = async () => (await send('GET', one)).body.data
+
+  test.each(Object.entries(fitting))('of type %s takes each of %j, and reads it back', async (type, values) => {
+    await declare({ type, owner })
+    await send('POST', collection, { external_id: 'ada' })
+    for (const value of values) {
+      expect((await send('PATCH', one, { attribute_values: { a: value } })).status).toBe(200)
+      expect((await shown()).attribute_values).toEqual({ a: value })
+    }
+  })
+
+  test.each(Object.entries(unfitting))('of type %s refuses each of %j by its path', async (type, values) => {
+    await declare({ type, owner })
+    await send('POST', collection, { external_id: 'ada', attribute_values: { a: fitting[type]![0], b: 'undeclared' } })
+    const before = await shown()
+    for (const value of values)
+      for (const method of ['PATCH', 'PUT']) {
+        const reply = await send(method, one, { attribute_values: { c: 1, a: value } })
+        expect([reply.status, reply.body.error, paths(reply)]).toEqual([
+          400,
+          'invalid_parameter',
+          ['/attribute_values/a'],
+        ])
+      }
+    expect(await shown()).toEqual(before)
+  })
+
+  test('of many refuses the first element that does not fit', async () => {
+    await declare({ type: 'date', owner, cardinality: 'many' })
+    await send('POST', collection, { external_id: 'ada', attribute_values: { a: ['2024-02-29'] } })
+    for (const [value, where] of [
+      ['2024-02-29', '/attribute_values/a'],
+      [{ 0: '2024-02-29' }, '/attribute_values/a'],
+      [['2024-02-29', '2023-02-29', 7], '/attribute_values/a/1'],
+      [['2024-02-29', null], '/attribute_values/a/1'],
+      [[['2024-02-29']], '/attribute_values/a/0'],
+    ] as const)
+      expect(paths(await send('PATCH', one, { attribute_values: { a: value } }))).toEqual([where])
+    expect((await shown()).attribute_values).toEqual({ a: ['2024-02-29'] })
+    await send('PATCH', one, { attribute_values: { a: [] } })
+    expect((await shown()).attribute_values).toEqual({ a: [] })
+  })
+})
+
+test('every value that does not fit is named, not the first alone', async () => {
+  await declare({ type: 'number' })
+  await declare({ type: 'date', key: 'b' })
+  const reply = await send('POST', '/v1/people', { attribute_values: { a: 'x', b: 'y', c: 'z' } })
+  expect(paths(reply)).toEqual(['/attribute_values/a', '/attribute_values/b'])
+})
+
+test('a key with a slash or a tilde is named as a JSON Pointer names it', async () => {
+  const reply = await send('POST', '/v1/people', '{"attribute_values":{"a/b~c":{"d":1e999}}}')
+  expect([reply.status, paths(reply)]).toEqual([400, ['/attribute_values/a~1b~0c/d']])
+})
+
+describe('an undeclared key', () => {
+  const isKept = (value: unknown): boolean => {
+    if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0') && value === value.trim()
+    if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)
+    if (typeof value !== 'object' || value === null) return true
+    return Object.entries(value).every(([key, inner]) => key !== '__proto__' && !key.includes('\0') && isKept(inner))
+  }
+
+  test('takes any JSON value, and reads it back equal', async () => {
+    const { id } = (await send('POST', '/v1/people', {})).body.data
+    const value = fc.jsonValue({ maxDepth: 3 }).filter(given => given !== null && isKept(given))
+    await fc.assert(
+      fc.asyncProperty(value, async given => {
+        const address = `/v1/people/internal/${id}`
+        expect((await send('PATCH', address, { attribute_values: { free: given } })).status).toBe(200)
+        // -0 is 0 on its way through JSON.
+        const sent = JSON.parse(JSON.stringify(given))
+        expect((await send('GET', address)).body.data.attribute_values).toEqual({ free: sent })
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('a value bound from a query', () => {
+  beforeEach(async () => {
+    for (const type of Object.keys(fitting)) await declare({ type, key: type })
+    await declare({ type: 'number', key: 'numbers', cardinality: 'many' })
+    await declare({ type: 'person', key: 'friend' })
+    await send('POST', '/v1/people', { external_id: 'ada' })
+  })
+  const patch = (query: Record<string, string>) => send('PATCH', `/v1/people/ada?${new URLSearchParams(query)}`)
+  const values = async () => (await send('GET', '/v1/people/ada')).body.data.attribute_values
+
+  test.each([
+    ['number', '-1.5', -1.5],
+    ['number', '0', 0],
+    ['number', '9007199254740991', 9007199254740991],
+    ['boolean', 'true', true],
+    ['boolean', 'false', false],
+    ['text', '7', '7'],
+    ['text', 'true', 'true'],
+    ['date', '2024-02-29', '2024-02-29'],
+    ['datetime', '2026-01-01T10:00:00+02:00', '2026-01-01T10:00:00+02:00'],
+    ['json', '7', '7'],
+    ['undeclared', '7', '7'],
+    ['undeclared', 'true', 'true'],
+    ['undeclared', ' null ', 'null'],
+  ])('for %s, %j, is stored as %j', async (key, text, value) => {
+    expect((await patch({ [`attribute_values[${key}]`]: text })).status).toBe(200)
+    expect(await values()).toEqual({ [key]: value })
+  })
+
+  test.each([
+    ['number', 'many'],
+    ['number', ''],
+    ['number', '0x10'],
+    ['number', '007'],
+    ['number', '9007199254740993'],
+    ['number', 'Infinity'],
+    ['boolean', '1'],
+    ['boolean', 'True'],
+    ['date', '2023-02-29'],
+    ['datetime', '2026-01-01'],
+    ['numbers', '7'],
+  ])('for %s, %j, is refused', async (key, text) => {
+    const reply = await patch({ [`attribute_values[${key}]`]: text })
+    expect([reply.status, reply.body.error, paths(reply)]).toEqual([
+      400,
+      'invalid_parameter',
+      [`/attribute_values/${key}`],
+    ])
+    expect(await values()).toEqual({})
+  })
+
+  test('is a list of its type, and a relationship by name, where declared so', async () => {
+    const query = {
+      'attribute_values[numbers][0]': '1',
+      'attribute_values[numbers][1]': '2.5',
+      'attribute_values[friend]': '7',
+    }
+    expect((await patch(query)).status).toBe(200)
+    expect(await values()).toEqual({ numbers: [1, 2.5], friend: '7' })
+    const reply = await patch({ 'attribute_values[numbers][0]': '1', 'attribute_values[numbers][1]': 'x' })
+    expect(paths(reply)).toEqual(['/attribute_values/numbers/1'])
+  })
+
+  test('is ignored beside a JSON body', async () => {
+    await send('PATCH', '/v1/people/ada?attribute_values[number]=1', { attribute_values: { number: 2 } })
+    expect(await values()).toEqual({ number: 2 })
+  })
+})

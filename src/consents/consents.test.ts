@@ -1,0 +1,272 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let organization: Awaited<ReturnType<Service['organization']>>
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+// 1 is the default of both channels, 2 has both, 3 email alone, 4 is mandatory, 5 is archived.
+const types = '/v1/schema/consent-types'
+const both = [{ channel: 'email' }, { channel: 'sms' }]
+beforeEach(async () => {
+  organization = await service.organization()
+  send = organization.send
+  await send('POST', types, { key: 'surveys', channels: both, default_state: true })
+  await send('POST', types, { key: 'letters', channels: [{ channel: 'email' }] })
+  await send('POST', types, { key: 'contract', channels: both, mandatory: true })
+  await send('POST', types, { key: 'old', channels: both })
+  await send('PATCH', `${types}/5`, { state: 'archived' })
+  await send('POST', '/v1/people', { external_id: 'ada' })
+})
+
+type Entry = { consent_type_id: number; channel: string; state: boolean }
+const entry = (consent_type_id: number, channel: string, state: boolean): Entry => ({ consent_type_id, channel, state })
+const person = async () => (await send('GET', '/v1/people/ada')).body.data
+const patch = (body: object, headers?: Record<string, string>) => send('PATCH', '/v1/people/ada', body, headers)
+const purpose = async (id: number, channel: string) =>
+  (await person()).consents.find((shown: Entry) => shown.consent_type_id === id && shown.channel === channel)
+
+type Answered = Entry & {
+  person_id: string
+  version: number
+  previous_state: boolean | null
+  source: string
+  at: string
+}
+const history = () =>
+  service.sql<Answered>(
+    `select * from consent_history where organization_id = $1 order by version, consent_type_id, channel`,
+    [organization.id],
+  )
+const all = async () => ({ person: await person(), history: await history() })
+
+describe('the state table of the specification:', () => {
+  test.each([true, false])('unanswered, answered %j, is that, and the channel’s flag with it', async state => {
+    await patch({ consents: [entry(1, 'email', state)] })
+    expect(await purpose(1, 'email')).toMatchObject({ state, source: 'answer' })
+    expect(await person()).toMatchObject({ email_consent: state, sms_consent: null })
+    expect(await history()).toMatchObject([{ ...entry(1, 'email', state), previous_state: null, version: 2 }])
+  })
+
+  test.each([
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ])('answered %j, answered %j, is the later answer, and the version moves', async (first, second) => {
+    await patch({ consents: [entry(1, 'email', first)] })
+    await patch({ consents: [entry(1, 'email', second)] })
+    expect(await purpose(1, 'email')).toMatchObject({ state: second, source: 'answer' })
+    expect(await person()).toMatchObject({ email_consent: second, version: 3 })
+    expect(await history()).toMatchObject([
+      { state: first, previous_state: null, version: 2 },
+      { state: second, previous_state: first, version: 3 },
+    ])
+  })
+
+  test('unanswered resolves to the default of its type; what a write omits stays untouched', async () => {
+    await patch({ consents: [entry(3, 'email', false)] })
+    expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
+      { state: false, source: 'default', answered_at: null },
+      { state: true, source: 'default', answered_at: null },
+      { state: false, source: 'answer' },
+    ])
+    await patch({ consents: [entry(1, 'email', true)] })
+    expect(await purpose(3, 'email')).toMatchObject({ state: false, source: 'answer' })
+    expect(await history()).toHaveLength(2)
+  })
+})
+
+describe('an answer', () => {
+  test('comes with a create, a completion of a placeholder, a PUT, an upsert and a query alike', async () => {
+    await send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
+    await send('POST', '/v1/people', {
+      external_id: 'eve',
+      consents: [entry(1, 'sms', true)],
+      attribute_values: { friend: 'bob' },
+    })
+    await send('POST', '/v1/people', { external_id: 'bob', consents: [entry(1, 'sms', false)] })
+    await send('PUT', '/v1/people/ada', { consents: [entry(2, 'sms', true)] })
+    await send('POST', '/v1/people/upsert', { external_id: 'ada', consents: [entry(2, 'sms', false)] })
+    const query = 'consents[0][consent_type_id]=2&consents[0][channel]=sms&consents[0][state]=true'
+    expect((await send('PATCH', `/v1/people/ada?${query}`)).status).toBe(200)
+    const rows = await history()
+    expect(rows.map(row => [row.version, row.state]).sort()).toEqual([
+      [1, true],
+      [2, false],
+      [2, true],
+      [3, false],
+      [4, true],
+    ])
+  })
+
+  test('is shown with the time that its history has', async () => {
+    await patch({ consents: [entry(2, 'email', false)] })
+    const [row] = await history()
+    expect(await purpose(2, 'email')).toEqual({ ...entry(2, 'email', false), source: 'answer', answered_at: row!.at })
+    expect((await person()).updated_at).toBe(row!.at)
+  })
+
+  test('that is older is never changed, not by answers, flags, PUT, archiving or deletion', async () => {
+    await patch({ consents: [entry(1, 'email', true), entry(2, 'sms', true)] })
+    const first = await history()
+    await patch({ email_consent: false, consents: [entry(2, 'sms', false)] })
+    await send('PUT', '/v1/people/ada', { consents: null, email_consent: null, sms_consent: null })
+    await send('PATCH', `${types}/1`, { state: 'archived' })
+    await send('DELETE', '/v1/people/ada')
+    await send('POST', '/v1/people', { external_id: 'ada', sms_consent: false })
+    const last = await history()
+    expect(last.filter(row => row.person_id === first[0]!.person_id && row.version === 2)).toEqual(first)
+    expect(last).toHaveLength(first.length + 4 + 1)
+  })
+
+  test.each([
+    ['unknown', entry(99, 'email', true), '/consents/1/consent_type_id'],
+    ['archived', entry(5, 'email', true), '/consents/1/consent_type_id'],
+    ['mandatory, granted', entry(4, 'sms', true), '/consents/1/consent_type_id'],
+    ['not of the channel', entry(3, 'sms', false), '/consents/1/channel'],
+    ['twice in one body', entry(1, 'sms', true), '/consents/1/consent_type_id'],
+    ['0', entry(0, 'email', true), '/consents/1/consent_type_id'],
+    ['on a channel that is none', entry(1, 'push', true), '/consents/1/channel'],
+  ])('to a purpose that is %s fails the whole request, of every operation', async (_what, bad, where) => {
+    const body = {
+      first_name: 'A',
+      email_consent: true,
+      attribute_values: { a: 1 },
+      consents: [entry(1, 'sms', true), bad],
+    }
+    const before = await all()
+    for (const [method, path, more] of [
+      ['PATCH', '/v1/people/ada', {}],
+      ['PUT', '/v1/people/ada', {}],
+      ['POST', '/v1/people', { external_id: 'bob' }],
+      ['POST', '/v1/people/upsert', { external_id: 'ada' }],
+    ] as const) {
+      const reply = await send(method, path, { ...body, ...more })
+      const found = reply.body.details?.map(detail => detail.path)
+      expect([reply.status, reply.body.error, found]).toEqual([400, 'invalid_parameter', [where]])
+    }
+    expect(await all()).toEqual(before)
+    expect((await send('GET', '/v1/people/bob')).status).toBe(404)
+  })
+})
+
+describe('a flag', () => {
+  test('false refuses every active, non-mandatory purpose of its channel, and no other channel', async () => {
+    await patch({ consents: [entry(2, 'sms', true)] })
+    await patch({ email_consent: false })
+    expect((await history()).filter(row => row.version === 3).map(row => [row.consent_type_id, row.channel])).toEqual([
+      [1, 'email'],
+      [2, 'email'],
+      [3, 'email'],
+    ])
+    expect(await person()).toMatchObject({ email_consent: false, sms_consent: true })
+  })
+
+  test('true grants the default alone: refusals stay, the unanswered keep their default', async () => {
+    await patch({ consents: [entry(2, 'email', false)] })
+    await patch({ email_consent: true })
+    expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
+      { state: true, source: 'answer' },
+      { state: false, source: 'answer' },
+      { state: false, source: 'default' },
+    ])
+  })
+
+  test('true on a channel without a default is 400, and nothing of the request is stored', async () => {
+    await send('PATCH', `${types}/1`, { channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] })
+    const before = await all()
+    const reply = await patch({ first_name: 'A', sms_consent: true, consents: [entry(1, 'sms', true)] })
+    expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([400, ['/sms_consent']])
+    expect(await all()).toEqual(before)
+  })
+
+  test('comes before the entries of the same body', async () => {
+    await patch({
+      email_consent: false,
+      sms_consent: true,
+      consents: [entry(2, 'email', true), entry(1, 'sms', false)],
+    })
+    expect(await person()).toMatchObject({ email_consent: true, sms_consent: false, version: 2 })
+    expect((await history()).map(row => [row.consent_type_id, row.channel, row.state, row.source])).toEqual([
+      [1, 'email', false, 'flag'],
+      [1, 'sms', false, 'entry'],
+      [2, 'email', true, 'entry'],
+      [3, 'email', false, 'flag'],
+    ])
+  })
+
+  test('stays when a type is archived, and counts its answers as answers but not as grants afterwards', async () => {
+    await patch({ consents: [entry(2, 'email', true)] })
+    await send('PATCH', `${types}/2`, { state: 'archived' })
+    expect(await person()).toMatchObject({ email_consent: true, version: 2 })
+    expect(await purpose(2, 'email')).toBeUndefined()
+    await patch({ consents: [entry(3, 'email', false)] })
+    expect((await person()).email_consent).toBe(false)
+    await send('PATCH', `${types}/2`, { state: 'active' })
+    expect(await purpose(2, 'email')).toMatchObject({ state: true, source: 'answer' })
+  })
+
+  test('false is kept as itself where nothing can be answered, and is no answer', async () => {
+    for (const id of [1, 2, 3]) await send('PATCH', `${types}/${id}`, { state: 'archived' })
+    await patch({ email_consent: false })
+    await patch({ email_consent: null })
+    await send('PUT', '/v1/people/ada', {})
+    expect(await person()).toMatchObject({ email_consent: false, sms_consent: null, version: 2 })
+    expect(await history()).toEqual([])
+  })
+})
+
+const keyOf = ({ consent_type_id, channel }: Entry) => `${consent_type_id}:${channel}`
+const answerable = [1, 2].flatMap(id => ['email', 'sms'].map(channel => entry(id, channel, true)))
+answerable.push(entry(3, 'email', true))
+const given_entry = fc
+  .tuple(fc.constantFrom(...answerable), fc.boolean())
+  .map(([given, state]) => ({ ...given, state }))
+const flag = fc.option(fc.boolean())
+const consents = fc.uniqueArray(given_entry, { selector: keyOf, maxLength: 3 })
+const body = fc.record({ email_consent: flag, sms_consent: flag, consents }, { requiredKeys: [] })
+
+/** What a body answers, by the rules as they are written: the flags first, then the entries. */
+function answersOf(given: { email_consent?: boolean | null; sms_consent?: boolean | null; consents?: Entry[] }) {
+  const flags: Record<string, boolean | null | undefined> = { email: given.email_consent, sms: given.sms_consent }
+  const by_flag = answerable
+    .map(each => ({ ...each, state: flags[each.channel] ?? null }))
+    .filter(each => each.state === false || (each.state === true && each.consent_type_id === 1))
+  return new Map([...by_flag, ...(given.consents ?? [])].map(each => [keyOf(each as Entry), each.state]))
+}
+
+test('any run of answers and flags: the history tells what was asked, and replayed it is what is stored', async () => {
+  type Stored = { answers: Record<string, { state: boolean }>; email_consent: boolean; sms_consent: boolean }
+  const run = async (bodies: Parameters<typeof answersOf>[0][]) => {
+    const { id } = (await send('POST', '/v1/people', {})).body.data
+    for (const given of bodies) await send('PATCH', `/v1/people/internal/${id}`, given)
+    const rows = (await history()).filter(row => row.person_id === id)
+    const told = [...Map.groupBy(rows, row => row.version).values()]
+    const asked = bodies.map(answersOf).filter(answers => answers.size > 0)
+    expect(told.map(answers => new Map(answers.map(row => [keyOf(row), row.state])))).toEqual(asked)
+
+    const model: Record<string, boolean> = {}
+    for (const row of rows) {
+      expect(row.previous_state).toBe(model[keyOf(row)] ?? null)
+      model[keyOf(row)] = row.state
+    }
+    const summaryOf = (channel: string) => {
+      const states = Object.keys(model).flatMap(key => (key.endsWith(channel) ? [model[key]!] : []))
+      return states.length === 0 ? null : states.includes(true)
+    }
+    const [stored] = await service.sql<Stored>('select * from entities where organization_id = $1 and id = $2', [
+      organization.id,
+      id,
+    ])
+    const answers = Object.entries(stored!.answers).map(([key, { state }]) => [key, state])
+    expect(Object.fromEntries(answers)).toEqual(model)
+    expect([stored!.email_consent, stored!.sms_consent]).toEqual([summaryOf('email'), summaryOf('sms')])
+  }
+  await fc.assert(fc.asyncProperty(fc.array(body, { minLength: 1, maxLength: 5 }), run), { numRuns: 25 })
+})
