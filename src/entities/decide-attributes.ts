@@ -1,5 +1,4 @@
 import equal from 'fast-deep-equal'
-import { pointer } from '../errors.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import type { Name, Plan, PlannedLinks } from './plan.ts'
 import { type Links, type Standing, shownLinks, type Target } from './row.ts'
@@ -99,7 +98,7 @@ function writePlain(
 function writeLinks(
   change: AttributeChange,
   key: string,
-  { attribute, names }: PlannedLinks,
+  { attribute, names, places }: PlannedLinks,
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
   bearer: Bearer,
@@ -120,7 +119,8 @@ function writeLinks(
   for (const other of linked ?? [])
     if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
   change.relinked.push({ attribute, targets })
-  noteMissing(change, key, attribute, targets)
+  for (const [index, target] of targets.entries())
+    if ('name' in target) change.missing.push({ name: target.name, pointer: places[index]! })
 }
 
 function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {
@@ -128,14 +128,6 @@ function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: Linke
   const [only, ...others] = linked
   if (others.length > 0 || only?.attribute.id !== attribute.id || only.targets.length !== targets.length) return false
   return targets.every((target, index) => 'id' in target && target.id === only.targets[index]?.id)
-}
-
-function noteMissing(change: AttributeChange, key: string, attribute: Attribute, targets: PlannedTarget[]) {
-  for (const [index, target] of targets.entries()) {
-    if ('id' in target) continue
-    const place = attribute.cardinality === 'many' && targets.length > 1 ? [index] : []
-    change.missing.push({ name: target.name, pointer: pointer('attribute_values', key, ...place) })
-  }
 }
 
 function record(change: AttributeChange, key: string, before: unknown, after: unknown) {

@@ -7,7 +7,8 @@ import type { Write } from './write.ts'
 /** An entity named by stack and external identifier, standing or not. */
 export type Name = { stack_id: number; external_id: string }
 
-export type PlannedLinks = { attribute: Attribute; names: Name[] }
+/** The names a key is to link to, and where in the request each is named. */
+export type PlannedLinks = { attribute: Attribute; names: Name[]; places: string[] }
 
 /**
  * What a write says about attributes once the definitions are applied to it: which keys take a plain value (null
@@ -52,7 +53,8 @@ function planLinks(
     return
   }
   const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
-  plan.links.set(attribute.key, { attribute, names })
+  const places = normalized.places.map(place => pointer('attribute_values', attribute.key, ...place))
+  plan.links.set(attribute.key, { attribute, names, places })
 }
 
 function planPlain(

@@ -1,10 +1,10 @@
 import { statement } from '../db/db.ts'
 
-/** $2: the time before which they were made, $3: how many. The deletions that the sweeper has not followed yet, in order. */
+/** $2: a time, $3: how many. The deletions that the sweeper has not followed yet, in order, and whether they came before it. */
 export const read_deletions = statement(
   'read_deletions',
-  `select c.sequence, c.entity_id from changes c
-   where c.organization_id = $1 and c.operation = 'delete' and c.at < $2
+  `select c.sequence, c.entity_id, c.at < $2 as ripe from changes c
+   where c.organization_id = $1 and c.operation = 'delete'
      and c.sequence > (select s.sequence from sweeps s where s.organization_id = $1)
    order by c.sequence limit $3`,
 )

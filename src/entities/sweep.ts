@@ -29,17 +29,24 @@ async function sweepOrganization(
   const before = new Date(Date.now() - grace_ms).toISOString()
   let swept = 0
   while (!signal?.aborted) {
-    const deletions = await db.query<{ sequence: number; entity_id: string }>(read_deletions, [
-      id,
-      before,
-      deletions_at_once,
-    ])
-    if (deletions.length === 0) break
-    const targets = deletions.map(deletion => deletion.entity_id)
+    const ripe = await readRipe(db, id, before)
+    const last = ripe.at(-1)
+    if (!last) break
+    const targets = ripe.map(deletion => deletion.entity_id)
     swept += await deleteLinksTo(db, id, targets, signal)
-    await db.query(record_sweep, [id, deletions.at(-1)!.sequence])
+    // Stopped in the middle: what is left is found again from here.
+    if (!signal?.aborted) await db.query(record_sweep, [id, last.sequence])
   }
   return swept
+}
+
+type Deletion = { sequence: number; entity_id: string; ripe: boolean }
+
+/** The next deletions, up to the first young one: times do not quite follow the numbers, and none may be passed over. */
+async function readRipe(db: Database, organization_id: number, before: string): Promise<Deletion[]> {
+  const deletions = await db.query<Deletion>(read_deletions, [organization_id, before, deletions_at_once])
+  const young = deletions.findIndex(deletion => !deletion.ripe)
+  return young === -1 ? deletions : deletions.slice(0, young)
 }
 
 async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: AbortSignal) {

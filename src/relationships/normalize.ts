@@ -1,7 +1,12 @@
 import { isExternalId } from '../formats.ts'
 
-/** The external identifiers a relationship value names, in order, each once; empty means unlink. */
-export type Normalized = { names: string[] } | { refused: { path: (string | number)[]; message: string } }
+/**
+ * The external identifiers a relationship value names, in order, each once; empty means unlink. `places` says where in
+ * the value each was named first: `[]` for a scalar, else its index.
+ */
+export type Normalized =
+  | { names: string[]; places: number[][] }
+  | { refused: { path: (string | number)[]; message: string } }
 
 type Scalar = { name: string | null } | { message: string }
 
@@ -16,7 +21,7 @@ export function normalizeRelationship(value: unknown, cardinality: 'one' | 'many
   if (Array.isArray(value)) return normalizeList(value, cardinality, links_limit)
   const scalar = normalizeScalar(value)
   if ('message' in scalar) return { refused: { path: [], message: scalar.message } }
-  return { names: scalar.name === null ? [] : [scalar.name] }
+  return scalar.name === null ? { names: [], places: [] } : { names: [scalar.name], places: [[]] }
 }
 
 function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_limit: number): Normalized {
@@ -24,15 +29,15 @@ function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_lim
     return { refused: { path: [], message: 'must be a single external identifier: the attribute links to one' } }
   if (values.length > links_limit)
     return { refused: { path: [], message: `must have at most ${links_limit} elements` } }
-  const names = new Set<string>()
+  const places = new Map<string, number[]>()
   for (const [index, value] of values.entries()) {
     const scalar = normalizeScalar(value)
     if ('message' in scalar) return { refused: { path: [index], message: scalar.message } }
     // Within a list nothing is dropped in silence: an element either names somebody or is refused.
     if (scalar.name === null) return { refused: { path: [index], message: 'must name an entity' } }
-    names.add(scalar.name)
+    if (!places.has(scalar.name)) places.set(scalar.name, [index])
   }
-  return { names: [...names] }
+  return { names: [...places.keys()], places: [...places.values()] }
 }
 
 function normalizeScalar(value: unknown): Scalar {

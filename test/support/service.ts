@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { type Client, createClient } from '../../client/index.ts'
 import { createApp, openApiDocument } from '../../src/app.ts'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
@@ -29,6 +30,9 @@ export type Reply = {
 
 export type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
 
+/** A tenant of the test's own: our client for what it speaks, and a bare sender for what it would refuse to send. */
+export type Organization = { id: number; key: string; token: string; client: Client; send: Send }
+
 export type Service = {
   address: string
   config: Config
@@ -36,7 +40,7 @@ export type Service = {
   /** Log lines of the service, as text. */
   logs: string[]
   /** A fresh organization and a sender that speaks for it, so that tests do not meet each other. */
-  organization(key?: string): Promise<{ id: number; key: string; send: Send; token: string }>
+  organization(key?: string): Promise<Organization>
   tokenFor(organization_key: string, scope?: string, subject?: string): Promise<string>
   sender(token: string): Send
   /** Runs SQL against the service's database, past the service. */
@@ -71,7 +75,8 @@ export async function startService(environment: Record<string, string> = {}): Pr
     async organization(key = `org_${process.pid}_${++organizations}`) {
       const { id } = await createOrganization(db, key)
       const token = await tokenFor(key)
-      return { id, key, token, send: senderTo(address, token, hold) }
+      const client = createClient({ url: address, token, fetch: heldFetch(hold), retries: 0 })
+      return { id, key, token, client, send: senderTo(address, token, hold) }
     },
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
@@ -79,6 +84,16 @@ export async function startService(environment: Record<string, string> = {}): Pr
       await db.close()
       await database.drop()
     },
+  }
+}
+
+/** As `fetch`, and every answer is held to the document. */
+function heldFetch(hold: ReturnType<typeof contractOf>): typeof fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init)
+    const body = await response.clone().json()
+    hold({ method: init?.method ?? 'GET', path: new URL(String(input)).pathname, status: response.status, body })
+    return response
   }
 }
 

@@ -1,27 +1,18 @@
 import type { Database, Statement } from '../../src/db/db.ts'
 import { writeEntities } from '../../src/entities/sets.ts'
 import type { EntityBody, Outcome, Write } from '../../src/entities/write.ts'
-import type { Service } from './service.ts'
+import type { Organization, Service } from './service.ts'
 
-export type Shop = Awaited<ReturnType<Service['organization']>>
+export type Shop = Organization
 
 /** An organization with a relationship to people, one to many of them, and one to companies. */
 export async function makeShop(service: Service): Promise<Shop> {
   const made = await service.organization()
-  await made.send('POST', '/v1/schema/stacks', { key: 'companies', kind: 'item' })
-  await made.send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
-  await made.send('POST', '/v1/schema/attributes', {
-    key: 'friends',
-    owner: 'people',
-    type: 'person',
-    cardinality: 'many',
-  })
-  await made.send('POST', '/v1/schema/attributes', {
-    key: 'employer',
-    owner: 'people',
-    type: 'stack',
-    target_stack: 'companies',
-  })
+  const { stacks, attributes } = made.client.schema
+  await stacks.create({ key: 'companies', kind: 'item' })
+  await attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
+  await attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
+  await attributes.create({ key: 'employer', owner: 'people', type: 'stack', target_stack: 'companies' })
   return made
 }
 

@@ -1,0 +1,249 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import { openDatabase, statement } from '../db/db.ts'
+import { createOrganization } from '../organizations/directory.ts'
+
+let service: Service
+let shop: Shop
+let send: Send
+let start: number
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  shop = await makeShop(service)
+  send = shop.send
+  start = (await changes()).length
+})
+
+type Values = Record<string, unknown>
+type Row = {
+  sequence: number
+  at: string
+  subject: string
+  stack_id: number | null
+  entity_id: string | null
+  definition_id: number | null
+  operation: string
+  version: number | null
+  before: Values
+  after: Values
+  actor: string
+  request_id: string
+}
+const changes = async (after = 0) =>
+  service.sql<Row>('select * from changes where organization_id = $1 and sequence > $2 order by sequence', [
+    shop.id,
+    after,
+  ])
+const told = async () => (await changes(start)).map(row => [row.operation, row.version, row.before, row.after])
+
+describe('each effective write of an entity is one change', () => {
+  test('with the keys that changed, before and after, its author, request and time', async () => {
+    const writer = service.sender(await service.tokenFor(shop.key, 'people:write people:read', 'importer'))
+    await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', attribute_values: { a: 1, b: [2] } })
+    const body = { first_name: 'A', email: 'a@example.com', attribute_values: { a: null, b: [2], c: {} } }
+    await writer('PATCH', '/v1/people/ada', body, { 'X-Request-Id': 'the-request' })
+    const [, row] = await changes(start)
+    const { data } = (await send('GET', '/v1/people/ada')).body
+    expect(row).toMatchObject({
+      sequence: start + 2,
+      at: data.updated_at,
+      subject: 'entity',
+      stack_id: 0,
+      entity_id: data.id,
+      definition_id: null,
+      operation: 'update',
+      version: 2,
+      actor: 'importer',
+      request_id: 'the-request',
+    })
+    expect([row!.before, row!.after]).toEqual([
+      { first_name: 'Ada', email: null, attribute_values: { a: 1, c: null } },
+      { first_name: 'A', email: 'a@example.com', attribute_values: { a: null, c: {} } },
+    ])
+  })
+
+  test('births of placeholders come before what named them, in every stack, once', async () => {
+    await send('POST', '/v1/people', {
+      external_id: 'ada',
+      attribute_values: { friends: ['bob', 'eve'], employer: 'acme' },
+    })
+    await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: 'bob' } })
+    const born = (external_id: string) => [
+      'create',
+      1,
+      { external_id: null, state: null },
+      { external_id, state: 'placeholder' },
+    ]
+    const all = await told()
+    expect(all.slice(0, 3).sort((a, b) => JSON.stringify(a[3]).localeCompare(JSON.stringify(b[3])))).toEqual(
+      ['acme', 'bob', 'eve'].map(born),
+    )
+    expect(all.slice(3)).toMatchObject([
+      ['create', 1, {}, { external_id: 'ada' }],
+      ['update', 2, { attribute_values: { referrer: null } }, { attribute_values: { referrer: 'bob' } }],
+    ])
+  })
+
+  test('completion, answers, renaming and deletion included', async () => {
+    await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob' } })
+    await send('POST', '/v1/people', { external_id: 'bob' })
+    const answer = { consent_type_id: 1, channel: 'sms' }
+    await send('PATCH', '/v1/people/bob', { consents: [{ ...answer, state: false }] })
+    await send('PATCH', '/v1/people/bob', { sms_consent: true })
+    await send('PATCH', '/v1/people/bob', { external_id: 'robert' })
+    await send('DELETE', '/v1/people/ada')
+    expect((await told()).slice(2)).toMatchObject([
+      ['update', 2, { state: 'placeholder' }, { state: 'active' }],
+      [
+        'update',
+        3,
+        { sms_consent: null, consents: [{ ...answer, state: null }] },
+        { sms_consent: false, consents: [{ ...answer, state: false }] },
+      ],
+      [
+        'update',
+        4,
+        { sms_consent: false, consents: [{ ...answer, state: false }] },
+        { sms_consent: true, consents: [{ ...answer, state: true }] },
+      ],
+      ['update', 5, { external_id: 'bob' }, { external_id: 'robert' }],
+      ['delete', 2, { external_id: 'ada', attribute_values: { referrer: 'robert' } }, {}],
+    ])
+  })
+
+  test.each([
+    ['PATCH', '/v1/people/ada', {}],
+    ['PATCH', '/v1/people/ada', { first_name: ' Ada ', attribute_values: { referrer: ' bob', gone: null } }],
+    ['PUT', '/v1/people/ada', { first_name: 'Ada', attribute_values: { referrer: 'bob' } }],
+    ['POST', '/v1/people/upsert', { external_id: 'ada', first_name: 'Ada' }],
+    ['PATCH', '/v1/people/ada', { email: 'wrong' }],
+    ['PATCH', '/v1/people/ada', { attribute_values: { referrer: 'new', employer: true } }],
+    ['PATCH', '/v1/people/nobody', { first_name: 'x' }],
+    ['POST', '/v1/people', { external_id: 'ada' }],
+    ['DELETE', '/v1/people/nobody', undefined],
+    ['POST', '/v1/schema/stacks', { key: 'companies', kind: 'item' }],
+    ['PATCH', '/v1/schema/attributes/1', { name: 'referrer' }],
+    ['PATCH', '/v1/schema/consent-types/1', { mandatory: true }],
+  ])('what is refused or changes nothing is none: %s %s %j', async (method, path, body) => {
+    await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', attribute_values: { referrer: 'bob' } })
+    const before = await changes()
+    await send(method, path, body)
+    expect(await changes()).toEqual(before)
+  })
+})
+
+test('changes of definitions are in it, the move of a mark on both types', async () => {
+  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+  await send('POST', '/v1/schema/attributes', { key: 'total', owner: 'orders', type: 'number' })
+  await send('PATCH', '/v1/schema/attributes/4', { state: 'archived', name: 'total' })
+  await send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms', is_default: true }] })
+  const rows = await changes(start)
+  expect(rows.map(row => [row.subject, row.definition_id, row.operation, row.entity_id, row.actor])).toEqual([
+    ['stack', 2, 'create', null, 'tests'],
+    ['attribute', 4, 'create', null, 'tests'],
+    ['attribute', 4, 'update', null, 'tests'],
+    ['consent_type', 1, 'update', null, 'tests'],
+    ['consent_type', 2, 'create', null, 'tests'],
+  ])
+  expect(rows[1]!.after).toMatchObject({ key: 'total', owner: 'orders', type: 'number', cardinality: 'one' })
+  expect([rows[2]!.before, rows[2]!.after]).toEqual([{ state: 'active' }, { state: 'archived' }])
+  const sms = (is_default: boolean) => ({ channels: expect.arrayContaining([{ channel: 'sms', is_default }]) })
+  expect([rows[3]!.before, rows[3]!.after, rows[4]!.after]).toMatchObject([sms(true), sms(false), sms(true)])
+  expect(rows.map(row => row.sequence)).toEqual([1, 2, 3, 4, 5].map(number => start + number))
+})
+
+const value = fc.constantFrom<unknown>(null, 'x', 7, [1], { deep: null })
+const attribute_values = fc.option(
+  fc.record(
+    {
+      a: value,
+      b: value,
+      referrer: fc.constantFrom(null, 't0', 't1'),
+      friends: fc.constantFrom(null, ['t0'], ['t1', 't0']),
+    },
+    { requiredKeys: [] },
+  ),
+)
+const body = fc.record(
+  { first_name: fc.constantFrom(null, 'A', 'B'), push_notification_consent: fc.option(fc.boolean()), attribute_values },
+  { requiredKeys: [] },
+)
+const asked = fc.record({
+  method: fc.constantFrom('POST', 'PUT', 'PATCH', 'PATCH', 'DELETE'),
+  name: fc.constantFrom('p0', 'p1'),
+  body,
+})
+
+test('replayed, the log tells at every entry what stood before, and in the end what reads show', async () => {
+  const run = async (writes: { method: string; name: string; body: object }[]) => {
+    for (const { method, name, body } of writes)
+      await (method === 'POST'
+        ? send(method, '/v1/people', { ...body, external_id: name })
+        : send(method, `/v1/people/${name}`, method === 'DELETE' ? undefined : body))
+    const model = new Map<string, Values>()
+    for (const { entity_id, operation, before, after } of await changes(start)) {
+      const standing = model.get(entity_id!) ?? {}
+      expect(flat(standing)).toMatchObject(flat(before))
+      model.set(entity_id!, operation === 'delete' ? {} : { ...flat(standing), ...flat(after) })
+    }
+    for (const name of ['p0', 'p1']) {
+      const { status, body } = await send('GET', `/v1/people/${name}`)
+      if (status !== 200) continue
+      const { id, external_id, state, first_name, push_notification_consent, attribute_values } = body.data
+      const shown = { external_id, state, first_name, push_notification_consent, attribute_values }
+      expect(flat(model.get(id)!)).toEqual(flat(shown))
+    }
+  }
+  await fc.assert(fc.asyncProperty(fc.array(asked, { minLength: 1, maxLength: 10 }), run), { numRuns: 15 })
+})
+
+/** Attribute values beside the fields, and nothing that is null. */
+function flat({ attribute_values, ...fields }: Values): Values {
+  const values = Object.entries((attribute_values ?? {}) as Values).map(([key, inner]) => [`values.${key}`, inner])
+  return Object.fromEntries([...Object.entries(fields), ...values].filter(([, inner]) => inner !== null))
+}
+
+test('two processes write, a third follows by number: it sees each number once, in order', async () => {
+  const database = await createTestDatabase()
+  const [one, two, reader] = [1, 2, 3].map(() =>
+    openDatabase(database.url, { connections: 6, statement_timeout_ms: 10_000 }),
+  )
+  try {
+    const organization = { ...(await createOrganization(one!, 'followed')), send, token: '' }
+    const follow = statement(
+      'follow',
+      'select sequence from changes where organization_id = $1 and sequence > $2 order by sequence',
+    )
+    const total = 2 * 5 * 12 * 3
+    const writing = [one!, two!].flatMap((db, process) =>
+      names(`w${process}-`, 5).map(async writer => {
+        for (let turn = 0; turn < 12; turn += 1) {
+          const people = names(`${writer}-${turn}-`, 2).map(name => write('create', name))
+          const shared = write('upsert', `shared${turn}`, {
+            external_id: `shared${turn}`,
+            attribute_values: { [writer]: turn },
+          })
+          await writeAll(db, organization, turn % 2 ? [shared, ...people] : [...people, shared])
+        }
+      }),
+    )
+    const seen: number[] = []
+    const following = async () => {
+      while (seen.length < total) {
+        const rows = await reader!.query<{ sequence: number }>(follow, [organization.id, seen.at(-1) ?? 0])
+        seen.push(...rows.map(row => row.sequence))
+      }
+    }
+    await Promise.all([following(), ...writing])
+    expect(seen).toEqual(Array.from({ length: total }, (_, n) => n + 1))
+  } finally {
+    await Promise.all([one!.close(), two!.close(), reader!.close()])
+    await database.drop()
+  }
+})

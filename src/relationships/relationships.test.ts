@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+
+let service: Service
+let shop: Shop
+let send: Send
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  shop = await makeShop(service)
+  send = shop.send
+  const suppliers = { key: 'suppliers', owner: 'people', type: 'stack', target_stack: 'companies', cardinality: 'many' }
+  await send('POST', '/v1/schema/attributes', suppliers)
+})
+
+const ada = '/v1/people/ada'
+const post = (attribute_values: object, headers?: Record<string, string>) =>
+  send('POST', '/v1/people', { external_id: 'ada', attribute_values }, headers)
+const patch = (attribute_values: object, headers?: Record<string, string>) =>
+  send('PATCH', ada, { attribute_values }, headers)
+const read = async (path = ada) => (await send('GET', path)).body.data
+const values = async () => (await read()).attribute_values
+const paths = (reply: Awaited<ReturnType<Send>>) => reply.body.details?.map(detail => detail.path)
+const rows = (table: 'entities' | 'links') =>
+  service.sql<{ id: string }>(`select * from ${table} where organization_id = $1`, [shop.id])
+
+// The keys of each kind of target, and where a target is read.
+const kinds = [
+  ['a person', 'referrer', 'friends', '/v1/people'],
+  ['a record', 'employer', 'suppliers', '/v1/stacks/companies'],
+] as const
+
+describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
+  test.each([
+    ['bob', 'bob'],
+    ['  bob\t', 'bob'],
+    [42, '42'],
+    [-1, '-1'],
+    [{ external_id: ' bob ' }, 'bob'],
+    [{ external_id: 42 }, '42'],
+    [['bob'], 'bob'],
+    [[{ external_id: 'bob' }], 'bob'],
+  ])('given as %j is %j, alone for one and in an array for many', async (given, name) => {
+    expect((await post({ [one]: given, [many]: given })).body.data.attribute_values).toEqual({
+      [one]: name,
+      [many]: [name],
+    })
+    expect(await read(`${targets}/${name}`)).toMatchObject({ external_id: name, state: 'placeholder', version: 1 })
+    expect(await rows('entities')).toHaveLength(2)
+  })
+
+  test('in an array keeps its order and loses duplicates', async () => {
+    await post({ [many]: ['c', 1, ' a', { external_id: 'c' }, '1', 'b'] })
+    expect(await values()).toEqual({ [many]: ['c', '1', 'a', 'b'] })
+    await patch({ [many]: ['b', 'c'] })
+    expect(await values()).toEqual({ [many]: ['b', 'c'] })
+    expect((await read()).version).toBe(2)
+  })
+
+  test.each([null, '', ' \n', [], { external_id: null }, { external_id: '' }])('is unlinked by %j', async nothing => {
+    await post({ [one]: 'bob', [many]: ['bob', 'eve'] })
+    await patch({ [one]: nothing, [many]: nothing })
+    expect([await values(), await rows('links')]).toEqual([{}, []])
+    expect((await read(`${targets}/bob`)).state).toBe('placeholder')
+  })
+
+  test.each([
+    [one, true, ''],
+    [one, 1.5, ''],
+    [one, {}, ''],
+    [one, { id: 'bob' }, ''],
+    [one, { external_id: 'bob', id: 'x' }, ''],
+    [one, { external_id: { external_id: 'bob' } }, ''],
+    [one, { external_id: ['bob'] }, ''],
+    [one, ['bob', 'eve'], ''],
+    [one, [['bob']], '/0'],
+    [one, '..', ''],
+    [one, 'x'.repeat(256), ''],
+    [one, 'a\u0007b', ''],
+    [many, ['bob', false], '/1'],
+    [many, ['bob', null], '/1'],
+    [many, ['bob', ' '], '/1'],
+    [many, ['bob', ['eve']], '/1'],
+    [many, { external_id: 1.5 }, ''],
+  ])('as %s: %j is refused at its place, and nothing is born', async (key, given, place) => {
+    await post({})
+    const reply = await patch({ other: 'x', [key === one ? many : one]: 'born', [key]: given })
+    expect([reply.status, reply.body.error, paths(reply)]).toEqual([
+      400,
+      'invalid_parameter',
+      [`/attribute_values/${key}${place}`],
+    ])
+    expect([await values(), await rows('entities')]).toMatchObject([{}, [{ external_id: 'ada' }]])
+  })
+
+  test('is to the one who bears the name already', async () => {
+    const { data } = (await send('POST', targets, { external_id: 'bob' })).body
+    await post({ [one]: 'bob', [many]: ['bob'] })
+    expect(await read(`${targets}/bob`)).toEqual(data)
+    expect(await rows('links')).toMatchObject([{ target_id: expect.any(String) }, { target_id: expect.any(String) }])
+    expect(await rows('entities')).toHaveLength(2)
+  })
+
+  test('stays with its target when that is completed, renamed or bereft of its name', async () => {
+    await post({ [one]: 'bob', [many]: ['bob', 'eve'] })
+    const before = await rows('links')
+    expect((await send('POST', targets, { external_id: 'bob', attribute_values: { a: 1 } })).status).toBe(201)
+    await send('PATCH', `${targets}/bob`, { external_id: 'robert' })
+    expect(await values()).toEqual({ [one]: 'robert', [many]: ['robert', 'eve'] })
+    await send('PATCH', `${targets}/robert`, { external_id: null })
+    expect(await values()).toEqual({ [one]: null, [many]: [null, 'eve'] })
+    expect([(await read()).version, await rows('links')]).toEqual([1, before])
+    expect((await patch({ [one]: null })).status).toBe(200)
+    expect(await values()).toEqual({ [many]: [null, 'eve'] })
+  })
+
+  test('written again as it stands is no write', async () => {
+    await post({ [one]: 42, [many]: ['bob', 'eve'] })
+    await patch({ [one]: '42 ', [many]: ['bob', { external_id: 'eve' }, 'bob'] })
+    expect((await read()).version).toBe(1)
+    await patch({ [many]: ['eve', 'bob'] })
+    expect(await read()).toMatchObject({ version: 2, attribute_values: { [many]: ['eve', 'bob'] } })
+  })
+
+  test('that two hundred ask for at once makes one placeholder', async () => {
+    const asked = names('p', 200).map(external_id =>
+      send('POST', '/v1/people', { external_id, attribute_values: { [one]: 'hub', [many]: ['hub', 'other'] } }),
+    )
+    expect(new Set((await Promise.all(asked)).map(reply => reply.status))).toEqual(new Set([201]))
+    const hub = await read(`${targets}/hub`)
+    expect([hub.state, hub.version]).toEqual(['placeholder', 1])
+    expect([(await rows('entities')).length, (await rows('links')).length]).toEqual([202, 600])
+    const births = await service.sql('select 1 from changes where organization_id = $1 and version = 1', [shop.id])
+    expect(births).toHaveLength(202)
+  })
+})
+
+describe('a refused request leaves no placeholder, whatever refused it:', () => {
+  const links = { referrer: 'r', friends: ['f', 'g'], employer: 'e' }
+  test.each([
+    ['a wrong link', 400, 'PATCH', ada, { attribute_values: { ...links, suppliers: [true] } }],
+    [
+      'a wrong consent',
+      400,
+      'PATCH',
+      ada,
+      { attribute_values: links, consents: [{ consent_type_id: 9, channel: 'sms', state: true }] },
+    ],
+    ['a name that is taken', 400, 'PATCH', ada, { attribute_values: links, external_id: 'bob' }],
+    ['a name that is taken', 409, 'POST', '/v1/people', { attribute_values: links, external_id: 'bob' }],
+    ['nobody there', 500, 'PATCH', '/v1/people/nobody', { attribute_values: links }],
+    ['nobody there', 404, 'PUT', '/v1/people/nobody', { attribute_values: links }],
+    ['101 new targets', 400, 'PATCH', ada, { attribute_values: { referrer: 'r', friends: names('n', 100) } }],
+    ['1,001 links', 400, 'PATCH', ada, { attribute_values: { friends: names('n', 1_001) } }],
+  ])('%s (%i)', async (_what, status, method, path, body) => {
+    await post({ city: 'Rome' })
+    await send('POST', '/v1/people', { external_id: 'bob' })
+    const before = [await rows('entities'), await rows('links')]
+    expect((await send(method, path, body)).status).toBe(status)
+    expect([await rows('entities'), await rows('links')]).toEqual(before)
+  })
+
+  test('a hundred new targets are made, and a thousand links that stand are kept', async () => {
+    for (let part = 0; part < 10; part += 1) {
+      const friends = names('n', (part + 1) * 100)
+      expect((await (part === 0 ? post({ friends }) : patch({ friends }))).status).toBe(200 + Number(part === 0))
+    }
+    expect((await values()).friends).toEqual(names('n', 1_000))
+  })
+})
+
+describe('references=strict', () => {
+  const strict = { Prefer: 'references=strict' }
+
+  test.each([
+    [{ referrer: 'eve' }, ['/attribute_values/referrer']],
+    [{ employer: 'bob' }, ['/attribute_values/employer']],
+    [{ friends: ['bob', 'eve'] }, ['/attribute_values/friends/1']],
+    [{ friends: ['eve'] }, ['/attribute_values/friends/0']],
+    [{ friends: ['bob', 'bob', 'eve'] }, ['/attribute_values/friends/2']],
+    [
+      { referrer: 'eve', suppliers: ['x', 'y'] },
+      ['/attribute_values/referrer', '/attribute_values/suppliers/0', '/attribute_values/suppliers/1'],
+    ],
+  ])('refuses %j by the places that name nobody', async (given, where) => {
+    await send('POST', '/v1/people', { external_id: 'bob' })
+    await post({})
+    const before = await rows('entities')
+    const reply = await patch({ ...given, city: 'Rome' }, strict)
+    expect([reply.status, reply.body.error, paths(reply)]).toEqual([400, 'invalid_parameter', where])
+    expect(await rows('entities')).toEqual(before)
+  })
+
+  test('links to whom there is, placeholders and oneself included', async () => {
+    await send('POST', '/v1/people', { external_id: 'bob', attribute_values: { referrer: 'ghost' } })
+    expect((await post({ friends: ['bob', 'ghost', 'ada'], referrer: 'ada' }, strict)).status).toBe(201)
+    expect(await values()).toEqual({ friends: ['bob', 'ghost', 'ada'], referrer: 'ada' })
+  })
+})
+
+describe('a placeholder', () => {
+  test.each([
+    ['PATCH', { first_name: 'Bob' }, 'active', 2],
+    ['PUT', { first_name: 'Bob' }, 'active', 2],
+    ['PATCH', { attribute_values: { referrer: 'ada' } }, 'active', 2],
+    ['PATCH', { email_consent: false }, 'active', 2],
+    ['PATCH', { external_id: 'robert' }, 'active', 2],
+    ['PATCH', {}, 'placeholder', 1],
+    ['PATCH', { first_name: null, attribute_values: { city: null } }, 'placeholder', 1],
+  ])('addressed by %s %j is %s at version %i, its links intact', async (method, body, state, version) => {
+    await post({ referrer: 'bob' })
+    const { id } = await read('/v1/people/bob')
+    expect((await send(method, '/v1/people/bob', body)).status).toBe(200)
+    expect(await read(`/v1/people/internal/${id}`)).toMatchObject({ id, state, version })
+    expect((await values()).referrer).toBe((body as { external_id?: string }).external_id ?? 'bob')
+  })
+
+  test('in a circle: two who name each other before they are there', async () => {
+    await post({ referrer: 'bob', friends: ['ada', 'bob'] })
+    expect(
+      (
+        await send('POST', '/v1/people', {
+          external_id: 'bob',
+          attribute_values: { referrer: 'ada', friends: ['bob'] },
+        })
+      ).status,
+    ).toBe(201)
+    expect(await read('/v1/people/bob')).toMatchObject({
+      state: 'active',
+      attribute_values: { referrer: 'ada', friends: ['bob'] },
+    })
+    expect(await rows('entities')).toHaveLength(2)
+  })
+})
