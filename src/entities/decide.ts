@@ -1,16 +1,10 @@
-import {
-  type Answer,
-  answering,
-  answersAnything,
-  summary_flags,
-  summaryFlag,
-  withAnswers,
-} from '../consents/answers.ts'
+import type { Answer } from '../consents/answers.ts'
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
-import { channels, type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
-import { type EntityRow, profile_columns, type Standing } from './row.ts'
+import { type Columns, type EntityRow, profile_columns, type Standing } from './row.ts'
 import type { Write } from './write.ts'
 
 /** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
@@ -27,9 +21,6 @@ export type Circumstances = {
   new_id: string
   limits: DecisionLimits
 }
-
-/** The columns that a change writes beside `attributes`. */
-export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'created_at' | 'updated_at'>>
 
 /** An effective write, ready to be stored and logged. `before` and `after` hold the keys that changed, as a read shows them. */
 export type Change = AttributeChange & {
@@ -162,47 +153,6 @@ function attributeFaults(write: Write, attributes: AttributeChange, limits: Deci
   if (attributes.changed && attributes.byte_count > limits.entity_bytes)
     return [{ path, message: `would leave the entity larger than ${limits.entity_bytes} bytes` }]
   return []
-}
-
-type Shown = Record<string, unknown>
-type ConsentChange = { before: Shown[]; after: Shown[] }
-
-function decideAnswers(
-  row: EntityRow | undefined,
-  write: Write,
-  { consent_types }: Definitions,
-  at: string,
-  columns: Columns,
-  faults: Detail[],
-): { answers: Answer[]; consents?: ConsentChange } {
-  if (!answersAnything(write.body)) return { answers: [] }
-  const current = row?.answers ?? {}
-  const given = answering(write.body, current, consent_types)
-  faults.push(...given.faults)
-  if (given.faults.length > 0) return { answers: [] }
-  for (const channel of channels) {
-    const flag = summary_flags[channel]
-    const bare = given.bare_flags[flag]
-    if (bare !== undefined && bare !== (row?.[flag] ?? null)) columns[flag] = bare
-  }
-  if (given.answers.length === 0) return { answers: [] }
-  columns.answers = withAnswers(current, given.answers, at)
-  for (const channel of channels) {
-    if (!given.answers.some(answer => answer.channel === channel)) continue
-    const flag = summary_flags[channel]
-    const summary = summaryFlag(channel, columns.answers, consent_types)
-    if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
-  }
-  const shown = (states: (answer: Answer) => boolean | null) =>
-    given.answers.map(answer => ({
-      consent_type_id: answer.consent_type_id,
-      channel: answer.channel,
-      state: states(answer),
-    }))
-  return {
-    answers: given.answers,
-    consents: { before: shown(answer => answer.previous_state), after: shown(answer => answer.state) },
-  }
 }
 
 /** The change log's view of a change: every key that differs, before and after, as a read names and shows it. */

@@ -35,6 +35,9 @@ export type EntityRow = Profile & {
   updated_at: string
 }
 
+/** The columns that a change writes beside `attributes`. */
+export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'created_at' | 'updated_at'>>
+
 /** The far end of a link. */
 export type Target = { id: string; external_id: string | null }
 

@@ -26,6 +26,10 @@ const valuesOf = async (external_id: string) => {
   const { data } = (await shop.send('GET', `/v1/people/${external_id}`)).body
   return [data.version, data.attribute_values]
 }
+const someoneWaits = async () => {
+  const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await service.sql(waiting)).length === 0);
+}
 /** So many people, each linked to one of the targets in turn. */
 const linkTo = (targets: string[], many: number) =>
   writeAll(
@@ -142,6 +146,25 @@ describe('the sweep', () => {
     expect(await count()).toBe(0)
   })
 
+  test('that finds its batch taken by a server that then dies finishes the rest', async () => {
+    await linkTo(['hub'], 1_050)
+    await remove('hub')
+    const dying = await service.db.connect()
+    await dying.query('begin')
+    await dying.query(
+      `delete from links where organization_id = $1 and source_id in
+         (select source_id from links where organization_id = $1 limit 1000)`,
+      [shop.id],
+    )
+    const sweeping = sweepLinks(service.db, at_once)
+    await someoneWaits()
+    await dying.query('commit')
+    await dying.end()
+    await sweeping
+    await sweepLinks(service.db, at_once)
+    expect(await count()).toBe(0)
+  })
+
   test('follows a young deletion later, even when an older one was committed after it', async () => {
     await linkTo(['slow', 'quick'], 2)
     const holder = await service.db.connect()
@@ -151,8 +174,7 @@ describe('the sweep', () => {
       'slow',
     ])
     const slow = remove('slow')
-    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    while ((await service.sql(waiting)).length === 0);
+    await someoneWaits()
     const between_ms = Date.now()
     // A deletion's time has milliseconds: the other one's is a later one.
     while (Date.now() === between_ms);
