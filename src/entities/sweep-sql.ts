@@ -9,18 +9,18 @@ export const read_deletions = statement(
    order by c.sequence limit $3`,
 )
 
-/** $2: ids of deleted entities, $3: how many links at most. */
+/** $2: ids of deleted entities, $3: how many links at most. How many were found, and how many went: others sweep, too. */
 export const delete_dangling_links = statement(
   'delete_dangling_links',
-  `with gone as (
-     delete from links l using (
-       select source_id, attribute_id, target_id from links
-       where organization_id = $1 and target_id = any($2::uuid[]) limit $3
-     ) d
+  `with found as materialized (
+     select source_id, attribute_id, target_id from links
+     where organization_id = $1 and target_id = any($2::uuid[]) limit $3
+   ), gone as (
+     delete from links l using found d
      where l.organization_id = $1 and l.source_id = d.source_id and l.attribute_id = d.attribute_id
        and l.target_id = d.target_id
      returning 1
-   ) select count(*)::integer as count from gone`,
+   ) select (select count(*) from found)::integer as found, (select count(*) from gone)::integer as gone`,
 )
 
 /** $2: the deletion that was followed last. Never backwards: several servers may sweep. */

@@ -52,9 +52,13 @@ async function readRipe(db: Database, organization_id: number, before: string): 
 async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: AbortSignal) {
   let deleted = 0
   while (!signal?.aborted) {
-    const [gone] = await db.query<{ count: number }>(delete_dangling_links, [organization_id, targets, links_at_once])
-    deleted += gone!.count
-    if (gone!.count < links_at_once) break
+    const [links] = await db.query<{ found: number; gone: number }>(delete_dangling_links, [
+      organization_id,
+      targets,
+      links_at_once,
+    ])
+    deleted += links!.gone
+    if (links!.found < links_at_once) break
   }
   return deleted
 }

@@ -1,0 +1,220 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, type Service, startService } from '../../test/support/service.ts'
+import { makeShop, type Shop } from '../../test/support/writes.ts'
+import type { Statement } from '../db/db.ts'
+
+let service: Service
+let ours: Shop
+let theirs: Shop
+beforeAll(async () => {
+  service = await startService()
+  ours = await makeShop(service)
+  theirs = await makeShop(service)
+})
+afterAll(() => service.stop())
+
+const ada = {
+  external_id: 'ada',
+  email: 'ada@example.com',
+  consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+  attribute_values: { referrer: 'bob', employer: 'acme', friends: ['bob', 'eve'], city: 'Rome' },
+}
+const tables = [
+  'entities',
+  'links',
+  'changes',
+  'consent_history',
+  'stacks',
+  'attributes',
+  'consent_types',
+  'change_heads',
+]
+
+/** All that is stored of an organization, table by table. */
+const all = async ({ id }: Shop) => {
+  const rows = tables.map(table =>
+    service.sql(`select * from ${table} t where organization_id = $1 order by t::text`, [id]),
+  )
+  return Object.fromEntries((await Promise.all(rows)).map((of, index) => [tables[index], of]))
+}
+const data = async (shop: Shop, path: string) => (await shop.send('GET', path)).body.data
+/** What an answer says, but for the number of its request. */
+const said = ({ status, body: { request_id: _, ...body } }: Reply) => ({ status, body })
+
+describe('two organizations with equal identifiers', () => {
+  test('never see or touch each other, whatever one of them does', async () => {
+    const mine = (await ours.send('POST', '/v1/people', ada)).body.data
+    const before = await all(ours)
+    expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
+    const other = (await theirs.send('POST', '/v1/people', { ...ada, first_name: 'Other' })).body.data
+    expect(other.id).not.toBe(mine.id)
+    await theirs.send('PATCH', '/v1/people/ada', {
+      email_consent: false,
+      attribute_values: { referrer: 'new', city: null },
+    })
+    await theirs.send('PUT', '/v1/people/bob', { external_id: 'robert', attribute_values: { referrer: 'ada' } })
+    await theirs.send('POST', '/v1/people/upsert', { external_id: 'eve', last_name: 'X' })
+    await theirs.send('DELETE', '/v1/stacks/companies/acme')
+    await theirs.send('POST', '/v1/people/batch', { operations: [{ op: 'delete', external_id: 'ada' }] })
+    expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
+    expect(await all(ours)).toEqual(before)
+    expect(await data(ours, '/v1/people/ada')).toEqual(mine)
+  })
+
+  test.each([
+    ['GET', '', undefined],
+    ['PATCH', '', { first_name: 'Taken' }],
+    ['PUT', '', { first_name: 'Taken' }],
+    ['DELETE', '', undefined],
+    ['POST', '/related', { target: 'people' }],
+  ])(
+    '%s of the other’s internal identifier is that of nobody: the same answer, nothing stored',
+    async (method, rest, body) => {
+      const { id } = (await ours.send('POST', '/v1/people', {})).body.data
+      const record = (await ours.send('POST', '/v1/stacks/companies', {})).body.data
+      const before = [await all(ours), await all(theirs)]
+      for (const [foreign, nobody] of [
+        [`/v1/people/internal/${id}`, '/v1/people/internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
+        [`/v1/stacks/companies/internal/${record.record_id}`, '/v1/stacks/companies/internal/6740a1b2c3d4e5f60718293a'],
+      ] as const) {
+        const given =
+          method.startsWith('P') && method !== 'POST' && foreign.includes('stacks')
+            ? { attribute_values: { a: 1 } }
+            : body
+        const reply = said(await theirs.send(method, foreign + rest, given))
+        expect(reply).toEqual(said(await theirs.send(method, nobody + rest, given)))
+        expect(reply.status).toBe(404)
+      }
+      expect([await all(ours), await all(theirs)]).toEqual(before)
+    },
+  )
+
+  test('list, filter and relate their own alone', async () => {
+    const [left, right] = [await makeShop(service), await makeShop(service)]
+    for (const shop of [left, right]) await shop.send('POST', '/v1/people', ada)
+    const find = async (shop: Shop, path: string, body: object) =>
+      (await shop.send('POST', path, body)).body.data.items.map((item: { id: string }) => item.id)
+    for (const [path, body, count] of [
+      ['/v1/people/list', {}, 3],
+      ['/v1/people/filter', { filter: { 'attribute_values.referrer': 'bob' } }, 1],
+      ['/v1/people/filter', { filter: { email: ada.email } }, 1],
+      ['/v1/people/bob/related', { target: 'people' }, 1],
+    ] as const) {
+      const [found, other] = [await find(left, path, body), await find(right, path, body)]
+      expect([found.length, other.length, found.filter((id: string) => other.includes(id))]).toEqual([count, count, []])
+    }
+  })
+
+  test('have definitions and consent types of their own, numbered from 1 each', async () => {
+    const [left, right] = [await service.organization(), await service.organization()]
+    const made = async ({ send }: Shop, type: string) => [
+      (await send('POST', '/v1/schema/stacks', { key: 'orders', kind: type === 'text' ? 'item' : 'event' })).status,
+      (await send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', type })).body.data.id,
+      (
+        await send('POST', '/v1/schema/consent-types', {
+          key: 'news',
+          channels: [{ channel: 'sms', is_default: true }],
+        })
+      ).body.data.id,
+    ]
+    expect(await made(left, 'text')).toEqual([201, 1, 2])
+    expect(await data(right, '/v1/schema')).toMatchObject({
+      stacks: [],
+      attributes: [],
+      consent_types: [{ id: 1, channels: [{ is_default: true }, { is_default: true }] }],
+    })
+    expect(await made(right, 'number')).toEqual([201, 1, 2])
+    await right.send('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
+    await right.send('PATCH', '/v1/schema/consent-types/2', { state: 'archived' })
+    const body = { attribute_values: { a: 'x' }, consents: [{ consent_type_id: 2, channel: 'sms', state: true }] }
+    expect((await left.send('POST', '/v1/people', body)).status).toBe(201)
+    expect((await right.send('POST', '/v1/people', body)).status).toBe(400)
+    expect((await left.send('POST', '/v1/people', { attribute_values: { a: 7 } })).status).toBe(400)
+    expect((await data(left, '/v1/schema/stacks/orders')).kind).toBe('item')
+  })
+
+  test('number their changes each from 1', async () => {
+    const [left, right] = [await service.organization(), await service.organization()]
+    await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 3 ? left : right).send('POST', '/v1/people', {})))
+    const numbers = async ({ id }: Shop) =>
+      (
+        await service.sql<{ sequence: number }>('select sequence from changes where organization_id = $1 order by 1', [
+          id,
+        ])
+      ).map(row => row.sequence)
+    expect(await numbers(left)).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
+    expect(await numbers(right)).toEqual(Array.from({ length: 10 }, (_, n) => n + 1))
+  })
+})
+
+const source_dir = fileURLToPath(new URL('..', import.meta.url))
+const files = async () =>
+  (await readdir(source_dir, { recursive: true })).filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'name' in value && 'text' in value
+
+async function statements(): Promise<Statement[]> {
+  const modules = (await files())
+    .filter(file => /sql\.ts$/.test(file))
+    .map(file => import(pathToFileURL(join(source_dir, file)).href))
+  return (await Promise.all(modules)).flatMap(module => Object.values(module).filter(isStatement))
+}
+
+/** The tables that are nobody's: the directory of organizations, and the service's own keys. */
+const common = ['organizations', 'signing_keys']
+
+describe('the statements', () => {
+  test('reach an organization’s tables through its number alone: every mention of one is bound to $1', async () => {
+    const owned = (
+      await service.sql<{ name: string }>(
+        `select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id'`,
+      )
+    ).map(row => row.name)
+    const known = await service.sql<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'public' and table_name not like '%migration%'`,
+    )
+    expect(known.map(row => row.name).sort()).toEqual([...owned, ...common].sort())
+    const found = await statements()
+    expect(found.length).toBeGreaterThan(40)
+    const loose = found.flatMap(({ name, text }) =>
+      mentions(text, owned)
+        .filter(mention => !isBound(text, mention))
+        .map(mention => `${name}: ${mention.verb} ${mention.table}`),
+    )
+    expect(loose).toEqual([])
+  })
+
+  test('only add to the history of consents: none changes it, and nothing else names it', async () => {
+    const naming = (await statements()).filter(({ text }) => text.includes('consent_history'))
+    expect(naming.map(({ name }) => name)).toContain('append_consent_history')
+    for (const { text } of naming)
+      expect(text.replace(/^insert into consent_history/, '')).not.toMatch(
+        /update|delete|truncate|merge|conflict|consent_history/,
+      )
+    const others = (await files()).filter(file => !/sql\.ts$/.test(file))
+    for (const file of others)
+      expect(await readFile(join(source_dir, file), 'utf8'), file).not.toMatch(
+        /(update|delete from|truncate|merge into|table)\s+consent_history/,
+      )
+  })
+})
+
+type Mention = { verb: string; table: string; alias: string | undefined }
+
+function mentions(text: string, tables: string[]): Mention[] {
+  const pattern = new RegExp(
+    `\\b(from|join|update|using|into|truncate|table)\\s+(${tables.join('|')})\\b(?:\\s+(?:as\\s+)?(?!set\\b|where\\b|using\\b|on\\b|order\\b|limit\\b|join\\b|left\\b)([a-z]+)\\b)?`,
+    'g',
+  )
+  return [...text.matchAll(pattern)].map(([, verb, table, alias]) => ({ verb: verb!, table: table!, alias }))
+}
+
+function isBound(text: string, { verb, table, alias }: Mention): boolean {
+  if (verb === 'into')
+    return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*(?:values \\(|select )\\$1\\b`).test(text)
+  return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)
+}
