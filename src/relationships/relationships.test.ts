@@ -235,3 +235,14 @@ describe('a placeholder', () => {
     expect(await rows('entities')).toHaveLength(2)
   })
 })
+
+test('links of an archived attribute read on, and go when its key, declared anew, is written', async () => {
+  await post({ referrer: 'bob' })
+  await send('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
+  const anew = { key: 'referrer', owner: 'people', type: 'stack', target_stack: 'companies' }
+  expect((await send('POST', '/v1/schema/attributes', anew)).status).toBe(201)
+  expect(await read()).toMatchObject({ version: 1, attribute_values: { referrer: 'bob' } })
+  await patch({ referrer: 'bob' })
+  expect(await read()).toMatchObject({ version: 2, attribute_values: { referrer: 'bob' } })
+  expect(await rows('links')).toMatchObject([{ attribute_id: 5, target_stack_id: 1 }])
+})
