@@ -27,6 +27,9 @@ export const read_schema_version = statement(
   'select schema_version from change_heads where organization_id = $1',
 )
 
+/** The schema version of every organization: for work in the background, which looks where something has changed. */
+export const read_versions = statement('read_versions', 'select organization_id, schema_version from change_heads')
+
 /** Definitions are changed one at a time: whoever changes one holds the head from the first moment. */
 export const lock_head = statement(
   'lock_head',

@@ -167,6 +167,9 @@ async function statements(): Promise<Statement[]> {
 /** The tables that are nobody's: the directory of organizations, and the service's own keys. */
 const common = ['organizations', 'signing_keys']
 
+/** Work in the background asks whose definitions have moved: numbers of organizations and of versions, and nothing else. */
+const of_all = ['read_versions']
+
 describe('the statements', () => {
   test('reach an organization’s tables through its number alone: every mention of one is bound to $1', async () => {
     const owned = (
@@ -180,11 +183,13 @@ describe('the statements', () => {
     expect(known.map(row => row.name).sort()).toEqual([...owned, ...common].sort())
     const found = await statements()
     expect(found.length).toBeGreaterThan(40)
-    const loose = found.flatMap(({ name, text }) =>
-      mentions(text, owned)
-        .filter(mention => !isBound(text, mention))
-        .map(mention => `${name}: ${mention.verb} ${mention.table}`),
-    )
+    const loose = found
+      .filter(({ name }) => !of_all.includes(name))
+      .flatMap(({ name, text }) =>
+        mentions(text, owned)
+          .filter(mention => !isBound(text, mention))
+          .map(mention => `${name}: ${mention.verb} ${mention.table}`),
+      )
     expect(loose).toEqual([])
   })
 
