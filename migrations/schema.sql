@@ -52,6 +52,7 @@ create table changes (
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text])))
 );
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
+alter table changes alter column organization_id set (n_distinct=1);
 
 create table consent_history (
   organization_id integer not null,
@@ -113,6 +114,7 @@ create table entities (
   constraint entities_organization_id_stack_id_external_id_key UNIQUE (organization_id, stack_id, external_id)
 ) with (fillfactor = 85);
 CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
+alter table entities alter column organization_id set (n_distinct=1);
 
 create table fills (
   organization_id integer not null,
@@ -133,6 +135,7 @@ create table links (
   constraint links_pkey PRIMARY KEY (organization_id, source_id, attribute_id, target_id)
 );
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
+alter table links alter column organization_id set (n_distinct=1);
 
 create table organizations (
   id integer generated always as identity not null,
@@ -178,3 +181,4 @@ create table terms (
   entity_id uuid not null,
   constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
 );
+alter table terms alter column organization_id set (n_distinct=1);

@@ -37,7 +37,10 @@ const tables = `
       select pg_get_indexdef(i.indexrelid)
       from pg_index i join pg_class x on x.oid = i.indexrelid
       where i.indrelid = c.oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))
-      order by x.relname collate "C") as indexes
+      order by x.relname collate "C") as indexes,
+    array(
+      select format('alter table %I alter column %I set (%s)', c.relname, a.attname, array_to_string(a.attoptions, ', '))
+      from pg_attribute a where a.attrelid = c.oid and a.attoptions is not null order by a.attnum) as planning
   from pg_class c
   where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> 'migrations'
   order by c.relname collate "C"`
@@ -57,7 +60,14 @@ const unspoken = `
   union all
   select pg_describe_object('pg_policy'::regclass, oid, 0) from pg_policy`
 
-type Table = { name: string; options: string[] | null; columns: string[]; constraints: string[]; indexes: string[] }
+type Table = {
+  name: string
+  options: string[] | null
+  columns: string[]
+  constraints: string[]
+  indexes: string[]
+  planning: string[]
+}
 
 /**
  * The tables of schema `public` as SQL, in order of name: the same text on PostgreSQL 15 to 18. The bookkeeping of the
@@ -71,12 +81,11 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
   return [header, ...rows.map(writeTable)].join('\n')
 }
 
-function writeTable({ name, options, columns, constraints, indexes }: Table): string {
+function writeTable({ name, options, columns, constraints, indexes, planning }: Table): string {
   const lines = [...columns, ...constraints].map(line => `  ${line}`)
   const storage = options ? ` with (${options.map(option => option.replace('=', ' = ')).join(', ')})` : ''
-  return [`create table ${name} (\n${lines.join(',\n')}\n)${storage};`, ...indexes.map(index => `${index};`), ''].join(
-    '\n',
-  )
+  const others = [...indexes, ...planning].map(line => `${line};`)
+  return [`create table ${name} (\n${lines.join(',\n')}\n)${storage};`, ...others, ''].join('\n')
 }
 
 /** Runs `work` with the address of a fresh, empty database on the server at `url`; the database is dropped again. */

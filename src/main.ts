@@ -17,11 +17,13 @@ import { createDrain } from './http/drain.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
 
-/** SIGTERM to exit: requests in flight have their 10 seconds and a little more. */
-const shutdown_ms = 11_500
-/** How much longer than a request may take draining waits, so that even a 504 is answered; less than the shutdown in all. */
-const drain_grace_ms = 500
-const drain_limit_ms = 10_500
+/** SIGTERM to exit, at most. */
+const shutdown_ms = 11_700
+/** How long whoever comes after SIGTERM is served, so that a balancer may ask /readyz first. */
+const drain_serving_ms = 1_000
+/** How much longer than its time a request may take, so that even a 504 is answered; less than the shutdown in all. */
+const drain_grace_ms = 300
+const drain_limit_ms = 11_300
 /** The server's own end of a statement stands a second behind the request's. */
 const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
@@ -69,7 +71,8 @@ async function start(config: Config, logger: Logger, closing: (() => Promise<unk
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())
-  closing.push(() => drain.begin(Math.min(config.limits.request_ms + drain_grace_ms, drain_limit_ms)))
+  const patience_ms = Math.min(drain_serving_ms + config.limits.request_ms + drain_grace_ms, drain_limit_ms)
+  closing.push(() => drain.begin({ serving_ms: drain_serving_ms, patience_ms }))
   return address
 }
 

@@ -170,6 +170,26 @@ describe('a signal that aborts', () => {
     await expectClean()
   })
 
+  it('cancels on a server, too, that takes no more connections', async () => {
+    const role = `lonely_${process.pid}`
+    await query(database.url, `create role ${role} login password 'lonely' connection limit 1`)
+    const url = new URL(database.url)
+    Object.assign(url, { username: role, password: 'lonely' })
+    const lonely = openDatabase(url.href, { connections: 1, statement_timeout_ms: 10_000, application_name: 'subject' })
+    try {
+      const controller = new AbortController()
+      const running = lonely.query(sleep, [60], controller.signal)
+      await expect.poll(active).toEqual([{ query: expect.stringContaining('pg_sleep') }])
+      await expect(lonely.connect()).rejects.toMatchObject({ code: '53300' })
+      controller.abort(reason)
+      await expect(running).rejects.toBe(reason)
+      expect(await active()).toEqual([])
+    } finally {
+      await lonely.close()
+      await query(database.url, `drop role ${role}`)
+    }
+  })
+
   it('never cancels the next one on the connection, however close to the end it comes', async () => {
     for (let turn = 0; turn < 40; turn++) {
       const controller = new AbortController()

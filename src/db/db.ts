@@ -1,5 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { cancel_patience_ms, cancelStatements } from './cancel.ts'
+import { OutcomeUnknown } from './pg-errors.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
 export type Statement = Readonly<{ name: string; text: string }>
@@ -18,8 +20,16 @@ export type Transaction = {
   commit(): Promise<void>
 }
 
-/** `lock_timeout_ms`: how long one statement may wait for a lock. */
-export type TransactionOptions = { signal?: AbortSignal | undefined; lock_timeout_ms?: number | undefined }
+export type TransactionOptions = {
+  signal?: AbortSignal | undefined
+  /** How long one statement may wait for a lock. */
+  lock_timeout_ms?: number | undefined
+  /**
+   * What is sent before the first answer stores nothing: it travels with BEGIN and saves a round trip. Whatever stores
+   * must wait for BEGIN: were that hit by a cancel request, it would be committed by itself.
+   */
+  reads_first?: boolean
+}
 
 /**
  * What reads and writes go through. `signal` is the request's deadline: when it aborts, the running statement is
@@ -61,11 +71,6 @@ const types: pg.CustomTypesConfig = {
     type_parsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-// A cancel request that arrives between two statements hits nothing; the next one comes this soon.
-const cancel_interval_ms = 50
-/** A server that has not answered a cancel request after this is taken for silent. */
-const cancel_patience_ms = 1_000
-
 type DatabaseOptions = {
   connections: number
   /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
@@ -101,9 +106,8 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     connect,
     close: () => pool.end(),
     query: (statement, values, signal) =>
-      withClient(pool, connect, signal, async client => (await run(client, statement, values)) as never[]),
-    transaction: (work, options = {}) =>
-      withClient(pool, connect, options.signal, client => transact(client, work, options)),
+      withClient(pool, signal, async client => (await run(client, statement, values)) as never[]),
+    transaction: (work, options = {}) => withClient(pool, options.signal, client => transact(client, work, options)),
   }
 }
 
@@ -115,18 +119,29 @@ async function run(client: pg.PoolClient, { name, text }: Statement, values: unk
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { signal, lock_timeout_ms }: TransactionOptions,
+  { signal, lock_timeout_ms, reads_first }: TransactionOptions,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   const limited = lock_timeout_ms === undefined ? '' : `; set local lock_timeout = ${Math.floor(lock_timeout_ms)}`
-  // Not awaited: BEGIN travels with the first statement. Should it fail, so does that statement.
-  client.query(`begin${limited}`).catch(() => {})
+  let failed_to_begin: Error | undefined
+  const begun = client.query(`begin${limited}`).then(
+    () => {},
+    (error: Error) => {
+      failed_to_begin = error
+    },
+  )
+  const begin = async () => {
+    if (!reads_first) await begun
+    if (failed_to_begin) throw failed_to_begin
+  }
   const tx: Transaction = {
     query: async (statement, values) => {
+      await begin()
       signal?.throwIfAborted()
       return (await run(client, statement, values)) as never[]
     },
     commit: async () => {
+      await begin()
       signal?.throwIfAborted()
       committing = client.query('commit')
       const { command } = (await committing) as pg.QueryResult
@@ -141,39 +156,39 @@ async function transact<T>(
     // A ROLLBACK that a late cancel request hits leaves the transaction open: such a connection is not used again.
     if (!committing) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
     // A COMMIT that was sent behind the failed statement ends the transaction; only then is it over.
-    else await committing.catch(() => {})
+    else await committing.catch(lost => refuseToGuess(lost))
     throw error
   }
 }
 
+/** An answer from the server, be it an error, tells what became of the COMMIT; a lost connection does not. */
+function refuseToGuess(lost: unknown) {
+  if (!(lost instanceof pg.DatabaseError))
+    throw new OutcomeUnknown('the connection was lost at COMMIT', { cause: lost })
+}
+
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
-async function withClient<T>(
-  pool: pg.Pool,
-  connect: Database['connect'],
-  signal: AbortSignal | undefined,
-  work: Work<T>,
-): Promise<T> {
+async function withClient<T>(pool: pg.Pool, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
   const client = await acquire(pool, signal)
   let settled = false
   let cancelled: Promise<void> | undefined
+  let silent: NodeJS.Timeout | undefined
   const cancel = () => {
-    cancelled = cancelStatements(connect, client, () => settled)
+    cancelled = cancelStatements(client, () => settled)
     // A server that is silent answers neither the statement nor its cancellation: the connection is given up, and
     // statement_timeout ends the statement there.
-    const silent = globalThis.setTimeout(() => {
-      if (!settled) destroySocket(client)
-    }, cancel_patience_ms)
-    void cancelled.then(() => clearTimeout(silent))
+    silent = globalThis.setTimeout(() => destroySocket(client), cancel_patience_ms)
   }
   signal?.addEventListener('abort', cancel, { once: true })
   try {
     return await work(client)
   } catch (error) {
-    // A connection that broke is not given back; one whose transaction was rolled back is.
-    throw signal?.aborted ? signal.reason : error
+    // Whether a COMMIT that was sent came through, nobody can say once its connection is lost: then the signal explains nothing.
+    throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
   } finally {
     settled = true
+    clearTimeout(silent)
     signal?.removeEventListener('abort', cancel)
     // The cancel request names a process, not a statement: only once it is answered may another use the connection.
     client.release(cancelled !== undefined && !(await settlesInTime(cancelled)))
@@ -215,22 +230,4 @@ async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<
       },
     )
   })
-}
-
-/** Cancels whatever the client's server process runs, again and again until the client's work has settled. */
-async function cancelStatements(connect: Database['connect'], client: pg.PoolClient, settled: () => boolean) {
-  const { processID } = client as unknown as { processID: number }
-  try {
-    const other = await connect()
-    try {
-      while (!settled()) {
-        await other.query('select pg_cancel_backend($1)', [processID])
-        await setTimeout(cancel_interval_ms)
-      }
-    } finally {
-      await other.end()
-    }
-  } catch {
-    // The server cannot be reached: statement_timeout ends the statement there, the broken connection ends it here.
-  }
 }

@@ -12,10 +12,14 @@ export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column
 
+/** The connection was lost between COMMIT and its answer: the transaction came through or not. */
+export class OutcomeUnknown extends Error {}
+
 /** The database is away, starting, stopping or out of connections: worth a retry a moment later. */
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '53300', '53400')) return true
   if (error instanceof pg.DatabaseError) return error.code?.startsWith('08') ?? false
+  if (error instanceof OutcomeUnknown) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   return network_codes.has(code ?? '') || connection_lost.test(error.message)

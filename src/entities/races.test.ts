@@ -123,4 +123,64 @@ describe('writers at the same time', () => {
     const answer = { consent_type_id: 2, channel: 'email', state: true }
     expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
   })
+
+  test('that wait for a name do not hold the head meanwhile: whoever has the name may finish', async () => {
+    const organization = await shop()
+    await run(organization, [write('create', 'a')])
+    const other = await service.db.connect()
+    try {
+      await other.query("begin; set local lock_timeout = '5s'")
+      await other.query(
+        `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at)
+         values ($1, 0, gen_random_uuid(), 'b', true, 1, now(), now())`,
+        [organization.id],
+      )
+      const renaming = organization.send('PATCH', '/v1/people/a', { external_id: 'b' })
+      await waiting()
+      await other.query('update change_heads set sequence = sequence where organization_id = $1', [organization.id])
+      await other.query('commit')
+      expect((await renaming).body).toMatchObject({ error: 'duplicate_entry' })
+    } finally {
+      await other.end()
+    }
+  })
+
+  test('that waited for a row find whoever bears the name by then', async () => {
+    const organization = await shop()
+    await run(organization, [write('create', 'a', { last_name: 'first' }), write('create', 'c', { last_name: 'next' })])
+    const other = await service.db.connect()
+    try {
+      const rename = (from: string, to: string) =>
+        other.query('update entities set external_id = $3 where organization_id = $1 and external_id = $2', [
+          organization.id,
+          from,
+          to,
+        ])
+      await other.query('begin')
+      await rename('a', 'z')
+      await rename('c', 'a')
+      const patching = organization.send('PATCH', '/v1/people/a', { first_name: 'Ada' })
+      await waiting()
+      await other.query('commit')
+      expect((await patching).status).toBe(200)
+      const [found, renamed] = [
+        await organization.send('GET', '/v1/people/a'),
+        await organization.send('GET', '/v1/people/z'),
+      ]
+      expect(found.body.data).toMatchObject({ first_name: 'Ada', last_name: 'next' })
+      expect(renamed.body.data).toMatchObject({ first_name: null, last_name: 'first' })
+    } finally {
+      await other.end()
+    }
+  })
 })
+
+/** Settles when a statement of the service waits for a lock. */
+const waiting = () =>
+  expect
+    .poll(() =>
+      service.sql(
+        `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and state = 'active'`,
+      ),
+    )
+    .not.toEqual([])

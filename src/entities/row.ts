@@ -35,6 +35,12 @@ export type EntityRow = Profile & {
   updated_at: string
 }
 
+/**
+ * A row that a set holds locked. `place` is where its version lies, which nobody moves before the set has ended;
+ * `asked` the name it was found by, null where it was addressed by its internal identifier.
+ */
+export type LockedRow = EntityRow & { place: string; asked: string | null }
+
 /** The columns that a change writes beside `attributes`. */
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'created_at' | 'updated_at'>>
 

@@ -64,10 +64,10 @@ describe('the number of statements does not grow with the array', () => {
       'read_bearers',
       'read_links',
       'make_entities',
-      'apply_changes',
       'unlink',
       'link',
       'append_consent_history',
+      'apply_changes',
     ])
     const [counted] = await service.sql<{ placeholders: number }>(
       `select count(*)::integer as placeholders from entities where organization_id = $1 and not active`,

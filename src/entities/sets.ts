@@ -4,7 +4,7 @@ import { type Definitions, knownDefinitions, reloadDefinitions } from '../organi
 import { type Item, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'
-import { NameTakenMeanwhile } from './stages.ts'
+import { LostRace } from './stages.ts'
 import { noteGrowth } from './statistics.ts'
 import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
 import type { Outcome, Write } from './write.ts'
@@ -35,15 +35,23 @@ export async function writeEntities(
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
     const { set, later } = takeSet(items, () => undefined)
     const settled = await runSet(db, definitions, set, options)
-    noteGrowth(db, organization_id, countMade(settled))
+    noteGrowth(db, organization_id, countMade(set, settled))
     for (const [item, outcome] of settled) outcomes[item] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
   }
   return outcomes
 }
 
-function countMade(settled: Settled): number {
-  return [...settled.values()].filter(outcome => 'done' in outcome && outcome.done.result === 'created').length
+/** About how many rows came to be: entities, and links with what they may have brought to life. */
+function countMade(set: Item[], settled: Settled): number {
+  let made = 0
+  for (const { index, plan } of set) {
+    const outcome = settled.get(index)
+    if (!outcome || !('done' in outcome)) continue
+    if (outcome.done.result === 'created') made += 1
+    for (const { names } of plan.links.values()) made += names.length
+  }
+  return made
 }
 
 export function planItem(write: Write, index: number, definitions: Definitions, limits: WriteLimits): Item {
@@ -81,7 +89,7 @@ export const isStale = (error: unknown): boolean =>
 
 /** Somebody else got there first: the same set, decided again, finds what they left. */
 export const isLostRace = (error: unknown): boolean =>
-  error instanceof NameTakenMeanwhile || isUniqueViolation(error) || isDeadlock(error)
+  error instanceof LostRace || isUniqueViolation(error) || isDeadlock(error)
 
 async function runHalves(
   db: Database,
@@ -102,5 +110,8 @@ function tryOnce(
   { limits, signal }: WriteOptions,
 ): Promise<Settled> {
   const lock_timeout_ms = items.length > 1 ? set_lock_timeout_ms : undefined
-  return db.transaction(tx => transactSet(tx, definitions, items, limits, 'commit'), { signal, lock_timeout_ms })
+  // What addresses nobody is inserted without a look at what stands.
+  const reads_first = items.some(({ write }) => write.address !== null)
+  const options = { signal, lock_timeout_ms, reads_first }
+  return db.transaction(tx => transactSet(tx, definitions, items, limits, 'commit'), options)
 }

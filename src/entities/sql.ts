@@ -6,40 +6,54 @@ const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_n
   e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent, e.push_notification_consent, e.answers,
   e.attributes, e.created_at, e.updated_at`
 
+// The planner takes a set for a hundred rows and an organization for an average one, and would scan a large one for a
+// single write (90 ms at 100,000 people beside 10,000 small organizations). `cross join lateral (… offset 0)` leaves it
+// one way: an index look-up for each element.
+
 /**
- * $2: [{s: stack, e: external id | i: id}]. Locks the rows in order of id, the order every set takes its locks in.
- * A row that was renamed while this waited comes back under its new name: the caller compares.
+ * $2: [{s: stack, e: external id | i: id}]. Locks the rows in order of id, the order every set takes its locks in, and
+ * answers where each lies (`place`), and the name it was found by (`asked`): a row that was renamed while this waited
+ * bears another by now.
  */
 export const lock_entities = statement(
   'lock_entities',
   `with addressed as materialized (
      select a.s, a.e, a.i from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, i uuid)
    ), wanted as materialized (
-     select e.stack_id, e.id from addressed a
-       join entities e on e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e
+     select a.s as stack_id, e.id, a.e as asked from addressed a cross join lateral (
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e offset 0
+     ) e
      union
-     select a.s, a.i from addressed a where a.i is not null
+     select a.s, a.i, null from addressed a where a.i is not null
+     order by 2
    )
-   select ${columns} from wanted w
-     join entities e on e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id
-   order by e.id for update of e`,
+   select locked.*, w.asked from wanted w cross join lateral (
+     select e.ctid as place, ${columns} from entities e
+     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
+   ) locked`,
 )
 
 /** $2: [{s: stack, e: external id}]. Who bears these names; nobody is locked. */
 export const read_bearers = statement(
   'read_bearers',
-  `select e.stack_id, e.external_id, e.id from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text)
-     join entities e on e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e`,
+  `select a.s as stack_id, a.e as external_id, e.id
+   from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e offset 0
+   ) e`,
 )
 
 /** $2: [{i: source id, a: [attribute ids]}]. Its own statement after the locks: the locking one's snapshot is too old. */
 export const read_links = statement(
   'read_links',
-  `select l.source_id, l.attribute_id, t.id, t.external_id
-   from jsonb_to_recordset($2::text::jsonb) as s(i uuid, a integer[])
-     join links l on l.organization_id = $1 and l.source_id = s.i and l.attribute_id = any(s.a)
-     join entities t on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
-   order by l.source_id, l.attribute_id, l.position`,
+  `select s.i as source_id, l.attribute_id, t.id, t.external_id
+   from jsonb_to_recordset($2::text::jsonb) as s(i uuid, a integer[]) cross join lateral (
+     select l.attribute_id, l.target_stack_id, l.target_id, l.position from links l
+     where l.organization_id = $1 and l.source_id = s.i and l.attribute_id = any(s.a) offset 0
+   ) l cross join lateral (
+     select t.id, t.external_id from entities t
+     where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
+   ) t
+   order by s.i, l.attribute_id, l.position`,
 )
 
 /**
@@ -68,21 +82,17 @@ const boolean_column = (name: string) =>
 
 /**
  * $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
- * [{n, s: stack, i: id, o: operation, v: version, b: before, f: after, u: actor, r: request id,
- *   p: columns | null, a: attributes to set, d: keys to remove}]
+ * [{n, s: stack, i: id, t: place of the locked row, o: operation, v: version, b: before, f: after, u: actor,
+ *   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
  * Updates and deletes what changed, takes the numbers from the head as the transaction's last lock, appends the log.
+ * `updated` may wait for a name, so the head waits for `updated`; a deletion's row is locked already.
  * On another schema version the head's not-null constraint fails the transaction: it is decided again.
  */
 export const apply_changes = statement(
   'apply_changes',
   `with v as materialized (
-     select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, o text, v integer, b jsonb,
-       f jsonb, u text, r text, p jsonb, a jsonb, d text[])
-   ), head as (
-     update change_heads h set sequence = h.sequence + $3::integer,
-       schema_version = case when h.schema_version = $4::integer then h.schema_version end
-     where h.organization_id = $1
-     returning h.sequence - $3::integer as base
+     select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
+       b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
    ), updated as (
      update entities e set
        ${['external_id', 'first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number'].map(text_column).join(', ')},
@@ -94,10 +104,18 @@ export const apply_changes = statement(
        version = v.v,
        updated_at = $5
      from v
-     where e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.p is not null
+     where e.ctid = any(array(select v.t from v where v.p is not null))
+       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.p is not null
+     returning 1
    ), deleted as (
      delete from entities e using v
-     where e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.o = 'delete'
+     where e.ctid = any(array(select v.t from v where v.o = 'delete'))
+       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.o = 'delete'
+   ), head as (
+     update change_heads h set sequence = h.sequence + $3::integer,
+       schema_version = case when h.schema_version = $4::integer then h.schema_version end
+     where h.organization_id = $1 and (select count(*) from updated) >= 0
+     returning h.sequence - $3::integer as base
    )
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id)
@@ -107,8 +125,11 @@ export const apply_changes = statement(
 /** $2: [{i: source id, a: attribute id}]. */
 export const unlink = statement(
   'unlink',
-  `delete from links l using jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer)
-   where l.organization_id = $1 and l.source_id = v.i and l.attribute_id = v.a`,
+  `delete from links l where l.organization_id = $1 and l.ctid = any(array(
+     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer) cross join lateral (
+       select k.ctid from links k where k.organization_id = $1 and k.source_id = v.i and k.attribute_id = v.a offset 0
+     ) k
+   ))`,
 )
 
 /** $2: [{i: source id, a: attribute id, s: target stack, t: target id, p: position}]. */

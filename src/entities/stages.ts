@@ -6,7 +6,7 @@ import type { PlannedTarget } from './decide-attributes.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import { readById } from './read.ts'
-import type { EntityRow, Links, Read, Target } from './row.ts'
+import type { EntityRow, Links, LockedRow, Read, Target } from './row.ts'
 import {
   append_consent_history,
   apply_changes,
@@ -24,28 +24,32 @@ export type Accepted = { item: Item; change: Change }
 /** An entity that a relationship brings to life. */
 export type Placeholder = Name & { id: string; item: Item }
 
+/** Another transaction got ahead of this set between two of its statements: it is decided again. */
+export class LostRace extends Error {}
+
 /** Read: locks the addressed rows in order of id. Answers the row of each item that has one. */
-export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, EntityRow>> {
+export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
   const addresses = items.flatMap(({ write: { stack_id, address } }): object[] => {
     if (!address) return []
     return 'id' in address ? [{ s: stack_id, i: address.id }] : [{ s: stack_id, e: address.external_id }]
   })
   const rows = addresses.length === 0 ? [] : await lock(tx, organization_id, addresses)
+  if (rows.some(row => row.asked !== null && row.asked !== row.external_id))
+    throw new LostRace('a row was renamed while its lock was waited for')
   const by_id = new Map(rows.map(row => [`${row.stack_id} ${row.id}`, row]))
   const by_name = new Map(rows.map(row => [nameKey({ ...row, external_id: row.external_id ?? '' }), row]))
-  const found = new Map<Item, EntityRow>()
+  const found = new Map<Item, LockedRow>()
   for (const item of items) {
     const { address, stack_id } = item.write
     const name = addressedName(item.write)
-    // A row renamed while its lock was waited for bears the name no more: it is somebody else now.
     const row = name ? by_name.get(nameKey(name)) : address && 'id' in address && by_id.get(`${stack_id} ${address.id}`)
     if (row) found.set(item, row)
   }
   return found
 }
 
-async function lock(tx: Transaction, organization_id: number, addresses: object[]): Promise<EntityRow[]> {
-  return tx.query<EntityRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
+async function lock(tx: Transaction, organization_id: number, addresses: object[]): Promise<LockedRow[]> {
+  return tx.query<LockedRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
 }
 
 /** Read: who bears the names that decisions ask for, and the stored links of what is written. */
@@ -102,9 +106,6 @@ export function placeholdersOf(accepted: Accepted[]): Map<string, Placeholder> {
   return placeholders
 }
 
-/** Another transaction took a name that this set was about to take: the set is decided again. */
-export class NameTakenMeanwhile extends Error {}
-
 /** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
 export async function makeEntities(
   tx: Transaction,
@@ -124,7 +125,7 @@ export async function makeEntities(
     (a, b) => Number(a.stack_id) - Number(b.stack_id) || (String(a.external_id) < String(b.external_id) ? -1 : 1),
   )
   const made = await tx.query(make_entities, [organization_id, JSON.stringify(rows), at])
-  if (made.length < rows.length) throw new NameTakenMeanwhile('a name was taken meanwhile')
+  if (made.length < rows.length) throw new LostRace('a name was taken meanwhile')
 }
 
 /** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
@@ -133,13 +134,14 @@ export function applyChanges(
   definitions: Definitions,
   accepted: Accepted[],
   placeholders: Map<string, Placeholder>,
+  rows: ReadonlyMap<Item, LockedRow>,
   at: string,
 ) {
   const entries: object[] = []
   const born = Map.groupBy(placeholders.values(), ({ item }) => item)
   for (const { item, change } of accepted) {
     for (const birth of born.get(item) ?? []) entries.push({ n: entries.length + 1, ...birthEntry(birth) })
-    entries.push({ n: entries.length + 1, ...changeEntry(item, change) })
+    entries.push({ n: entries.length + 1, ...changeEntry(item, change, rows.get(item)) })
   }
   return tx.query(apply_changes, [
     definitions.organization_id,
@@ -156,11 +158,12 @@ function birthEntry({ stack_id, external_id, id, item: { write } }: Placeholder)
   return { s: stack_id, i: id, o: 'create', v: 1, b: before, f: after, u: write.actor, r: write.request_id }
 }
 
-function changeEntry({ write }: Item, change: Change) {
+function changeEntry({ write }: Item, change: Change, row: LockedRow | undefined) {
   const { operation, id, version, before, after, columns, set, removed } = change
   const entry = {
     s: write.stack_id,
     i: id,
+    t: row?.place,
     o: operation,
     v: version,
     b: before,

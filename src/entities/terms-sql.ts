@@ -4,8 +4,12 @@ import { statement } from '../db/db.ts'
 export const index_terms = statement(
   'index_terms',
   `with gone as (
-     delete from terms t using jsonb_to_recordset($2::text::jsonb) as v(n integer, v text, e uuid)
-     where t.organization_id = $1 and t.index_id = v.n and t.value = v.v and t.entity_id = v.e
+     delete from terms t where t.organization_id = $1 and t.ctid = any(array(
+       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(n integer, v text, e uuid) cross join lateral (
+         select k.ctid from terms k
+         where k.organization_id = $1 and k.index_id = v.n and k.value = v.v and k.entity_id = v.e offset 0
+       ) k
+     ))
    )
    insert into terms (organization_id, index_id, value, entity_id)
    select $1, v.n, v.v, v.e from jsonb_to_recordset($3::text::jsonb) as v(n integer, v text, e uuid)

@@ -6,7 +6,7 @@ import { type Decision, type DecisionLimits, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { indexTerms } from './index-stage.ts'
 import { type Name, nameKey } from './plan.ts'
-import type { EntityRow, Links, Read, Standing } from './row.ts'
+import type { EntityRow, Links, LockedRow, Read, Standing } from './row.ts'
 import {
   type Accepted,
   appendAnswers,
@@ -24,7 +24,7 @@ import type { Outcome } from './write.ts'
 export type Settled = Map<number, Outcome>
 
 /**
- * The write path of one set within one transaction: read, decide, make, apply, link, index, answer. A stage with nothing to do
+ * The write path of one set within one transaction: read, decide, make, link, index, answer, apply. A stage with nothing to do
  * issues no statement. With `commit`, COMMIT travels with the last of them.
  */
 export async function transactSet(
@@ -63,22 +63,22 @@ export async function transactSet(
   return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
 }
 
-/** Apply, link, index and answer travel in one flush with COMMIT. */
+/** Link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
 function storeAll(
   tx: Transaction,
   definitions: Definitions,
   accepted: Accepted[],
   placeholders: ReturnType<typeof placeholdersOf>,
-  rows: Map<Item, EntityRow>,
+  rows: Map<Item, LockedRow>,
   at: string,
 ): Promise<unknown>[] {
   // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
   if (accepted.length === 0) return [compareVersion(tx, definitions)]
   return [
-    applyChanges(tx, definitions, accepted, placeholders, at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
     ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
+    applyChanges(tx, definitions, accepted, placeholders, rows, at),
   ]
 }
 

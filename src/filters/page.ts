@@ -102,6 +102,6 @@ function runQuery<R extends object>(
         return reads ? readRows(tx, statement('', text), values) : tx.query(statement('', text), values)
       }
     },
-    { signal },
+    { signal, reads_first: true },
   )
 }

@@ -1,13 +1,17 @@
 import { Fault, refuse } from '../errors.ts'
 
 /** A request's time, waiting for a connection included. `end` must be called when the request is over. */
-export type Deadline = { signal: AbortSignal; end: () => void }
+export type Deadline = { signal: AbortSignal; end: () => void; cancel: (reason: Error) => void }
 
 /** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered. */
 export function startDeadline(request_ms: number): Deadline {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(timedOut(request_ms)), request_ms)
-  return { signal: controller.signal, end: () => clearTimeout(timer) }
+  return {
+    signal: controller.signal,
+    end: () => clearTimeout(timer),
+    cancel: reason => controller.abort(reason),
+  }
 }
 
 function timedOut(request_ms: number): Fault {

@@ -6,7 +6,8 @@ export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
     {
       method: request.method,
       route: request.routeOptions.url ?? 'unknown',
-      status: reply.statusCode,
+      // Nobody took the answer: the client went away before it was all sent.
+      ...(reply.raw.writableFinished ? { status: reply.statusCode } : { aborted: true }),
       duration_ms: Math.round(reply.elapsedTime * 10) / 10,
       organization: request.caller?.organization.key,
     },

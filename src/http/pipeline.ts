@@ -5,24 +5,20 @@ import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, fail, refuse } from '../errors.ts'
+import { admit, isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
-import { type Deadline, startDeadline } from './deadline.ts'
 import type { Drain } from './drain.ts'
-import { logRequest } from './log.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
 import { refusalOf, success } from './reply.ts'
 import type { Answer, Call, Route } from './route.ts'
-import { refusalOfFramework, sendRefusal } from './server.ts'
+import { refusalOfFramework, refuseMalformed, sendRefusal } from './server.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller
-    deadline: Deadline
-    row: Route | undefined
-    handling: boolean
   }
 }
 
@@ -33,32 +29,9 @@ export type House = { db: Database; config: Config; authenticator: Authenticator
  * `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
 export function serveRoutes(server: FastifyInstance, house: House, table: Route[]): void {
-  const { config } = house
+  admit(server, { request_ms: house.config.limits.request_ms, drain: house.drain }, answerError)
+  refuseMalformed(server)
   server.decorateRequest('caller')
-  server.decorateRequest('deadline')
-  server.decorateRequest('row')
-  server.decorateRequest('handling', false)
-  server.addHook('onRequest', (request, reply, done) => {
-    reply.header('X-Request-Id', request.id)
-    if (isVersioned(request.url)) house.drain.enter()
-    request.deadline = startDeadline(config.limits.request_ms)
-    request.deadline.signal.addEventListener('abort', () => {
-      // The body is still on its way: nobody else would notice that the time is over.
-      if (!request.handling) answerError(request, reply.header('Connection', 'close'), request.deadline.signal.reason)
-    })
-    done()
-  })
-  server.addHook('onSend', (_request, reply, _payload, done) => {
-    // Said as late as this, it reaches those who were under way when draining began.
-    if (!house.drain.accepting()) reply.header('Connection', 'close')
-    done()
-  })
-  server.addHook('onResponse', (request, reply, done) => {
-    request.deadline.end()
-    if (isVersioned(request.url)) house.drain.leave()
-    logRequest(request, reply)
-    done()
-  })
   server.setErrorHandler((error, request, reply) => answerError(request, reply, error))
   for (const row of table) serveRow(server, house, row)
   refuseOtherMethods(server, house, table)
@@ -68,13 +41,17 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
   })
 }
 
-const isVersioned = (url: string) => /^\/v1(\/|\?|$)/.test(url)
-
 const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
 
 function serveRow(server: FastifyInstance, house: House, row: Route) {
   const validate = row.body && compile(row.body)
   const checkItem = itemChecker(row, house.config.limits)
+  async function answer(request: FastifyRequest, reply: FastifyReply) {
+    request.deadline.signal.throwIfAborted()
+    const call = readCall(house, request, row, checkItem)
+    if (validate) validate(call.body, call.bound_from)
+    return sendAnswer(reply, await row.handle(call), call)
+  }
   server.route({
     method: row.method,
     url: addressOf(row.path),
@@ -85,12 +62,9 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
       requireScope(request.caller, row.scope)
       refuseLimits(request, house.config)
     },
-    handler: async (request, reply) => {
-      request.handling = true
-      request.deadline.signal.throwIfAborted()
-      const call = readCall(house, request, row, checkItem)
-      if (validate) validate(call.body, call.bound_from)
-      return sendAnswer(reply, await row.handle(call), call)
+    handler: (request, reply) => {
+      request.work = answer(request, reply)
+      return request.work
     },
   })
 }

@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
@@ -46,12 +48,19 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
       https: { cert: readTls('TLS_CERT_FILE', tls.cert_file), key: readTls('TLS_KEY_FILE', tls.key_file) },
     }),
     clientErrorHandler: answerClientError,
-    frameworkErrors: (error: Error & { statusCode?: number }, request: { id: string }, reply: RawReply) => {
+    frameworkErrors: (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) => {
+      reply.raw.once('close', () => logRequest(request, reply))
       sendRefusal(reply, refusalOfFramework(error), request.id)
-      logRequest(request as never, reply as never)
     },
   } as unknown as FastifyServerOptions
   const server = Fastify(options) as unknown as FastifyInstance
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  return server
+}
+
+/** Refuses what is HTTP, but not as we take it, once the request has its id and is counted. */
+export function refuseMalformed(server: FastifyInstance): void {
   // Node would answer an expectation that it does not know by itself, without our envelope.
   const unknown_expectations = new WeakSet<IncomingMessage>()
   server.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -67,9 +76,6 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
     if (request.content_type !== undefined) request.headers['content-type'] = 'application/octet-stream'
     done()
   })
-  server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  return server
 }
 
 function malformedBy(request: IncomingMessage, unknown_expectations: WeakSet<IncomingMessage>): Refusal | undefined {
@@ -88,14 +94,8 @@ function readTls(setting: string, path: string): Buffer {
   }
 }
 
-type RawReply = {
-  code(status: number): RawReply
-  header(name: string, value: string): RawReply
-  send(payload: string): unknown
-}
-
 /** Answers a refusal: the one place that makes an error response out of one. */
-export function sendRefusal(reply: RawReply, refusal: Refusal, request_id: string): void {
+export function sendRefusal(reply: FastifyReply, refusal: Refusal, request_id: string): void {
   reply
     .code(refusal.status)
     .header('Content-Type', 'application/json; charset=utf-8')

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -122,6 +123,42 @@ describe('SIGTERM while a request is in flight', () => {
 })
 
 describe('SIGTERM is not held up', () => {
+  it('by clients that went away before they were answered', async () => {
+    const { kith, address, token } = await serveLocked()
+    for (const request of ['GET /v1/people/ada', 'PATCH /v1/people/ada?first_name=Ada']) {
+      const socket = await openSocket(address)
+      socket.write(`${request} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+      if (request.startsWith('PATCH')) await expect.poll(lock!.waiting).toBe(1)
+      socket.destroy()
+    }
+    await expect.poll(() => kith.said.stdout).toContain('"aborted":true')
+    await lock!.release()
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    // Nobody is inside: nothing is waited for, least of all the patience of a drain.
+    const ended = await Promise.race([kith.ended, setTimeout(5_000, 'still there')])
+    expect(ended).toBe(0)
+    expect(await query(database.url, `select first_name from entities where external_id = 'ada'`)).toEqual([
+      { first_name: 'Ada' },
+    ])
+  })
+
+  it('by clients that come again and again: after a moment they are told to go elsewhere', async () => {
+    environment.KITH_LIMIT_REQUEST_MS = '5000'
+    const { kith, address, send, token } = await serveLocked()
+    const patch = await startPatch(send)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    const request = `GET /v1/people/ada HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n\r\n`
+    let last = parseAnswer(await exchange(address, request))
+    while (last.status === 200) last = parseAnswer(await exchange(address, request))
+    expect(last).toMatchObject({ status: 503, body: { error: 'operation_failed' } })
+    expect(last.head).toMatch(/retry-after: 1/i)
+    await lock!.release()
+    expect((await patch.answer).status).toBe(200)
+    expect(await kith.ended).toBe(0)
+  })
+
   it('by a connection on which nothing was ever asked', async () => {
     const kith = launch(environment)
     const socket = await openSocket(await kith.ready)

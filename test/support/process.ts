@@ -145,6 +145,8 @@ export async function lockPerson(url: string, external_id: string): Promise<Lock
   if (locked.rowCount !== 1) throw new Error(`there is no ${external_id} to lock`)
   const count = async (column: string) => {
     const text = `select ${column} from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    // Within a transaction the server shows the connections that it showed first.
+    await client.query('select pg_stat_clear_snapshot()')
     return (await client.query(text)).rowCount ?? 0
   }
   return {
