@@ -104,6 +104,13 @@ describe('a setting', () => {
     )
   })
 
+  it.each(['AUTH_ISSUER', 'AUTH_JWKS_URL', 'AUTH_AUDIENCE', 'AUTH_SECRETS', 'AUTH_'])(
+    '%s is none: who sets it and is not told would trust in it for nothing',
+    name => {
+      expect(problemsOf({ [name]: 'hunter2' })).toEqual([`${name} is not a setting of kith`])
+    },
+  )
+
   it('that is a secret is not repeated when it is refused', () => {
     expect(problemsOf({ AUTH_SECRET: 'x'.repeat(31) })).toEqual([expect.stringMatching(/^AUTH_SECRET must /)])
     expect(
@@ -155,9 +162,11 @@ it('all problems come in one list, one line each', () => {
     KITH_LIMIT_LINKS: '-1',
     KITH_POTR: '1',
     KITH_LIMIT_: '1',
+    AUTH_SECRETS: 'x',
   })
   const names = problems.map(problem => problem.split(' ')[0]).sort()
   expect(names).toEqual([
+    'AUTH_SECRETS',
     'KITH_BEHIND_PROXY',
     'KITH_LIMIT_',
     'KITH_LIMIT_LINKS',

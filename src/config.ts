@@ -105,7 +105,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
-  const unknown = Object.keys(environment).filter(name => name.startsWith('KITH_') && !known.includes(name))
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !known.includes(name))
   const problems = unknown.map(name => `${name} is not a setting of kith`)
   const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   try {

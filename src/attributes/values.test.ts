@@ -140,6 +140,11 @@ describe('a value bound from a query', () => {
     ['number', '-1.5', -1.5],
     ['number', '0', 0],
     ['number', '9007199254740991', 9007199254740991],
+    ['number', '1.50', 1.5],
+    ['number', '1e3', 1000],
+    ['number', ' 2.5E-1 ', 0.25],
+    ['0', 'a', 'a'],
+    ['007', 'a', 'a'],
     ['boolean', 'true', true],
     ['boolean', 'false', false],
     ['text', '7', '7'],
@@ -161,6 +166,8 @@ describe('a value bound from a query', () => {
     ['number', '0x10'],
     ['number', '007'],
     ['number', '9007199254740993'],
+    ['number', '0.1000000000000000055'],
+    ['number', '1e400'],
     ['number', 'Infinity'],
     ['boolean', '1'],
     ['boolean', 'True'],
@@ -187,6 +194,13 @@ describe('a value bound from a query', () => {
     expect(await values()).toEqual({ numbers: [1, 2.5], friend: '7' })
     const reply = await patch({ 'attribute_values[numbers][0]': '1', 'attribute_values[numbers][1]': 'x' })
     expect(paths(reply)).toEqual(['/attribute_values/numbers/1'])
+  })
+
+  test('keeps keys that look like indexes', async () => {
+    expect((await patch({ 'attribute_values[1]': 'b', 'attribute_values[free][0]': 'c' })).status).toBe(200)
+    expect(await values()).toEqual({ 1: 'b', free: ['c'] })
+    const reply = await patch({ 'attribute_values[free][1]': 'c' })
+    expect([reply.status, paths(reply)]).toEqual([400, ['/attribute_values/free']])
   })
 
   test('is ignored beside a JSON body', async () => {

@@ -1,5 +1,6 @@
 import { isDate, isDateTime } from '../formats.ts'
 import type { Attribute, AttributeType } from '../organizations/definitions.ts'
+import { coerceText } from '../scalars.ts'
 
 type PlainType = Exclude<AttributeType, 'person' | 'stack'>
 
@@ -29,19 +30,14 @@ export function valueFault(attribute: Attribute, value: unknown): ValueFault | u
   return index === -1 ? undefined : { path: [index], message: rule.message || 'must not be null' }
 }
 
-const numeral = /^-?(0|[1-9]\d*)(\.\d+)?$/
-
-/** A text of a query string as the declared type has it; anything that does not read back equal stays a text. */
-export function coerceText(attribute: Attribute, value: unknown): unknown {
+/** What a query string gave, its texts as the declared type has them: each of a list, where the attribute holds many. */
+export function coerceValue(attribute: Attribute, value: unknown): unknown {
   if (Array.isArray(value) && attribute.cardinality === 'many')
-    return value.map(element => coerceScalar(attribute.type, element))
-  return coerceScalar(attribute.type, value)
+    return value.map(element => coerceElement(attribute.type, element))
+  return coerceElement(attribute.type, value)
 }
 
-function coerceScalar(type: AttributeType, value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
-  if (type !== 'number' || !numeral.test(value)) return value
-  const number = Number(value)
-  return String(number) === value ? number : value
+function coerceElement(type: AttributeType, value: unknown): unknown {
+  if (typeof value !== 'string' || (type !== 'boolean' && type !== 'number')) return value
+  return coerceText(value, type)
 }

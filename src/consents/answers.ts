@@ -103,6 +103,16 @@ function repeated({ consent_type_id, channel }: ConsentAssignment, seen: Set<str
   return undefined
 }
 
+/** The current answers, in order of type and channel. */
+export function currentAnswers(current: Answers): ConsentAssignment[] {
+  return Object.entries(current)
+    .map(([key, { state }]) => {
+      const [consent_type_id, channel] = key.split(':') as [string, Channel]
+      return { consent_type_id: Number(consent_type_id), channel, state }
+    })
+    .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
+}
+
 /** The current answers after these were given at that time. */
 export function withAnswers(current: Answers, answers: Answer[], answered_at: string): Answers {
   const next = { ...current }

@@ -8,6 +8,9 @@ export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23
 /** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 
+/** A lock was not to be had within lock_timeout. */
+export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
+
 /** A not-null violation of this column. */
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column

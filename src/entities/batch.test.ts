@@ -83,6 +83,7 @@ describe('a batch', () => {
     [{ op: 'create', id: '00000000-0000-7000-8000-000000000000', body: {} }, '/operations/0/id'],
     [{ op: 'patch', record_id: '0'.repeat(24), body: {} }, '/operations/0/record_id'],
     [{ op: 'patch', external_id: 'a', if_match: '3', body: {} }, '/operations/0/if_match'],
+    [{ op: 'patch', external_id: 'a', if_match: '', body: {} }, '/operations/0/if_match'],
     [{ op: 'patch', external_id: 'a', body: { id: 'x' } }, '/operations/0/body/id'],
     [{ op: 'patch', external_id: 'a', body: { first_name: 1 } }, '/operations/0/body/first_name'],
     [
@@ -93,6 +94,22 @@ describe('a batch', () => {
     const reply = await batch([operation, { op: 'patch', external_id: 'ada', body: { last_name: 'went on' } }])
     expect(reply.body.data.items[0]).toMatchObject({ index: 0, status: 400, details: [{ path }] })
     expect((await send('GET', '/v1/people/ada')).body.data.last_name).toBe('went on')
+  })
+
+  test.each([
+    ['"1"', 200],
+    ['*', 200],
+    ['"7", "1"', 200],
+    ['"2"', 412],
+    ['"01"', 412],
+    ['W/"1"', 412],
+    ['"one,two"', 412],
+    ['1', 400],
+    ['"1" "2"', 400],
+  ])('reads if_match %s as a request of its own reads If-Match: %i', async (if_match, status) => {
+    const { items } = (await batch([{ op: 'patch', external_id: 'ada', body: {}, if_match }])).body.data
+    const alone = await send('PATCH', '/v1/people/ada', {}, { 'If-Match': if_match })
+    expect([items[0].status, alone.status]).toEqual([status, status])
   })
 
   test.each([

@@ -1,10 +1,11 @@
 import { type Static, Type } from 'typebox'
+import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
 import type { Kind } from './kind.ts'
 import { writeEntities } from './sets.ts'
-import type { Address, Done, EntityBody, IfMatch, Outcome, Write } from './write.ts'
+import type { Address, Done, EntityBody, Outcome, Write } from './write.ts'
 
 const operation = Type.Object(
   {
@@ -53,8 +54,8 @@ function itemFrom(kind: Kind, call: Call<Batch>, stack_id: number, operation: Op
     const named = nameInBody(operation, body)
     const address = addressOf(kind, operation, named)
     if ('refused' in address) return refuseAt(index, address.refused.field, address.refused.message)
-    const if_match = parseIfMatch(operation.if_match)
-    if (if_match === undefined) return refuseAt(index, 'if_match', 'must be * or a version in double quotes')
+    const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
+    if (if_match === undefined) return refuseAt(index, 'if_match', if_match_message)
     return { write: writeFrom(call, stack_id, operation, named, address.address, if_match) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -85,14 +86,6 @@ function addressOf({ identifier, noun }: Kind, operation: Operation, body: Entit
   if ((external_id === undefined) === (internal === undefined))
     return { refused: { field: 'external_id', message: `give either external_id or ${identifier.field}` } }
   return { address: internal === undefined ? { external_id: external_id! } : { id: identifier.toUuid(internal) } }
-}
-
-/** Null where none is given, undefined where it cannot be read. */
-function parseIfMatch(text: string | undefined): IfMatch | undefined {
-  if (text === undefined) return null
-  if (text === '*') return '*'
-  const version = /^"(\d{1,10})"$/.exec(text)
-  return version ? [Number(version[1])] : undefined
 }
 
 function writeFrom(

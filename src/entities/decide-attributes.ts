@@ -1,5 +1,5 @@
-import equal from 'fast-deep-equal'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
+import { jsonEqual } from './json-equal.ts'
 import type { Name, Plan, PlannedLinks } from './plan.ts'
 import { type Links, type Standing, shownLinks, type Target } from './row.ts'
 
@@ -88,7 +88,7 @@ function writePlain(
   linked: LinkedKey | undefined,
 ) {
   const stored = Object.hasOwn(attributes, key)
-  if (!linked && (value === null ? !stored : stored && equal(attributes[key], value))) return
+  if (!linked && (value === null ? !stored : stored && jsonEqual(attributes[key], value))) return
   record(change, key, shown(key, attributes, linked), value)
   for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
   if (value !== null) define(change.set, key, value)

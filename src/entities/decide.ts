@@ -1,4 +1,4 @@
-import type { Answer } from '../consents/answers.ts'
+import { type Answer, currentAnswers } from '../consents/answers.ts'
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
 import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
@@ -193,6 +193,8 @@ function deletion(standing: Standing, { definitions, bearer }: Circumstances): C
   for (const column of ['external_id', ...profile_columns, 'email_consent', 'sms_consent'] as const)
     if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before
+  const consents = currentAnswers(row.answers)
+  if (consents.length > 0) before.consents = consents
   return {
     ...attributes,
     operation: 'delete',

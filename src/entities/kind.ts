@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import type { ErrorWord } from '../errors.ts'
 import type { Call, ParameterKind } from '../http/route.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Standing } from './row.ts'
+import type { Read } from './row.ts'
 
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
 
@@ -26,11 +26,11 @@ export type Kind = {
   reads: Scope
   writes: Scope
   body: TSchema
-  /** What `show` makes. */
+  /** What `show` makes, as JSON text. */
   answer: TSchema
   /** Quirks of the contract, at the PATCH by external identifier. */
   patch_statuses: Partial<Record<ErrorWord, number>>
   /** The stack a request is about; a Fault of 404 where there is none. */
   stackOf(call: Call): Promise<number>
-  show(standing: Standing, definitions: Definitions): { version: number }
+  show(read: Read, definitions: Definitions): string
 }

@@ -34,7 +34,7 @@ async function readAll(read: Read, direction: 'asc' | 'desc', size: number, betw
   const ids: string[] = []
   for (;;) {
     const { reads, has_more } = await read({ direction, size, after_id: ids.at(-1) })
-    ids.push(...reads.map(({ row }) => row.id))
+    ids.push(...reads.map(({ id }) => id))
     if (has_more) expect(reads).toHaveLength(size)
     else return ids
     await between?.()
@@ -85,7 +85,7 @@ describe.each([
     const ids = await readAll(read, 'asc', 500)
     const after_id = ids[4]!.replace(/.$/, digit => (digit === 'f' ? 'e' : 'f'))
     const behind = await read({ direction: 'asc', size: 500, after_id })
-    expect(behind.reads.map(({ row }) => row.id)).toEqual(ids.filter(id => id > after_id))
+    expect(behind.reads.map(({ id }) => id)).toEqual(ids.filter(id => id > after_id))
   })
 
   test('tell that there are more only when there are', async () => {
@@ -101,7 +101,7 @@ test('records are in order of their record_id, which is the cursor', async () =>
     record_ids.push((await organization.send('POST', '/v1/stacks/orders', {})).body.data.record_id)
   const after_id = uuidOfRecord(record_ids.toSorted()[2]!)
   const { reads } = await readPage(service.db, organization.id, 1, { direction: 'asc', size: 500, after_id })
-  expect(reads.map(({ row }) => row.id)).toEqual(record_ids.toSorted().slice(3).map(uuidOfRecord))
+  expect(reads.map(({ id }) => id)).toEqual(record_ids.toSorted().slice(3).map(uuidOfRecord))
 })
 
 test('the entities linked with one come once each, from both sides, without those that are gone', async () => {

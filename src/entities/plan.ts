@@ -1,4 +1,4 @@
-import { coerceText, valueFault } from '../attributes/values.ts'
+import { coerceValue, valueFault } from '../attributes/values.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { normalizeRelationship } from '../relationships/normalize.ts'
@@ -64,7 +64,7 @@ function planPlain(
   value: unknown,
   bound_from: Write['bound_from'],
 ) {
-  const typed = attribute && bound_from === 'query' ? coerceText(attribute, value) : value
+  const typed = attribute && bound_from === 'query' ? coerceValue(attribute, value) : value
   const fault = attribute && typed !== null ? valueFault(attribute, typed) : undefined
   if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
   else plan.plain.set(key, typed)

@@ -236,5 +236,5 @@ export async function represent(
   )
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()
-  return new Map(standings.map(standing => [standing.row.id, standing]))
+  return new Map(standings.map(standing => [standing.id, standing]))
 }

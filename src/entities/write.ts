@@ -1,4 +1,5 @@
 import type { ConsentBody } from '../consents/answers.ts'
+import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
 import type { Profile, Read } from './row.ts'
 
@@ -10,9 +11,6 @@ export type EntityBody = Partial<Profile> &
   }
 
 export type Address = { external_id: string } | { id: string }
-
-/** `*`, or the versions that may stand. Null where the request names none. */
-export type IfMatch = '*' | readonly number[] | null
 
 /** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
 export type Write = {

@@ -150,7 +150,7 @@ test('a process that has missed a declaration, or the end of an index, still ans
   const other = { ...service.db }
   const found = async (filter: unknown) =>
     (await readFilteredPage(other, id, 0, filter, { direction: 'asc', size: 5 })).reads.map(
-      ({ row }) => row.external_id,
+      ({ external_id }) => external_id,
     )
   const by_city = { 'attribute_values.city': 'Rome' }
   const by_friend = { 'attribute_values.friend': { $some: {} } }

@@ -21,19 +21,19 @@ const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.ke
 
 async function found(filter: unknown, stack_id: number): Promise<string[]> {
   const page = await readFilteredPage(service.db, organization.id, stack_id, filter, { direction: 'asc', size: 500 })
-  return page.reads.map(read => read.row.id)
+  return page.reads.map(read => read.id)
 }
 
-const standing = (stack_id: number) => [...world.reads.values()].filter(({ row }) => row.stack_id === stack_id)
+const standing = (stack_id: number) => [...world.reads.values()].filter(read => read.stack_id === stack_id)
 
 async function agrees(filter: unknown, stack_id: number) {
   const expected = standing(stack_id).filter(read => holds(filter, read, world))
-  expect(await found(filter, stack_id)).toEqual(expected.map(({ row }) => row.id))
+  expect(await found(filter, stack_id)).toEqual(expected.map(({ id }) => id))
 }
 
 async function splits(filter: unknown, stack_id: number) {
   const [those, others] = await Promise.all([found(filter, stack_id), found({ $not: filter }, stack_id)])
-  expect([...those, ...others].sort()).toEqual(standing(stack_id).map(({ row }) => row.id))
+  expect([...those, ...others].sort()).toEqual(standing(stack_id).map(({ id }) => id))
 }
 
 const runs = { numRuns: 250 }

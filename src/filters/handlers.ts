@@ -121,10 +121,11 @@ async function findSource(
     internal === undefined
       ? await readByExternalId(db, id, stack_id, [params.external_id!], signal)
       : await readById(db, id, stack_id, [identifier.toUuid(internal)], signal)
-  return source?.row.id ?? fail('not_found', `There is no such ${noun}.`)
+  return source?.id ?? fail('not_found', `There is no such ${noun}.`)
 }
 
 /** The payload of a page. */
 export function showPage({ reads, has_more, definitions }: Found, show: Kind['show']): Answer {
-  return { status: 200, data: { items: reads.map(read => show(read, definitions)), has_more } }
+  const items = reads.map(read => show(read, definitions))
+  return { status: 200, json: `{"items":[${items.join(',')}],"has_more":${has_more}}` }
 }

@@ -54,7 +54,8 @@ export function admit(
   })
 }
 
-const gone = new Error('the client went away')
+// Nobody is there to read it.
+const gone = new Fault(refuse('operation_failed', 'The client went away.'))
 
 /** What a client that went away wanted to read is cancelled. What it wanted to write is finished: draining waits for it. */
 function finish({ work, row, deadline }: FastifyRequest, reply: FastifyReply, leave: () => void) {

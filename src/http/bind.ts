@@ -25,10 +25,10 @@ export function bind(
     const parsed = parseJson(body, limits) as Record<string, unknown>
     return { value: trimAndCheck(parsed, limits), bound_from: 'body', bytes: body.length }
   }
-  const parsed = parseQuery(query_string, limits)
+  const parsed = parseQuery(query_string, limits, schema)
   if (!has_defaults && Object.keys(parsed).length === 0) bodyRequired(content_type, body)
-  const value = trimAndCheck(coerce(schema, parsed) as Record<string, unknown>, limits)
-  return { value, bound_from: 'query', bytes: query_string.length }
+  const value = coerce(schema, trimAndCheck(parsed, limits))
+  return { value: value as Record<string, unknown>, bound_from: 'query', bytes: query_string.length }
 }
 
 function bodyRequired(content_type: string | undefined, body: Buffer | undefined): never {

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Fault, type Refusal } from '../errors.ts'
-import { parseJson, readsBackEqual } from './json.ts'
+import { readsBackEqual } from '../scalars.ts'
+import { parseJson } from './json.ts'
 
 const limits = { json_depth: 32 }
 const parse = (text: string) => parseJson(Buffer.from(text), limits)

@@ -1,4 +1,5 @@
 import { type ErrorWord, Fault, fail, pointer, type Refusal, refuse } from '../errors.ts'
+import { readsBackEqual } from '../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 /**
@@ -97,26 +98,6 @@ function countKeys(value: object): number {
     if (typeof member === 'object' && member !== null) count += countKeys(member)
   }
   return count
-}
-
-/** Whether a JSON number says the same after a double has held it. Integers beyond 2^53-1 do not: their neighbours merge. */
-export function readsBackEqual(source: string): boolean {
-  const number = Number(source)
-  if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return false
-  const [sent, kept] = [decimalOf(source), decimalOf(String(number))]
-  return sent.digits === kept.digits && sent.exponent === kept.exponent
-}
-
-/** A number as its digits without zeros at either end, times ten to the exponent. */
-function decimalOf(source: string): { digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split('e')
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  const digits = whole + fraction
-  let [start, end] = [0, digits.length]
-  while (start < end && digits.charCodeAt(start) === 0x30) start++
-  while (end > start && digits.charCodeAt(end - 1) === 0x30) end--
-  if (start === end) return { digits: '', exponent: 0 }
-  return { digits: digits.slice(start, end), exponent: Number(power) - fraction.length + digits.length - end }
 }
 
 /** An object or array that is open; `segment` leads to the member being read. */

@@ -50,7 +50,7 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
     request.deadline.signal.throwIfAborted()
     const call = readCall(house, request, row, checkItem)
     if (validate) validate(call.body, call.bound_from)
-    return sendAnswer(reply, await row.handle(call), call)
+    return sendAnswer(reply, await row.handle(call))
   }
   server.route({
     method: row.method,
@@ -132,12 +132,10 @@ function readCall(
   }
 }
 
-function sendAnswer(reply: FastifyReply, { status, data, headers }: Answer, { preferences, request_id }: Call) {
-  reply.code(status).header('Content-Type', 'application/json; charset=utf-8')
-  for (const [name, value] of Object.entries(headers ?? {})) reply.header(name, value)
-  if (preferences.representation) reply.header('Preference-Applied', 'return=representation')
-  reply.header('X-Request-Id', request_id)
-  return reply.send(success(data))
+function sendAnswer(reply: FastifyReply, answer: Answer) {
+  reply.code(answer.status).header('Content-Type', 'application/json; charset=utf-8')
+  for (const name in answer.headers) reply.header(name, answer.headers[name])
+  return reply.send(success(answer))
 }
 
 function answerError(request: FastifyRequest, reply: FastifyReply, error: unknown) {

@@ -1,27 +1,19 @@
+import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
 import { fail } from '../errors.ts'
 
 /** What a request asks for in its `If-Match` and `Prefer` headers. */
 export type Preferences = {
-  /** `*`, or the versions that may stand; null where the request names none. */
-  if_match: '*' | readonly number[] | null
+  if_match: IfMatch
   /** `return=representation`: a PUT or PATCH answers the entity instead of `true`. */
   representation: boolean
   /** `references=strict`: relationship targets that do not exist are refused instead of created. */
   references: 'create' | 'strict'
 }
 
-const entity_tag = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
-const version = /^(0|[1-9]\d{0,9})$/
-
-/** Reads `If-Match`. A weak or foreign tag matches nothing; what is no list of tags is refused with 400. */
-export function parseIfMatch(header: string | undefined): Preferences['if_match'] {
+/** Reads the `If-Match` header; throws a Fault of 400 where it is no list of tags. */
+export function parseIfMatch(header: string | undefined): IfMatch {
   if (header === undefined) return null
-  if (header.trim() === '*') return '*'
-  return header.split(',').flatMap(element => {
-    const tag = entity_tag.exec(element.trim())
-    if (!tag) fail('invalid_parameter', 'If-Match must be * or a list of entity tags in double quotes, such as "3".')
-    return tag[1] === undefined && version.test(tag[2]!) ? [Number(tag[2])] : []
-  })
+  return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${if_match_message}.`)
 }
 
 /** Reads `Prefer` (RFC 7240). Preferences that are not known are ignored, as the RFC has it; the first of two counts. */

@@ -5,11 +5,11 @@ import { Fault } from '../errors.ts'
 import { coerce, parseQuery } from './query.ts'
 
 const limits = { json_depth: 32 }
-const parse = (query_string: string) => parseQuery(query_string, limits)
+const parse = (query_string: string, schema: unknown = {}) => parseQuery(query_string, limits, schema)
 
-function refusedPath(query_string: string): string | undefined {
+function refusedPath(query_string: string, schema?: unknown): string | undefined {
   try {
-    parse(query_string)
+    parse(query_string, schema)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     expect([error.refusal.word, error.refusal.status]).toEqual(['invalid_parameter', 400])
@@ -155,6 +155,38 @@ test('Any query is parsed or refused with a Fault', () => {
   )
 })
 
+describe('keys that are indexes', () => {
+  const free = Type.Record(Type.String(), Type.Unknown())
+  const schema = Type.Object({
+    attribute_values: Type.Union([free, Type.Null()]),
+    list: Type.Union([Type.Array(Type.Object({ free })), Type.Null()]),
+    cursor_configuration: Type.Optional(Type.Object({ size: Type.Integer() })),
+  })
+
+  test.each([
+    ['attribute_values[0]=x', { attribute_values: { 0: 'x' } }],
+    ['attribute_values[2]=y&attribute_values[0]=x', { attribute_values: { 0: 'x', 2: 'y' } }],
+    ['list[0][free][0]=x', { list: [{ free: { 0: 'x' } }] }],
+    ['cursor_configuration[0]=x', { cursor_configuration: { 0: 'x' } }],
+  ])('stay keys where the schema wants an object: %s', (query_string, value) => {
+    expect(parse(query_string, schema)).toEqual(value)
+  })
+
+  test.each([
+    ['list[1][a]=y&list[0][a]=x', { list: [{ a: 'x' }, { a: 'y' }] }],
+    ['attribute_values[0][0]=x', { attribute_values: { 0: ['x'] } }],
+    ['attribute_values[a][b][1]=y&attribute_values[a][b][0]=x', { attribute_values: { a: { b: ['x', 'y'] } } }],
+    ['unknown[0]=x', { unknown: ['x'] }],
+  ])('make an array where it wants one, or says nothing: %s', (query_string, value) => {
+    expect(parse(query_string, schema)).toEqual(value)
+  })
+
+  test('have no gap in an array', () => {
+    expect(refusedPath('list[1][a]=x', schema)).toBe('/list')
+    expect(refusedPath('attribute_values[a][1]=x', schema)).toBe('/attribute_values/a')
+  })
+})
+
 describe('coercion', () => {
   const schema = Type.Object({
     yes: Type.Boolean(),
@@ -193,10 +225,16 @@ describe('coercion', () => {
   })
 
   test('leaves what does not read as the declared type for validation to refuse', () => {
-    const sent = { yes: 'TRUE', maybe: 'null', size: '1.0', ratio: '1e400', list: 'x' }
+    const sent = { yes: 'TRUE', maybe: 'null', size: '01', ratio: '1e400', list: 'x' }
     expect(coerced(sent)).toEqual(sent)
-    for (const size of ['', ' 1', '0x10', '01', '9007199254740993', '1e2', '+1', 'NaN'])
+    for (const size of ['', ' 1', '0x10', '01', '9007199254740993', '+1', 'NaN'])
       expect(coerced({ size })).toEqual({ size })
     for (const ratio of ['', '.5', 'Infinity', '0.1000000000000000055']) expect(coerced({ ratio })).toEqual({ ratio })
+  })
+
+  test('reads a number as a body has it, whatever the declared type: 1.0 is an integer, 1.5 is refused as none', () => {
+    expect(coerced({ size: '1.0', ratio: '1.50' })).toEqual({ size: 1, ratio: 1.5 })
+    expect(coerced({ size: '1e2', ratio: '1e3' })).toEqual({ size: 100, ratio: 1000 })
+    expect(coerced({ size: '1.5' })).toEqual({ size: 1.5 })
   })
 })

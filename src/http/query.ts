@@ -1,16 +1,20 @@
 import { fail, pointer } from '../errors.ts'
-import { readsBackEqual } from './json.ts'
+import { coerceText } from '../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 type Node = Map<string, Node | string>
 
 /**
  * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every leaf
- * is a string; an object whose keys are 0 … n-1 becomes an array. Throws a Fault of 400 for what has no one meaning: a name
- * twice, a value that is also an object, a gap in the indexes, brackets that are unbalanced or empty; and for malformed
- * escapes, NUL, `__proto__` and a nesting deeper than `json_depth`.
+ * is a string; keys 0 … n-1 make an array, unless the schema wants an object there. Throws a Fault of 400 for what has no
+ * one meaning: a name twice, a value that is also an object, a gap in the indexes, brackets that are unbalanced or empty;
+ * and for malformed escapes, NUL, `__proto__` and a nesting deeper than `json_depth`.
  */
-export function parseQuery(query_string: string, limits: { json_depth: number }): Record<string, unknown> {
+export function parseQuery(
+  query_string: string,
+  limits: { json_depth: number },
+  schema: unknown,
+): Record<string, unknown> {
   const root: Node = new Map()
   for (const pair of query_string.split('&')) {
     if (pair === '') continue
@@ -23,7 +27,7 @@ export function parseQuery(query_string: string, limits: { json_depth: number })
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1), pointer(...segments))
     insert(root, segments, value)
   }
-  return Object.fromEntries([...root].map(([key, node]) => [key, readNode(node, [key])]))
+  return readMembers(root, [], branchesOf(schema as Schema))
 }
 
 /** `+` is a space, and what is not ASCII must be percent-encoded UTF-8: Node hands it over as if it were Latin-1. */
@@ -68,11 +72,28 @@ function insert(root: Node, segments: string[], value: string) {
   node.set(last, value)
 }
 
-function readNode(node: Node | string, segments: string[]): unknown {
+function readNode(node: Node | string, segments: string[], schema: Schema): unknown {
   if (typeof node === 'string') return node
-  const entries = [...node].map(([key, member]) => [key, readNode(member, [...segments, key])] as const)
-  if (!entries.every(([key]) => /^(0|[1-9]\d*)$/.test(key))) return Object.fromEntries(entries)
-  const ordered = entries.toSorted(([a], [b]) => Number(a) - Number(b))
+  const branches = branchesOf(schema)
+  const types = branches.flatMap(({ type }) => type ?? [])
+  // Where the schema says nothing, as within an attribute value, the keys decide.
+  const is_map = types.includes('object') && !types.includes('array')
+  if (is_map || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
+  const items = itemsOf(branches) ?? {}
+  return inOrder(node, segments).map((member, index) => readNode(member, [...segments, String(index)], items))
+}
+
+function readMembers(node: Node, segments: string[], branches: Schema[]): Record<string, unknown> {
+  const schemas = propertiesOf(branches)
+  const members = [...node].map(([key, member]) => {
+    const schema = Object.hasOwn(schemas, key) ? schemas[key]! : {}
+    return [key, readNode(member, [...segments, key], schema)]
+  })
+  return Object.fromEntries(members)
+}
+
+function inOrder(node: Node, segments: string[]): (Node | string)[] {
+  const ordered = [...node].toSorted(([a], [b]) => Number(a) - Number(b))
   if (ordered.some(([key], index) => key !== String(index)))
     refuseParameter(pointer(...segments), 'the indexes must run from 0 without a gap')
   return ordered.map(([, member]) => member)
@@ -82,7 +103,7 @@ function refuseParameter(path: string, message: string): never {
   fail('invalid_parameter', 'The query string has a malformed parameter.', { details: [{ path, message }] })
 }
 
-/** What coercion looks at in a schema. */
+/** What binding a query looks at in a schema. */
 type Schema = {
   type?: string | string[]
   properties?: Record<string, Schema>
@@ -90,19 +111,23 @@ type Schema = {
   anyOf?: Schema[]
 }
 
+const branchesOf = (schema: Schema): Schema[] => (schema.anyOf ? schema.anyOf.flatMap(branchesOf) : [schema])
+const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.items
+const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
+
 /**
  * Turns the strings of declared boolean, integer and number fields into their types, at every depth; what does not read
  * as one stays a string, for validation to refuse. Returns a copy. Fields that may be strings stay strings.
  */
 export function coerce(schema: unknown, value: unknown): unknown {
   const branches = branchesOf(schema as Schema)
-  if (typeof value === 'string') return coerceText(value, new Set(branches.flatMap(({ type }) => type ?? 'string')))
+  if (typeof value === 'string') return coerceField(value, new Set(branches.flatMap(({ type }) => type ?? 'string')))
   if (Array.isArray(value)) {
-    const items = branches.find(branch => branch.items)?.items
+    const items = itemsOf(branches)
     return items ? value.map(element => coerce(items, element)) : value
   }
-  const properties = branches.find(branch => branch.properties)?.properties
-  if (!properties || typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null) return value
+  const properties = propertiesOf(branches)
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => [
       key,
@@ -111,14 +136,10 @@ export function coerce(schema: unknown, value: unknown): unknown {
   )
 }
 
-function branchesOf(schema: Schema): Schema[] {
-  return schema.anyOf ? schema.anyOf.flatMap(branchesOf) : [schema]
-}
-
-function coerceText(text: string, types: Set<string>): unknown {
+/** A number that is no integer is for validation to refuse, as in a body. */
+function coerceField(text: string, types: Set<string>): unknown {
   if (types.has('string')) return text
-  if (types.has('boolean') && (text === 'true' || text === 'false')) return text === 'true'
-  if (!types.has('integer') && !types.has('number')) return text
-  const grammar = types.has('number') ? /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/ : /^-?(?:0|[1-9]\d*)$/
-  return grammar.test(text) && readsBackEqual(text) ? Number(text) : text
+  const as_boolean = types.has('boolean') ? coerceText(text, 'boolean') : text
+  if (typeof as_boolean === 'boolean') return as_boolean
+  return types.has('number') || types.has('integer') ? coerceText(text, 'number') : text
 }

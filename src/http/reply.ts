@@ -2,8 +2,8 @@ import { isUnavailable } from '../db/pg-errors.ts'
 import { type ErrorWord, Fault, type Refusal, refuse } from '../errors.ts'
 
 /** The success envelope. */
-export function success(data: unknown): string {
-  return `{"status":"Success","data":${JSON.stringify(data)}}`
+export function success(payload: { data: unknown } | { json: string }): string {
+  return `{"status":"Success","data":${'json' in payload ? payload.json : JSON.stringify(payload.data)}}`
 }
 
 /** The error envelope. `errorstack` is null below 500; above it says no more than the message and whom to ask about. */

@@ -26,8 +26,8 @@ export type Call<Body = unknown> = {
   signal: AbortSignal
 }
 
-/** What a handler answers: the payload of the success envelope. */
-export type Answer = { status: number; data: unknown; headers?: Record<string, string> }
+/** What a handler answers: the payload of the success envelope, as data or as JSON text. */
+export type Answer = { status: number; headers?: Record<string, string> } & ({ data: unknown } | { json: string })
 
 /** The check a path parameter must pass before the handler runs. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'

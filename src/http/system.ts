@@ -44,7 +44,7 @@ export const system_rows: OpenRoute[] = [
 /** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
 export function serveSystem(server: FastifyInstance, { db, authenticator, drain }: House): void {
   const json = 'application/json; charset=utf-8'
-  server.get('/healthz', (_request, reply) => reply.type(json).send(success({ healthy: true })))
+  server.get('/healthz', (_request, reply) => reply.type(json).send(success({ data: { healthy: true } })))
   server.get('/readyz', async (request, reply) => {
     if (!drain.accepting()) notReady('The service is shutting down.')
     try {
@@ -52,7 +52,7 @@ export function serveSystem(server: FastifyInstance, { db, authenticator, drain 
     } catch {
       notReady('The database cannot be reached.')
     }
-    return reply.type(json).send(success({ ready: true }))
+    return reply.type(json).send(success({ data: { ready: true } }))
   })
   server.get('/.well-known/jwks.json', (_request, reply) => reply.type(json).send(JSON.stringify(authenticator.jwks())))
 }

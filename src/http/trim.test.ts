@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fault, type Refusal } from '../errors.ts'
-import { checkText, keyFault, trim, trimAndCheck } from './trim.ts'
+import { trim } from '../white-space.ts'
+import { checkText, keyFault, trimAndCheck } from './trim.ts'
 
 const limits = { string_bytes: 65_536, key_bytes: 150 }
 

@@ -167,6 +167,19 @@ describe('preconditions and preferences', () => {
     }
   })
 
+  test('Prefer: return=representation is said to be applied nowhere but where it changes the answer', async () => {
+    for (const [method, path, body] of [
+      ['GET', '/v1/people/ada', undefined],
+      ['POST', '/v1/people', {}],
+      ['POST', '/v1/people/upsert', { external_id: 'ada' }],
+      ['POST', '/v1/people/list', {}],
+      ['DELETE', '/v1/people/ada', undefined],
+    ] as const) {
+      const reply = await send(method, path, body, { Prefer: 'return=representation' })
+      expect([method, path, reply.headers.get('preference-applied')]).toEqual([method, path, null])
+    }
+  })
+
   test('a write that changes nothing keeps version and ETag', async () => {
     for (const body of [{}, { first_name: 'Ada' }, { attribute_values: { city: 'London', absent: null } }]) {
       const reply = await send('PATCH', '/v1/people/ada', body)

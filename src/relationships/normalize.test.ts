@@ -29,6 +29,20 @@ describe('a relationship value', () => {
     expect(many(value)).toMatchObject({ names })
   })
 
+  test.each([
+    ['\ufeffada', ['\ufeffada']],
+    [{ external_id: 'ada\ufeff' }, ['ada\ufeff']],
+    [
+      ['\ufeffada', 'ada'],
+      ['\ufeffada', 'ada'],
+    ],
+    ['\u0085ada\u3000', ['ada']],
+    [{ external_id: '\u0085ada' }, ['ada']],
+    [['\u2003ada'], ['ada']],
+  ])('%j means %j: trimmed of white space as Unicode has it, and of nothing else', (value, names) => {
+    expect(many(value)).toMatchObject({ names })
+  })
+
   test('in a list keeps its order and loses duplicates, whatever shape they come in', () => {
     expect(many(['b', 7, { external_id: 'a' }, ' b ', '7', 'a'])).toEqual({
       names: ['b', '7', 'a'],

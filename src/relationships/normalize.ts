@@ -1,4 +1,5 @@
 import { isExternalId } from '../formats.ts'
+import { trim } from '../white-space.ts'
 
 /**
  * The external identifiers a relationship value names, in order, each once; empty means unlink. `places` says where in
@@ -42,7 +43,7 @@ function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_lim
 
 function normalizeScalar(value: unknown): Scalar {
   if (value === null) return { name: null }
-  if (typeof value === 'string') return nameFrom(value.trim())
+  if (typeof value === 'string') return nameFrom(trim(value))
   if (typeof value === 'number' && Number.isInteger(value)) return nameFrom(String(value))
   const inner = wrapped(value)
   return inner === undefined ? { message: shapes } : normalizeScalar(inner)

@@ -3,8 +3,8 @@ import type { Read } from '../../src/entities/row.ts'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
 import { people_stack_id } from '../../src/organizations/definitions.ts'
-import { toPerson } from '../../src/people/person.ts'
-import { toRecord } from '../../src/records/record.ts'
+import { personText } from '../../src/people/person.ts'
+import { recordText } from '../../src/records/record.ts'
 
 /** All entities of an organization as reads show them. */
 export type World = { definitions: Definitions; reads: ReadonlyMap<string, Read> }
@@ -26,7 +26,7 @@ function memberHolds(key: string, operand: unknown, read: Read, world: World): b
 }
 
 const shownOf = ({ definitions }: World, read: Read): Shown =>
-  read.row.stack_id === people_stack_id ? toPerson(read, definitions) : toRecord(read, definitions)
+  JSON.parse((read.stack_id === people_stack_id ? personText : recordText)(read, definitions))
 
 function testHolds(key: string, operator: string, operand: unknown, read: Read, world: World): boolean {
   const shown = shownOf(world, read)
@@ -40,7 +40,7 @@ function testHolds(key: string, operator: string, operand: unknown, read: Read, 
     return valueHolds(operator, [shown[key]], cased, undefined)
   }
   const name = key.slice('attribute_values.'.length)
-  const attribute = world.definitions.declared.get(read.row.stack_id)?.get(name)
+  const attribute = world.definitions.declared.get(read.stack_id)?.get(name)
   if (operator === '$some' || operator === '$none' || operator === '$every')
     return quantified(operator, operand, attribute!, read, world)
   const values = shown.attribute_values as Shown

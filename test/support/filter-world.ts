@@ -132,7 +132,7 @@ export async function readWorld({ db }: Service, organization_id: number): Promi
   const reads = new Map<string, Read>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)])
     for (const read of (await readPage(db, organization_id, stack_id, { direction: 'asc', size: 500 })).reads)
-      reads.set(read.row.id, read)
+      reads.set(read.id, read)
   return { definitions, reads }
 }
 

@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { jsonEqual } from './json-equal.ts'
+
+const parse = (text: string): unknown => JSON.parse(text)
+
+/** A JSON text in which the keys of every object stand in one order. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join()}}`
+}
+
+/** The same value, the keys of its objects in the opposite order. */
+function turned(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turned)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).map(
+    ([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(turned(member))}`,
+  )
+  return parse(`{${members.reverse().join()}}`)
+}
+
+// Few keys and scalars, so that two values are often nearly equal.
+const key = fc.constantFrom('a', '0', '__proto__', 'constructor', 'toString', 'valueOf', 'hasOwnProperty', 'length')
+const scalar = fc.constantFrom<unknown>(null, true, false, 0, -0, 1, '', '0', 'a')
+const { value } = fc.letrec<{ value: unknown }>(tie => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    scalar,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc
+      .uniqueArray(fc.tuple(key, tie('value')), { maxLength: 3, selector: ([name]) => name })
+      .map(members => parse(`{${members.map(([name, member]) => `"${name}":${JSON.stringify(member)}`).join()}}`)),
+  ),
+}))
+
+describe('two values of JSON', () => {
+  test('are equal where their canonical texts are', () => {
+    fc.assert(
+      fc.property(value, value, (one, other) => {
+        expect(jsonEqual(one, other)).toBe(canonical(one) === canonical(other))
+        expect(jsonEqual(other, one)).toBe(jsonEqual(one, other))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('are equal where one is a copy, whatever the order of its keys', () => {
+    fc.assert(
+      fc.property(fc.oneof(value, fc.jsonValue()), one => {
+        expect(jsonEqual(one, parse(JSON.stringify(one)))).toBe(true)
+        expect(jsonEqual(one, turned(one))).toBe(true)
+      }),
+    )
+  })
+
+  test.each([
+    ['{"__proto__":{"a":1}}', '{"__proto__":{"a":2}}'],
+    ['{"__proto__":{}}', '{"a":{}}'],
+    ['{"toString":null}', '{"valueOf":null}'],
+    ['{"constructor":{"a":1}}', '{"constructor":{"a":2}}'],
+    ['{"length":0}', '[]'],
+    ['{"0":"a"}', '["a"]'],
+    ['["a","b"]', '["b","a"]'],
+    ['[null]', '[]'],
+    ['{"a":null}', '{}'],
+    ['"0"', '0'],
+    ['null', '{}'],
+  ])('differ: %s and %s', (one, other) => {
+    expect(jsonEqual(parse(one), parse(other))).toBe(false)
+    expect(jsonEqual(parse(one), parse(one))).toBe(true)
+  })
+
+  test('are compared without calling anything of theirs', () => {
+    const calling = () => {
+      throw new Error('was called')
+    }
+    const one = { valueOf: calling, toString: calling, toJSON: calling, hasOwnProperty: calling }
+    expect(jsonEqual(one, { ...one })).toBe(true)
+  })
+})
+
+describe('through the service', () => {
+  let service: Service
+  let send: Send
+  beforeAll(async () => {
+    service = await startService()
+  })
+  afterAll(() => service.stop())
+  beforeEach(async () => {
+    send = (await service.organization()).send
+    await send('POST', '/v1/people', { external_id: 'ada' })
+  })
+
+  test.each([
+    '{"valueOf":1}',
+    '{"toString":null}',
+    '{"constructor":{"a":1}}',
+    '{"toJSON":1,"then":1,"length":1}',
+    '[{"valueOf":{"toString":[]}}]',
+  ])('%s written twice is one change', async text => {
+    const body = `{"attribute_values":{"x":${text}}}`
+    for (const _ of ['once', 'twice']) {
+      const reply = await send('PATCH', '/v1/people/ada', body)
+      expect([reply.status, reply.headers.get('etag')]).toEqual([200, '"2"'])
+    }
+    expect((await send('PUT', '/v1/people/ada', body)).headers.get('etag')).toBe('"2"')
+    expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({ x: parse(text) })
+  })
+})
