@@ -7,10 +7,10 @@ import { createServer } from './http/server.ts'
 import { serveSystem, system_rows } from './http/system.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { document_row, serveDocument } from './openapi/serve.ts'
-import { toPerson } from './people/person.ts'
+import { personText } from './people/person.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
-import { toRecord } from './records/record.ts'
+import { recordText } from './records/record.ts'
 import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
@@ -18,7 +18,7 @@ import { stackRoutes } from './stacks/routes.ts'
 
 export type AppOptions = House & { logger: FastifyBaseLogger }
 
-const shows = { person: { show: toPerson, answer: person }, record: { show: toRecord, answer: record } }
+const shows = { person: { show: personText, answer: person }, record: { show: recordText, answer: record } }
 
 /** The rooms of the house, in the order of the documentation. */
 export function routeTable({ config }: Pick<House, 'config'>): Route[] {

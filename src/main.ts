@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { loadOrCreateKeys } from './auth/keys.ts'
@@ -14,6 +14,7 @@ import { probe } from './db/probe.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
+import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
 
@@ -32,7 +33,7 @@ const fill_interval_ms = 1_000
 /** Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = loadConfig(environment)
-  const logger = pino({ level: config.log_level, base: null })
+  const logger = createLogger(config.log_level)
   const closing: (() => Promise<unknown>)[] = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()

@@ -1,9 +1,9 @@
+import { entityTag } from '../entity-tag.ts'
 import { fail } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { definitionsAt } from '../organizations/definitions.ts'
 import type { Kind } from './kind.ts'
-import { readByExternalId, readById } from './read.ts'
-import { entityTag } from './represent.ts'
+import { readQueued } from './queues.ts'
 import type { Read } from './row.ts'
 import type { Address, EntityBody } from './write.ts'
 import { writeOne } from './write-one.ts'
@@ -33,11 +33,14 @@ export async function upsertEntity(kind: Kind, call: Call<EntityBody & { externa
   return showEntity(kind, call, done.standing!, 201, { Location: locationOf(kind, call, done.standing!) })
 }
 
+/** Said where the preference made the answer another (RFC 7240, 3): everywhere else there is no choice. */
+const applied = { 'Preference-Applied': 'return=representation' }
+
 export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call: Call<EntityBody>): Promise<Answer> {
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
-  if (represent) return showEntity(kind, call, done.standing!, 200)
+  if (represent) return showEntity(kind, call, done.standing!, 200, applied)
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
@@ -50,11 +53,7 @@ export async function deleteEntity(kind: Kind, call: Call<EntityBody>): Promise<
 export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
-  const address = addressOf(call, kind)
-  const [read] =
-    'id' in address
-      ? await readById(db, caller.organization.id, stack_id, [address.id], signal)
-      : await readByExternalId(db, caller.organization.id, stack_id, [address.external_id], signal)
+  const read = await readQueued(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
   if (!read) return fail('not_found', `There is no such ${kind.noun}.`)
   return showEntity(kind, call, read, 200)
 }
@@ -67,13 +66,12 @@ async function showEntity(
   headers: Record<string, string> = {},
 ): Promise<Answer> {
   const definitions = await definitionsAt(db, caller.organization.id, read.schema_version, signal)
-  const data = kind.show(read, definitions)
-  return { status, data, headers: { ...headers, ETag: entityTag(data.version) } }
+  return { status, json: kind.show(read, definitions), headers: { ...headers, ETag: entityTag(read.version) } }
 }
 
 function locationOf({ path, identifier }: Kind, { params }: Call, read: Read): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')
-  const { external_id, id } = read.row
+  const { external_id, id } = read
   if (external_id !== null) return `${base}/${encodeURIComponent(external_id)}`
   return `${base}/internal/${identifier.fromUuid(id)}`
 }

@@ -1,11 +1,12 @@
 import type { Database, Statement, Transaction } from '../db/db.ts'
-import type { EntityRow, Read, Target } from './row.ts'
+import type { Links, Read, Target } from './row.ts'
 import { read_by_external_id, read_by_id } from './sql.ts'
 
-type ReadRow = EntityRow & {
+type ReadRow = Omit<Read, 'links'> & {
   links: [attribute_id: number, id: string, external_id: string | null][] | null
-  schema_version: number
 }
+
+const no_links: Links = new Map()
 
 /** Entities of one stack by internal identifier, in no order; missing ones are left out. */
 export function readById(
@@ -37,7 +38,7 @@ export async function readRows(
   signal?: AbortSignal,
 ): Promise<Read[]> {
   const rows = await db.query<ReadRow>(by, values, signal)
-  return rows.map(({ links, schema_version, ...row }) => ({ row, schema_version, links: groupLinks(links ?? []) }))
+  return rows.map(row => Object.assign(row, { links: row.links ? groupLinks(row.links) : no_links }))
 }
 
 function groupLinks(links: NonNullable<ReadRow['links']>): Map<number, Target[]> {

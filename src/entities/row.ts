@@ -53,8 +53,21 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 /** An entity as it stands: its row, and the links that were asked for. */
 export type Standing = { row: EntityRow; links: Links }
 
-/** An entity with all its links, and the version of the definitions that its read is shown with. */
-export type Read = Standing & { schema_version: number }
+/**
+ * An entity as it is shown: what nobody looks into comes as JSON text, and is passed through. `profile` (of a person) is
+ * an object, so is `attributes`, which holds the plain values; `answers` is null where none was given.
+ */
+export type Read = Pick<
+  EntityRow,
+  'stack_id' | 'id' | 'external_id' | 'active' | 'version' | 'created_at' | 'updated_at'
+> & {
+  profile: string | null
+  answers: Answers | null
+  attributes: string
+  /** All of them, and the version of the definitions that the entity is shown with. */
+  links: Links
+  schema_version: number
+}
 
 /** The external identifiers of a relationship's targets as a read shows them: an array for `many`. */
 export function shownLinks(cardinality: 'one' | 'many', targets: readonly { external_id: string | null }[]): unknown {

@@ -10,11 +10,16 @@ import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
 import type { Outcome, Write } from './write.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
-export type WriteOptions = { limits: WriteLimits; signal?: AbortSignal | undefined }
+export type WriteOptions = {
+  limits: WriteLimits
+  signal?: AbortSignal | undefined
+  /** A set that fails is run again in halves, and a single write waits for its locks; else the caller sees to that. */
+  halves?: boolean
+}
 
 /** A set that others keep getting ahead of is tried this often before it fails. */
 export const attempts_limit = 10
-/** One row locked elsewhere must not stall the whole set: after this long it is run in halves. */
+/** One row locked elsewhere must not stall those beside it: after this long they are run in halves. */
 const set_lock_timeout_ms = 250
 
 /**
@@ -70,7 +75,7 @@ async function runSet(db: Database, known: Definitions, set: Item[], options: Wr
       if (options.signal?.aborted || !again || attempt >= attempts_limit) {
         // A set that exceeded its lock timeout, or broke for any other reason, is run in halves: the culprit ends up alone.
         // Not so when the connection is gone: its COMMIT may have been carried out.
-        const splits = items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
+        const splits = options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
         return splits
           ? runHalves(db, definitions, items, options)
           : new Map(items.map(({ index }) => [index, { error }]))
@@ -107,9 +112,9 @@ function tryOnce(
   db: Database,
   definitions: Definitions,
   items: Item[],
-  { limits, signal }: WriteOptions,
+  { limits, signal, halves }: WriteOptions,
 ): Promise<Settled> {
-  const lock_timeout_ms = items.length > 1 ? set_lock_timeout_ms : undefined
+  const lock_timeout_ms = items.length > 1 || halves === false ? set_lock_timeout_ms : undefined
   // What addresses nobody is inserted without a look at what stands.
   const reads_first = items.some(({ write }) => write.address !== null)
   const options = { signal, lock_timeout_ms, reads_first }

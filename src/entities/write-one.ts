@@ -1,12 +1,12 @@
 import { Fault } from '../errors.ts'
 import type { Call } from '../http/route.ts'
-import { writeEntities } from './sets.ts'
-import type { Address, Done, EntityBody, Write } from './write.ts'
+import { writeQueued } from './queues.ts'
+import type { Done, EntityBody, Write } from './write.ts'
 
 /** What a single request writes, and where. */
 export type SingleWrite = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'>
 
-/** Runs the write of one request: an array of one. Throws the refusal, or the fault, that an array would hold. */
+/** Runs the write of one request, together with those that come at the same time. Throws its refusal, or its fault. */
 export async function writeOne(
   call: Call<EntityBody>,
   { operation, stack_id, address, represent }: SingleWrite,
@@ -24,15 +24,7 @@ export async function writeOne(
     actor: call.caller.subject,
     request_id: call.request_id,
   }
-  const options = { limits: call.limits, signal: call.signal }
-  const [outcome] = await writeEntities(call.db, call.caller.organization.id, [write], options)
-  if (!outcome) throw new Error('a write came back without an outcome')
-  if ('error' in outcome) throw outcome.error
+  const outcome = await writeQueued(call.db, call.caller.organization.id, write, call)
   if ('refusal' in outcome) throw new Fault(outcome.refusal)
   return outcome.done
-}
-
-/** The address a create has: the external identifier it takes, if any. */
-export function addressOfCreate({ external_id }: EntityBody): Address | null {
-  return external_id ? { external_id } : null
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, {
@@ -8,7 +9,6 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { v7 } from 'uuid'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import { logRequest } from './log.ts'
@@ -25,7 +25,7 @@ const request_id_form = /^[\w-]{1,64}$/
 
 /** The caller's request id where it has the documented form, else a fresh one. */
 function requestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && request_id_form.test(header) ? header : v7()
+  return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
 /** A Fastify instance that answers in our envelopes only, and leaves bodies as bytes for our own binding rules. */
@@ -132,7 +132,7 @@ function answerClientError(error: Error & { code?: string }, socket: import('nod
     return
   }
   const refusal = client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.')
-  const request_id = v7()
+  const request_id = randomUUID()
   const body = failure(refusal, request_id)
   socket.end(
     `HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\nConnection: close\r\nX-Request-Id: ${request_id}\r\n` +

@@ -4,7 +4,7 @@ import type { Kind } from '../entities/kind.ts'
 import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
-import { toPerson } from './person.ts'
+import { personText } from './person.ts'
 import { person, personBody } from './schema.ts'
 
 export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
@@ -28,7 +28,7 @@ export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
     // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
     patch_statuses: { not_found: 500, duplicate_entry: 400 },
     stackOf: async () => people_stack_id,
-    show: toPerson,
+    show: personText,
   }
   return [...entityEndpoints(people), ...readingEndpoints(people, shows)]
 }

@@ -6,7 +6,7 @@ import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
-import { toRecord } from './record.ts'
+import { recordText } from './record.ts'
 import { record, recordBody } from './schema.ts'
 
 export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
@@ -29,7 +29,7 @@ export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
     answer: record,
     patch_statuses: {},
     stackOf,
-    show: toRecord,
+    show: recordText,
   }
   return [...entityEndpoints(records), ...readingEndpoints(records, shows)]
 }

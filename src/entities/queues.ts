@@ -1,0 +1,90 @@
+import { Queue, type Result } from '../db/coalesce.ts'
+import type { Database } from '../db/db.ts'
+import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
+import { nameKey, nameTaken } from './plan.ts'
+import { readByExternalId, readById } from './read.ts'
+import type { Read } from './row.ts'
+import { type WriteLimits, writeEntities } from './sets.ts'
+import type { Address, Outcome, Write } from './write.ts'
+
+const items_limit = 256
+const bytes_limit = 1_048_576
+
+type Queues<I, O> = Map<string, Queue<I, O>>
+type Settled = Exclude<Outcome, { error: unknown }>
+
+/** Of one database: what waits to be written, by organization, and to be read, by organization, stack and identifier. */
+const writing = new WeakMap<Database, Queues<Write, Settled>>()
+const reading = new WeakMap<Database, Queues<string, Read | undefined>>()
+
+function queueOf<I, O>(
+  all: WeakMap<Database, Queues<I, O>>,
+  db: Database,
+  name: string,
+  make: () => Queue<I, O>,
+): Queue<I, O> {
+  const queues = all.get(db) ?? new Map<string, Queue<I, O>>()
+  all.set(db, queues)
+  const known = queues.get(name)
+  if (known) return known
+  // Queues are made again in no time: those that nobody is in do not pile up.
+  if (queues.size >= 1_000) for (const [other, queue] of queues) if (queue.idle) queues.delete(other)
+  const made = make()
+  queues.set(name, made)
+  return made
+}
+
+/**
+ * Writes one entity. Writes of an organization that come at the same time share sets; renames and deletions, which
+ * conflict with many, run apart from them. Rejects with the fault of the machinery, or the signal's reason.
+ */
+export function writeQueued(
+  db: Database,
+  organization_id: number,
+  write: Write,
+  { limits, signal }: { limits: WriteLimits; signal?: AbortSignal | undefined },
+): Promise<Settled> {
+  const run = async (writes: Write[], signal: AbortSignal): Promise<Result<Settled>[]> => {
+    const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
+    return outcomes.map(outcome =>
+      'error' in outcome
+        ? { error: outcome.error, again: isWorthAgain(outcome.error, writes.length, signal) }
+        : { outcome },
+    )
+  }
+  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true })
+  const queue = queueOf(writing, db, `${organization_id}`, make)
+  const { bytes } = write
+  if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
+    return queue.addApart({ item: write, bytes, signal })
+  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+}
+
+/** A lock comes free some time; any other error may be a neighbour's. Whatever may have been committed is not run again. */
+function isWorthAgain(error: unknown, count: number, signal: AbortSignal): boolean {
+  return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
+}
+
+function keyOf({ stack_id, address }: Write): string | undefined {
+  if (!address) return undefined
+  return 'id' in address ? address.id : nameKey({ stack_id, external_id: address.external_id })
+}
+
+/** Reads one entity of a stack. Reads of a stack that come at the same time share a statement. */
+export async function readQueued(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  address: Address,
+  signal: AbortSignal,
+): Promise<Read | undefined> {
+  const [by, item] = 'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
+  const run = async (identifiers: string[], signal: AbortSignal): Promise<Result<Read | undefined>[]> => {
+    const read = by === 'id' ? readById : readByExternalId
+    const reads = await read(db, organization_id, stack_id, identifiers, signal)
+    const found = new Map(reads.map(read => [read[by], read]))
+    return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
+  }
+  const make = () => new Queue({ run, items_limit, bytes_limit, undone: false })
+  return queueOf(reading, db, `${organization_id} ${stack_id} ${by}`, make).add({ item, signal })
+}
