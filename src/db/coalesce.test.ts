@@ -1,0 +1,233 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Queue, type QueueOptions, type Result } from './coalesce.ts'
+
+type Running = {
+  items: string[]
+  signal: AbortSignal
+  finish(results?: Result<string>[]): void
+  fail(error: Error): void
+}
+
+/** A queue whose batches end when the test says so. */
+function controlled(options: Partial<QueueOptions<string, string>> = {}) {
+  const batches: Running[] = []
+  const run = (items: string[], signal: AbortSignal) =>
+    new Promise<Result<string>[]>((resolve, reject) => {
+      const done = items.map(item => ({ outcome: `${item} done` }))
+      const finish = (results: Result<string>[] = done) => resolve(results)
+      batches.push({ items, signal, finish, fail: reject })
+      signal.addEventListener('abort', () => reject(signal.reason))
+    })
+  const queue = new Queue<string, string>({ run, items_limit: 4, bytes_limit: 100, undone: true, ...options })
+  return { queue, batches, shape: () => batches.map(({ items }) => items.join(' ')) }
+}
+
+const turn = () => new Promise(setImmediate)
+
+describe('items that arrive one by one', () => {
+  it('run at once when nobody is in flight, and together when somebody is', async () => {
+    const { queue, batches, shape } = controlled()
+    const answers = ['a', 'b', 'c'].map(item => queue.add({ item }))
+    expect(shape()).toEqual(['a'])
+    batches[0]!.finish()
+    expect(await answers[0]).toBe('a done')
+    expect(shape()).toEqual(['a', 'b c'])
+    batches[1]!.finish()
+    expect(await Promise.all(answers)).toEqual(['a done', 'b done', 'c done'])
+    expect(queue.idle).toBe(true)
+  })
+
+  it('are answered after the next batch has started', async () => {
+    const { queue, batches, shape } = controlled()
+    const seen: string[] = []
+    void queue.add({ item: 'a' }).then(() => seen.push(...shape()))
+    void queue.add({ item: 'b' })
+    batches[0]!.finish()
+    await turn()
+    expect(seen).toEqual(['a', 'b'])
+  })
+
+  it('are never more in a batch than its limits allow, a large one alone', async () => {
+    const { queue, batches, shape } = controlled()
+    const sizes = [1, 60, 40, 1, 200, 1, 1, 1, 1, 1]
+    for (const [index, bytes] of sizes.entries()) void queue.add({ item: `${index}`, bytes })
+    for (let index = 0; index < batches.length; index += 1) {
+      batches[index]!.finish()
+      await turn()
+    }
+    expect(shape()).toEqual(['0', '1 2', '3', '4', '5 6 7 8', '9'])
+  })
+
+  it('that bear one key go one after the other, in order, and hold up nobody else', async () => {
+    const { queue, batches, shape } = controlled()
+    for (const item of ['x1', 'x2', 'y1', 'x3', 'z1', 'y2']) void queue.add({ item, key: item[0]! })
+    for (let index = 0; index < batches.length; index += 1) {
+      batches[index]!.finish()
+      await turn()
+    }
+    expect(shape()).toEqual(['x1', 'y1 z1 x2', 'y2 x3'])
+  })
+})
+
+describe('a batch that fails', () => {
+  it('is run again in halves, down to the culprit, and the next batch does not wait for that', async () => {
+    const { queue, batches, shape } = controlled()
+    const answers = ['first', 'a', 'b', 'bad', 'c'].map(item => queue.add({ item, key: item }).catch(String))
+    batches[0]!.finish()
+    await turn()
+    const later = ['later', 'bad'].map(item => queue.add({ item, key: item }))
+    for (let index = 1; index < batches.length; index += 1) {
+      const { items, fail, finish } = batches[index]!
+      if (items.includes('bad') && index < 6) fail(new Error('culprit'))
+      else finish()
+      await turn()
+    }
+    // The second `bad` comes when the first has been answered.
+    expect(shape()).toEqual(['first', 'a b bad c', 'a b', 'bad c', 'later', 'bad', 'c', 'bad'])
+    expect(await Promise.all(answers)).toEqual(['first done', 'a done', 'b done', 'Error: culprit', 'c done'])
+    expect(await Promise.all(later)).toEqual(['later done', 'bad done'])
+  })
+
+  it('answers those that cannot be run again, and tries those again that may come through', async () => {
+    const { queue, batches, shape } = controlled()
+    const answers = ['first', 'lost', 'locked'].map(item => queue.add({ item }).catch(String))
+    batches[0]!.finish()
+    await turn()
+    batches[1]!.finish([
+      { error: new Error('lost'), again: false },
+      { error: new Error('locked'), again: true },
+    ])
+    await turn()
+    batches[2]!.finish([{ error: new Error('locked'), again: true }])
+    await turn()
+    batches[3]!.finish()
+    expect(await Promise.all(answers)).toEqual(['first done', 'Error: lost', 'locked done'])
+    expect(shape()).toEqual(['first', 'lost locked', 'locked', 'locked'])
+  })
+})
+
+describe('an item whose signal aborts', () => {
+  const reason = new Error('the time is over')
+
+  it('leaves the queue when it waits, and whoever is behind it moves up', async () => {
+    const { queue, batches, shape } = controlled()
+    const controller = new AbortController()
+    void queue.add({ item: 'first' })
+    const waiting = queue.add({ item: 'x1', key: 'x', signal: controller.signal })
+    const behind = queue.add({ item: 'x2', key: 'x' })
+    controller.abort(reason)
+    await expect(waiting).rejects.toBe(reason)
+    await expect(queue.add({ item: 'late', signal: controller.signal })).rejects.toBe(reason)
+    batches[0]!.finish()
+    await turn()
+    batches[1]!.finish()
+    expect(await behind).toBe('x2 done')
+    expect(shape()).toEqual(['first', 'x2'])
+    expect(queue.idle).toBe(true)
+  })
+
+  it('undoes its batch, which is run again without it', async () => {
+    const { queue, batches, shape } = controlled()
+    const controller = new AbortController()
+    void queue.add({ item: 'first' })
+    const aborted = queue.add({ item: 'a', signal: controller.signal })
+    const neighbour = queue.add({ item: 'b' })
+    batches[0]!.finish()
+    await turn()
+    controller.abort(reason)
+    await expect(aborted).rejects.toBe(reason)
+    await turn()
+    batches[2]!.finish()
+    expect(await neighbour).toBe('b done')
+    expect(shape()).toEqual(['first', 'a b', 'b'])
+  })
+
+  it('leaves its batch alone where nothing is stored, until nobody wants it any more', async () => {
+    const { queue, batches, shape } = controlled({ undone: false })
+    const [one, other] = [new AbortController(), new AbortController()]
+    void queue.add({ item: 'first' })
+    const left = queue.add({ item: 'a', signal: one.signal })
+    const stayed = queue.add({ item: 'b', signal: other.signal })
+    batches[0]!.finish()
+    await turn()
+    one.abort(reason)
+    await expect(left).rejects.toBe(reason)
+    expect(batches[1]!.signal.aborted).toBe(false)
+    other.abort(reason)
+    await expect(stayed).rejects.toBe(reason)
+    expect(batches[1]!.signal.aborted).toBe(true)
+    expect(shape()).toEqual(['first', 'a b'])
+  })
+})
+
+it('runs what comes apart alone, two at a time', async () => {
+  const { queue, batches, shape } = controlled()
+  const answers = ['a', 'b', 'c'].map(item => queue.addApart({ item }))
+  const joined = queue.add({ item: 'd' })
+  expect(shape()).toEqual(['a', 'b', 'd'])
+  for (let index = 0; index < batches.length; index += 1) {
+    batches[index]!.finish()
+    await turn()
+  }
+  expect(await Promise.all([...answers, joined])).toEqual(['a done', 'b done', 'c done', 'd done'])
+  expect(shape()).toEqual(['a', 'b', 'd', 'c'])
+})
+
+it('whatever fails and whoever aborts: each item is done once or refused, those of one key in order', async () => {
+  const arrival = fc.record({
+    key: fc.constantFrom('x', 'y', 'z', undefined),
+    apart: fc.boolean(),
+    aborts_after: fc.option(fc.nat(6), { nil: undefined }),
+    turns: fc.nat(2),
+  })
+  const failures = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 24 }), failures, async (arrivals, fails) => {
+      const done: number[] = []
+      const in_flight = new Set<unknown>()
+      let runs = 0
+      const run = async (items: number[], signal: AbortSignal): Promise<Result<number>[]> => {
+        const fails_now = fails[runs++ % fails.length]!
+        const keys = items.map(item => arrivals[item]!.key).filter(key => key !== undefined)
+        expect(new Set(keys).size).toBe(keys.length)
+        for (const item of items) {
+          expect(in_flight.has(item)).toBe(false)
+          in_flight.add(item)
+        }
+        await turn()
+        await turn()
+        for (const item of items) in_flight.delete(item)
+        if (signal.aborted) throw signal.reason
+        if (fails_now) return items.map(() => ({ error: new Error('failed'), again: items.length > 1 }))
+        done.push(...items)
+        return items.map(item => ({ outcome: item }))
+      }
+      const queue = new Queue<number, number>({ run, items_limit: 5, bytes_limit: 1_000, undone: true })
+      const answers: Promise<PromiseSettledResult<number>[]>[] = []
+      for (const [item, { key, apart, aborts_after, turns }] of arrivals.entries()) {
+        const controller = new AbortController()
+        const { signal } = controller
+        const adding = apart ? queue.addApart({ item, signal }) : queue.add({ item, key, signal })
+        answers.push(Promise.allSettled([adding]))
+        if (aborts_after !== undefined) void abortAfter(controller, aborts_after)
+        for (let index = 0; index < turns; index += 1) await turn()
+      }
+      const settled = (await Promise.all(answers)).flat()
+      const answered = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
+      expect(done.toSorted((a, b) => a - b)).toEqual(answered.toSorted((a, b) => a - b))
+      for (const key of ['x', 'y', 'z']) {
+        const of_key = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.apart)
+        expect(of_key).toEqual(of_key.toSorted((a, b) => a - b))
+      }
+      await turn()
+      expect(queue.idle).toBe(true)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+async function abortAfter(controller: AbortController, turns: number) {
+  for (let index = 0; index < turns; index += 1) await turn()
+  controller.abort(new Error('aborted'))
+}

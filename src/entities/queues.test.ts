@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, type Service, startService } from '../../test/support/service.ts'
+import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+type Op = {
+  op: 'create' | 'patch' | 'put' | 'upsert' | 'delete' | 'rename' | 'get'
+  key: string
+  value: number
+  if_match: number | undefined
+}
+type Person = { version: number; first_name: string | null; count: number | null }
+type People = Readonly<Record<string, Person | undefined>>
+type Seen = { status: number; person?: Person }
+
+const keys = ['a', 'b', 'c']
+
+/** What one operation answers when it runs alone, and what stands after it: the rules in a page, knowing no SQL. */
+function step(people: People, { op, key, value, if_match }: Op): [Seen, People] {
+  const person = people[key]
+  // The contract has 500 for a PATCH by external identifier.
+  const missing = op === 'patch' || op === 'rename' ? 500 : 404
+  if (op === 'get') return [person ? { status: 200, person } : { status: 404 }, people]
+  if (!person && op !== 'create' && op !== 'upsert') return [{ status: missing }, people]
+  if (if_match !== undefined && person?.version !== if_match && op !== 'create' && op !== 'upsert')
+    return [{ status: 412 }, people]
+  if (op === 'create' && person) return [{ status: 409 }, people]
+  if (op === 'delete') return [{ status: 200 }, { ...people, [key]: undefined }]
+  if (op === 'rename') {
+    const name = keys[(keys.indexOf(key) + 1) % keys.length]!
+    if (people[name]) return [{ status: 409 }, people]
+    const renamed = { ...person!, version: person!.version + 1 }
+    return [
+      { status: 200, person: renamed },
+      { ...people, [key]: undefined, [name]: renamed },
+    ]
+  }
+  const first_name = value % 2 === 0 ? `n${value}` : op === 'put' ? null : (person?.first_name ?? null)
+  const changed = !person || person.first_name !== first_name || person.count !== value
+  const next = { version: (person?.version ?? 0) + (changed ? 1 : 0), first_name, count: value }
+  return [
+    { status: person ? 200 : 201, person: next },
+    { ...people, [key]: next },
+  ]
+}
+
+/** Whether some order of the operations, each alone, gives all these answers and leaves these people. */
+function explained(people: People, left: { op: Op; seen: Seen }[], after: People): boolean {
+  if (left.length === 0) return keys.every(key => JSON.stringify(people[key]) === JSON.stringify(after[key]))
+  return left.some(({ op, seen }, index) => {
+    const [expected, next] = step(people, op)
+    return JSON.stringify(expected) === JSON.stringify(seen) && explained(next, left.toSpliced(index, 1), after)
+  })
+}
+
+async function perform({ send }: Shop, { op, key, value, if_match }: Op): Promise<Seen> {
+  const path = `/v1/people/${key}`
+  const body = { ...(value % 2 === 0 && { first_name: `n${value}` }), attribute_values: { count: value } }
+  const headers = {
+    Prefer: 'return=representation',
+    ...(if_match !== undefined && op !== 'create' && op !== 'upsert' && { 'If-Match': `"${if_match}"` }),
+  }
+  if (op === 'get') return seenIn(await send('GET', path))
+  if (op === 'create') return seenIn(await send('POST', '/v1/people', { external_id: key, ...body }))
+  if (op === 'upsert') return seenIn(await send('POST', '/v1/people/upsert', { external_id: key, ...body }))
+  if (op === 'delete') return seenIn(await send('DELETE', path, undefined, headers))
+  if (op === 'rename') {
+    const name = keys[(keys.indexOf(key) + 1) % keys.length]!
+    return seenIn(await send('PATCH', path, { external_id: name }, headers))
+  }
+  return seenIn(await send(op.toUpperCase(), path, body, headers))
+}
+
+function seenIn({ status, body: { data, error } }: Reply): Seen {
+  if (error === 'duplicate_entry') return { status: 409 }
+  if (error === 'not_found') return { status }
+  if (status >= 400 || data === true) return { status }
+  const { version, first_name, attribute_values } = data
+  return { status, person: { version, first_name, count: attribute_values.count ?? null } }
+}
+
+const operation = fc.record<Op>({
+  op: fc.constantFrom('create', 'patch', 'patch', 'put', 'upsert', 'delete', 'rename', 'get'),
+  key: fc.constantFrom(...keys),
+  value: fc.nat(3),
+  if_match: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined, freq: 5 }),
+})
+
+describe('requests at the same time', () => {
+  test('answer and leave behind what some order of them would, each alone', async () => {
+    const rounds = fc.array(fc.array(operation, { minLength: 2, maxLength: 7 }), { minLength: 1, maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(rounds, async rounds => {
+        const shop = await makeShop(service)
+        let people: People = {}
+        for (const operations of rounds) {
+          const seen = await Promise.all(operations.map(op => perform(shop, op)))
+          const reads = await Promise.all(
+            keys.map(key => perform(shop, { op: 'get', key, value: 0, if_match: undefined })),
+          )
+          const after = Object.fromEntries(keys.map((key, index) => [key, reads[index]!.person]))
+          const observed = operations.map((op, index) => ({ op, seen: seen[index]! }))
+          if (!explained(people, observed, after))
+            throw new Error(`no order explains ${JSON.stringify({ people, observed, after })}`)
+          people = after
+        }
+      }),
+      { numRuns: 60 },
+    )
+  }, 120_000)
+
+  test('share sets: a hundred that come together are a few transactions', async () => {
+    const shop = await makeShop(service)
+    await shop.send('POST', '/v1/people/batch', {
+      operations: names('p', 100).map(external_id => ({ op: 'create', body: { external_id } })),
+    })
+    const times = async () =>
+      (await service.sql<{ at: string }>('select distinct at from changes where organization_id = $1', [shop.id]))
+        .length
+    const before = await times()
+    const replies = await Promise.all(
+      names('p', 100).map(name => shop.send('PATCH', `/v1/people/${name}`, { first_name: 'Ada' })),
+    )
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    // A set stores its changes under one time.
+    expect((await times()) - before).toBeLessThan(50)
+  })
+
+  test('beside one whose row is locked are answered, all of them', async () => {
+    const shop = await makeShop(service)
+    await shop.send('POST', '/v1/people/batch', {
+      operations: names('p', 40).map(external_id => ({ op: 'create', body: { external_id } })),
+    })
+    const other = await service.db.connect()
+    try {
+      await other.query('begin')
+      await other.query(
+        `select from entities where organization_id = $1 and external_id in ('p3', 'p5', 'p8') for update`,
+        [shop.id],
+      )
+      const locked = new Set(['p3', 'p5', 'p8'])
+      const patch = (name: string) => shop.send('PATCH', `/v1/people/${name}`, { first_name: 'Ada' })
+      const waiting = Promise.all([...locked].map(patch))
+      const replies = await Promise.all(
+        names('p', 40)
+          .filter(name => !locked.has(name))
+          .map(patch),
+      )
+      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+      await other.query('rollback')
+      expect((await waiting).map(({ status }) => status)).toEqual([200, 200, 200])
+    } finally {
+      await other.end()
+    }
+  })
+})
