@@ -1,5 +1,8 @@
 import pino, { type Logger } from 'pino'
 
+// A pipe takes this much in one piece: lines of several workers never mix.
+const piece_bytes = 4_096
+
 /**
  * Logs to standard output, a JSON object a line. Lines of one turn of the event loop are written together: at once for a
  * lone request, and under load one system call serves dozens of them (a tenth of a GET's CPU went there before).
@@ -13,6 +16,7 @@ export function createLogger(level: string): Logger {
   }
   process.on('exit', flush)
   const write = (line: string) => {
+    if (lines.length + line.length > piece_bytes) flush()
     if (lines === '') setImmediate(flush)
     lines += line
   }

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
@@ -17,9 +18,11 @@ import { createDrain } from './http/drain.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
+import { heedStop, startWorkers } from './workers.ts'
 
-/** SIGTERM to exit, at most. */
-const shutdown_ms = 11_700
+/** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
+const shutdown_ms = 11_800
+const worker_shutdown_ms = 200
 /** How long whoever comes after SIGTERM is served, so that a balancer may ask /readyz first. */
 const drain_serving_ms = 1_000
 /** How much longer than its time a request may take, so that even a 504 is answered; less than the shutdown in all. */
@@ -30,33 +33,57 @@ const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
 const fill_interval_ms = 1_000
 
-/** Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. */
-export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+/**
+ * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
+ * one worker this process keeps the database, and each worker, which is this program again, serves.
+ */
+export async function serve(environment: NodeJS.ProcessEnv, { workers = 1 } = {}): Promise<void> {
   const config = loadConfig(environment)
   const logger = createLogger(config.log_level)
-  const closing: (() => Promise<unknown>)[] = []
+  const closing: Closing = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()
   }
   let starting: Promise<string> | undefined
-  const grace = closeWithGrace({ delay: shutdown_ms, logger: false }, async ({ signal, err }) => {
+  const delay = cluster.isWorker ? shutdown_ms - worker_shutdown_ms : shutdown_ms
+  const grace = closeWithGrace({ delay, logger: false }, async ({ signal, err }) => {
     if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
     else logger.info({ signal }, 'draining')
     await starting?.catch(() => {})
     await stop()
   })
+  if (cluster.isWorker) heedStop(grace.close)
   try {
-    starting = start(config, logger, closing)
+    const spread = cluster.isPrimary && workers > 1
+    starting = spread ? startSpread(workers, environment, config, logger, closing) : start(config, logger, closing)
     const address = await starting
-    process.stdout.write(firstSteps(address, config))
+    if (cluster.isPrimary) process.stdout.write(firstSteps(address, config))
   } catch (error) {
     await stop()
     grace.uninstall()
+    // What connects a worker with its starter would keep it from ending.
+    if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
   }
 }
 
-async function start(config: Config, logger: Logger, closing: (() => Promise<unknown>)[]): Promise<string> {
+type Closing = (() => Promise<unknown>)[]
+
+async function startSpread(
+  count: number,
+  environment: NodeJS.ProcessEnv,
+  config: Config,
+  logger: Logger,
+  closing: Closing,
+): Promise<string> {
+  const storage = await openStorage(config, logger)
+  closing.push(() => storage.stop())
+  const workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
+  closing.push(() => workers.stop())
+  return urlOf(workers.address, config)
+}
+
+async function start(config: Config, logger: Logger, closing: Closing): Promise<string> {
   const storage = await openStorage(config, logger)
   closing.push(() => storage.stop())
   const drain = createDrain()
@@ -95,7 +122,8 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   }
 }
 
-async function listen(app: FastifyInstance, { host, port, tls }: Config): Promise<string> {
+async function listen(app: FastifyInstance, config: Config): Promise<string> {
+  const { host, port } = config
   try {
     await app.listen({ host, port })
   } catch (error) {
@@ -105,9 +133,11 @@ async function listen(app: FastifyInstance, { host, port, tls }: Config): Promis
     if (code === 'EACCES') throw new Error(`PORT ${port} may not be opened by this user: set PORT to one above 1023`)
     throw error
   }
-  const bound = app.server.address() as AddressInfo
-  const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-  return `${tls ? 'https' : 'http'}://${name}:${bound.port}`
+  return urlOf(app.server.address() as AddressInfo, config)
+}
+
+function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }: Config): string {
+  return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
 /** Removes links that point to nothing, and fills the indexes of attributes that were declared over stored values. */

@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import { query } from '../support/embedded-service.ts'
+import { endProcesses, type Kith, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import type { Send } from '../support/service.ts'
+import { names } from '../support/writes.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let environment: Record<string, string>
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  environment = { DATABASE_URL: database.url }
+})
+
+afterEach(async () => {
+  await endProcesses()
+  await database.drop()
+})
+
+const workersOf = ({ child }: Kith): number[] =>
+  readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Two people written by many at once, each a key of its own: whatever is lost is missed. */
+async function writeOverlapping(senders: Send[]): Promise<void> {
+  const writes = names('k', 120).map((key, index) => {
+    const [own, other] = index % 2 === 0 ? ['a', 'b'] : ['b', 'a']
+    const body = { attribute_values: { [key]: index, friend: other, ...(index % 3 === 0 && { met: `m${index % 7}` }) } }
+    return senders[index % senders.length]!('PATCH', `/v1/people/${own}`, body)
+  })
+  const statuses = (await Promise.all(writes)).map(({ status }) => status)
+  expect(new Set(statuses)).toEqual(new Set([200]))
+}
+
+async function expectNothingLost(send: Send) {
+  const [a, b] = [await send('GET', '/v1/people/a'), await send('GET', '/v1/people/b')]
+  const keys = [a, b].flatMap(({ body }) => Object.keys(body.data.attribute_values)).filter(key => key.startsWith('k'))
+  expect(keys).toHaveLength(120)
+  const changes = await query(database.url, 'select sequence::integer from changes order by sequence')
+  expect(changes.map(({ sequence }) => sequence)).toEqual(changes.map((_, index) => index + 1))
+}
+
+async function declareFriends(send: Send) {
+  for (const external_id of ['a', 'b']) await send('POST', '/v1/people', { external_id })
+  for (const key of ['friend', 'met'])
+    await send('POST', '/v1/schema/attributes', { key, owner: 'people', type: 'person' })
+}
+
+it('several workers serve one port, lose no write, and end together', async () => {
+  const kith = launch(environment, ['serve', '--workers', '2'])
+  const address = await kith.ready
+  const workers = workersOf(kith)
+  expect(workers).toHaveLength(2)
+  const send = senderTo(address, await tokenFrom(environment))
+  await declareFriends(send)
+  await writeOverlapping([send])
+  await expectNothingLost(send)
+  expect(await terminate(kith)).toBe(0)
+  expect(workers.filter(isAlive)).toEqual([])
+})
+
+it('a worker that dies is replaced, and the service goes on', async () => {
+  const kith = launch(environment, ['serve', '--workers', '2'])
+  const address = await kith.ready
+  const send = senderTo(address, await tokenFrom(environment))
+  const [first] = workersOf(kith)
+  process.kill(first!, 'SIGKILL')
+  await expect.poll(() => workersOf(kith).filter(pid => pid !== first).length, { timeout: 15_000 }).toBe(2)
+  await expect.poll(() => send('GET', '/v1/people/nobody').then(({ status }) => status)).toBe(404)
+  expect(kith.said.stdout).toContain('a worker has ended, and is replaced')
+  expect(await terminate(kith)).toBe(0)
+})
+
+it('workers that cannot start say why once, and end the start', async () => {
+  const taken = launch(environment)
+  const port = new URL(await taken.ready).port
+  const kith = launch({ ...environment, PORT: port }, ['serve', '--workers', '3'])
+  expect(await kith.ended).toBe(1)
+  expect(kith.said.stderr.match(/PORT/g)).toHaveLength(2)
+  expect(kith.said.stderr).toContain(`PORT ${port} on 127.0.0.1 is taken by another program`)
+})
+
+it('two servers on one database write the same people, lose nothing, and know what the other declares at once', async () => {
+  const servers = [launch(environment), launch(environment)]
+  const token = await tokenFrom(environment)
+  const senders = await Promise.all(servers.map(async ({ ready }) => senderTo(await ready, token)))
+  const [one, other] = senders as [Send, Send]
+  await declareFriends(one)
+  await writeOverlapping(senders)
+  await expectNothingLost(other)
+  for (const size of ['number', 'boolean']) {
+    await one('POST', '/v1/schema/attributes', { key: `size_${size}`, owner: 'people', type: size })
+    const reply = await other('PATCH', '/v1/people/a', { attribute_values: { [`size_${size}`]: 'text' } })
+    expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, `/attribute_values/size_${size}`])
+  }
+})
