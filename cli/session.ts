@@ -1,4 +1,4 @@
-import { type Keys, loadOrCreateKeys } from '../src/auth/keys.ts'
+import { loadOrCreateKeys } from '../src/auth/keys.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
@@ -7,7 +7,7 @@ import { probe } from '../src/db/probe.ts'
 import { ensureDefaultOrganization } from '../src/organizations/directory.ts'
 
 /** What a command works with. `migrations` are the names of those that ran just now. */
-export type Session = { config: Config; db: Database; keys: Keys; migrations: string[] }
+export type Session = { config: Config; db: Database; migrations: string[] }
 
 type Storage = { url: string; stop(): Promise<void> }
 
@@ -34,7 +34,8 @@ export async function withSession<T>(
     const db = openDatabase(storage.url, { connections: 1, statement_timeout_ms, application_name: 'kith command' })
     try {
       await ensureDefaultOrganization(db)
-      return await work({ config, db, keys: await loadOrCreateKeys(db), migrations })
+      await loadOrCreateKeys(db)
+      return await work({ config, db, migrations })
     } finally {
       await db.close()
     }

@@ -20,10 +20,10 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     })
 }
 
-async function makeToken({ db, keys }: Session, { org, scope, ttl, subject }: TokenOptions): Promise<string> {
+async function makeToken({ db }: Session, { org, scope, ttl, subject }: TokenOptions): Promise<string> {
   if (!isOrganizationKey(org) || !(await findOrganization(db, org)))
     throw new Error(`There is no organization ${JSON.stringify(org)}: see org list, or make it by org create.`)
-  return issueToken(keys, { organization_key: org, scope, subject, ttl_seconds: ttl })
+  return issueToken(db, { organization_key: org, scope, subject, ttl_seconds: ttl })
 }
 
 function parseSeconds(text: string): number {

@@ -25,6 +25,7 @@ describe('an empty environment', () => {
       data_dir: '.kith',
       log_level: 'info',
       auth_secret: undefined,
+      outside_issuer: undefined,
       tls: undefined,
       behind_proxy: false,
       limits: {
@@ -116,12 +117,64 @@ describe('a setting', () => {
     expect(
       problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
     ).not.toContain('hunter2')
-    expect(loadConfig({ AUTH_SECRET: 'x'.repeat(32) }).auth_secret).toHaveLength(32)
+    expect(loadConfig({ AUTH_SECRET: 'xy'.repeat(16) }).auth_secret).toHaveLength(32)
   })
 
   it('AUTH_SECRET is measured in bytes', () => {
-    expect(problemsOf({ AUTH_SECRET: 'ü'.repeat(15) })).toHaveLength(1)
-    expect(problemsOf({ AUTH_SECRET: 'ü'.repeat(16) })).toEqual([])
+    expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}a` })).toHaveLength(1)
+    expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}ab` })).toEqual([])
+  })
+})
+
+it.each(['x', ' ', '0', 'ü', '🔑'])('AUTH_SECRET is not %j again and again', character => {
+  expect(problemsOf({ AUTH_SECRET: character.repeat(64) })).toEqual([expect.stringMatching(/^AUTH_SECRET must not /)])
+})
+
+describe('an outside issuer', () => {
+  const issuer = {
+    AUTH_ISSUER: 'https://issuer.example/',
+    AUTH_JWKS_URL: 'https://issuer.example/jwks.json',
+    AUTH_AUDIENCE: 'https://kith.example',
+  }
+
+  it('is the three settings together, and none of them alone', () => {
+    expect(loadConfig(issuer).outside_issuer).toEqual({
+      issuer: 'https://issuer.example/',
+      jwks_url: 'https://issuer.example/jwks.json',
+      audience: 'https://kith.example',
+    })
+    const names = Object.keys(issuer)
+    for (const name of names) {
+      expect(problemsOf({ ...issuer, [name]: '' })).toEqual([expect.stringMatching(/^AUTH_ISSUER, .* go together$/)])
+      expect(problemsOf({ [name]: issuer[name as keyof typeof issuer] })).toHaveLength(1)
+    }
+  })
+
+  it('is not called as the service itself is', () => {
+    expect(problemsOf({ ...issuer, AUTH_ISSUER: 'kith' })).toEqual([expect.stringMatching(/^AUTH_ISSUER must not /)])
+  })
+
+  it.each(['http://127.0.0.1:9/jwks', 'http://localhost/jwks', 'http://[::1]:9/jwks', 'https://192.0.2.1/jwks'])(
+    'has its keys at %s',
+    url => expect(problemsOf({ ...issuer, AUTH_JWKS_URL: url })).toEqual([]),
+  )
+
+  it.each([
+    'http://issuer.example/jwks',
+    'http://127.0.0.1.example/jwks',
+    'http://localhost.example/jwks',
+    'http://127.0.0.1@issuer.example/jwks',
+    'https://user:word@issuer.example/jwks',
+    'ftp://issuer.example/jwks',
+    'file:///etc/passwd',
+    'data:application/json,{}',
+    'issuer.example/jwks',
+    '//issuer.example/jwks',
+    'https://',
+  ])('has not its keys at %s, and what was given is not repeated', url => {
+    const problems = problemsOf({ ...issuer, AUTH_JWKS_URL: url })
+    expect(problems).toEqual([expect.stringMatching(/^AUTH_JWKS_URL must /)])
+    expect(problems.join()).not.toContain('user:word')
   })
 })
 

@@ -33,6 +33,9 @@ const variables = Type.Object({
   DATABASE_URL: optional_text,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optional_text,
+  AUTH_ISSUER: optional_text,
+  AUTH_JWKS_URL: optional_text,
+  AUTH_AUDIENCE: optional_text,
   TLS_CERT_FILE: optional_text,
   TLS_KEY_FILE: optional_text,
   KITH_DATA_DIR: text('.kith'),
@@ -72,6 +75,8 @@ export type Config = Readonly<{
   data_dir: string
   log_level: string
   auth_secret: string | undefined
+  /** Whose tokens are accepted beside the service's own. */
+  outside_issuer: Readonly<{ issuer: string; jwks_url: string; audience: string }> | undefined
   tls: { cert_file: string; key_file: string } | undefined
   behind_proxy: boolean
   limits: Readonly<Limits>
@@ -97,10 +102,32 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
-  if (values.AUTH_SECRET !== undefined && Buffer.byteLength(values.AUTH_SECRET) < 32)
-    problems.push('AUTH_SECRET must have 32 bytes or more')
+  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
+}
+
+function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
+  if (secret === undefined) return []
+  if (Buffer.byteLength(secret) < 32) return ['AUTH_SECRET must have 32 bytes or more']
+  return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one character again and again'] : []
+}
+
+function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwks_url, AUTH_AUDIENCE: audience }: Variables) {
+  const given = [issuer, jwks_url, audience].filter(value => value !== undefined).length
+  const problems = given === 0 || given === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE go together']
+  if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith: so the service's own tokens are called")
+  if (jwks_url !== undefined && !isSafeUrl(jwks_url))
+    problems.push('AUTH_JWKS_URL must be an https address without a user; http is for loopback only')
+  return problems
+}
+
+/** Whoever could answer in the issuer's place would make tokens for every organization. */
+function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (url?.username !== '' || url.password !== '') return false
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return url.protocol === 'https:' || (url.protocol === 'http:' && loopback_hosts.has(host))
 }
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
@@ -138,6 +165,13 @@ function freeze(values: Variables): Config {
     data_dir: values.KITH_DATA_DIR,
     log_level: values.LOG_LEVEL,
     auth_secret: values.AUTH_SECRET,
+    outside_issuer: values.AUTH_ISSUER
+      ? Object.freeze({
+          issuer: values.AUTH_ISSUER,
+          jwks_url: values.AUTH_JWKS_URL!,
+          audience: values.AUTH_AUDIENCE!,
+        })
+      : undefined,
     tls: values.TLS_CERT_FILE ? { cert_file: values.TLS_CERT_FILE, key_file: values.TLS_KEY_FILE! } : undefined,
     behind_proxy: values.KITH_BEHIND_PROXY === '1',
     limits: Object.freeze(limits),

@@ -94,7 +94,7 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   closing.push(() => db.close())
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
-  const authenticator = createAuthenticator({ db, keys, config })
+  const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const app = createApp({ db, config, authenticator, logger, drain })
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())

@@ -4,11 +4,15 @@ import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import { setBounded } from './bounded.ts'
 import type { Caller } from './caller.ts'
-import { type Claims, expired } from './claims.ts'
-import { type Keys, own_name } from './keys.ts'
-import { createOrganizationFinder } from './organizations.ts'
+import { expired } from './claims.ts'
+import { createClients } from './clients.ts'
+import { type Issuer, outsideIssuer, ownIssuer } from './issuers.ts'
+import type { Keys } from './keys.ts'
+import { createOrganizations } from './organizations.ts'
+import { createOutsideKeys } from './outside-keys.ts'
+import { createOwnKeys } from './own-keys.ts'
 import { issueToken, type TokenRequest } from './token.ts'
-import { type KeyRing, verifyToken } from './verify.ts'
+import { type Verified, verifyToken } from './verify.ts'
 
 export type Authenticator = Readonly<{
   /**
@@ -16,8 +20,8 @@ export type Authenticator = Readonly<{
    * a Fault `unauthorized` with `WWW-Authenticate` as RFC 6750 has it: without an error code when there is no token.
    */
   authenticate(authorizations: readonly string[], signal?: AbortSignal): Caller | Promise<Caller>
-  /** The public halves of the service's keys (RFC 7517). */
-  jwks(): { keys: JWK[] }
+  /** The public halves of the service's live keys (RFC 7517). */
+  jwks(): Promise<{ keys: JWK[] }>
   /** Signs a token, see {@link issueToken}. */
   issueToken(request: TokenRequest): Promise<string>
 }>
@@ -25,60 +29,80 @@ export type Authenticator = Readonly<{
 type AuthenticatorOptions = {
   db: Database
   keys: Keys
-  config: Pick<Config, 'auth_secret' | 'limits'>
+  config: Pick<Config, 'auth_secret' | 'outside_issuer' | 'limits'>
   /** The clock, Unix time in milliseconds. */
   now_ms?: () => number
+  /** Told in a sentence what the operator should know. */
+  report?: (problem: string) => void
 }
 
-type VerifiedToken = { caller: Caller; expires_at_ms: number }
+type Remembered = Verified & { caller: Caller }
 
 // A token of ours has 400 bytes: some 5 MB when full.
 const most_verified = 10_000
 
-export function createAuthenticator({ db, keys, config, now_ms = Date.now }: AuthenticatorOptions): Authenticator {
-  const ring = ringOf(keys, config.auth_secret)
-  const findOrganization = createOrganizationFinder(db, now_ms)
+export function createAuthenticator({
+  db,
+  keys,
+  config,
+  now_ms = Date.now,
+  report = () => {},
+}: AuthenticatorOptions): Authenticator {
+  const own_keys = createOwnKeys({ db, keys, shared_secret: sharedKey(config.auth_secret) }, now_ms)
+  const issuers: Issuer[] = [ownIssuer(own_keys)]
+  const { outside_issuer } = config
+  if (outside_issuer)
+    issuers.push(outsideIssuer(outside_issuer, createOutsideKeys({ ...outside_issuer, now_ms, report })))
+  const organizations = createOrganizations(db, now_ms)
+  const clients = createClients(db, now_ms)
   // Keyed by the whole text: what was verified is this signature over these bytes. Wrong tokens are not kept.
-  const verified = new Map<string, VerifiedToken>()
+  const verified = new Map<string, Remembered>()
 
   async function verify(token: string, signal: AbortSignal | undefined): Promise<Caller> {
-    const verdict = await verifyToken(token, ring, now_ms())
+    const verdict = await verifyToken(token, issuers, now_ms)
     if ('problem' in verdict) return refuseToken(verdict.problem)
-    const { claims } = verdict
-    const organization = await findOrganization(claims.organization_key, signal)
+    const { organization_key, subject, scopes } = verdict.claims
+    const client_id = clientOf(verdict)
+    const organization = await organizations.find(organization_key, signal)
     if (!organization) return refuseToken('its organization does not exist')
-    const caller = callerOf(claims, organization)
-    setBounded(verified, token, { caller, expires_at_ms: claims.expires_at_ms }, most_verified)
+    if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
+      return refuseToken('its client has been revoked')
+    const caller = Object.freeze({ organization, subject, scopes })
+    setBounded(verified, token, { ...verdict, caller }, most_verified)
     return caller
   }
+
+  /** Whether all that a token stood on still stands, as far as is known without asking. */
+  function stands(token: Remembered): boolean {
+    const { organization } = token.caller
+    const client_id = clientOf(token)
+    return (
+      token.issuer.keys.peek(token.kid) === token.key &&
+      organizations.peek(organization.key)?.id === organization.id &&
+      (client_id === undefined || clients.peek(organization, client_id) === true)
+    )
+  }
+
+  /** An outside issuer's clients are not ours. */
+  const clientOf = ({ issuer, claims }: Verified) => (issuer === issuers[0] ? claims.client_id : undefined)
 
   return Object.freeze({
     authenticate: (authorizations, signal) => {
       const token = readBearer(authorizations)
       const known = verified.get(token)
-      if (known && now_ms() < known.expires_at_ms) return known.caller
-      if (known) {
-        verified.delete(token)
-        return refuseToken(expired)
-      }
+      if (known && now_ms() < known.claims.expires_at_ms && stands(known)) return known.caller
+      if (known) verified.delete(token)
+      if (known && now_ms() >= known.claims.expires_at_ms) return refuseToken(expired)
       if (token.length > config.limits.token_bytes) return refuseToken()
       return verify(token, signal)
     },
-    jwks: () => keys.public_jwks,
-    issueToken: request => issueToken(keys, request, now_ms),
+    jwks: own_keys.jwks,
+    issueToken: request => issueToken(db, request, now_ms),
   } satisfies Authenticator)
 }
 
-function ringOf(keys: Keys, secret: string | undefined): KeyRing {
-  const shared_secret = secret
-    ? ({ algorithm: 'HS256', key: Buffer.from(secret), issuer: own_name } as const)
-    : undefined
-  return { by_kid: keys.verifying, shared_secret }
-}
-
-function callerOf({ subject, scopes }: Claims, organization: Caller['organization']): Caller {
-  return Object.freeze({ organization, subject, scopes })
-}
+const sharedKey = (secret: string | undefined) =>
+  secret === undefined ? undefined : ({ algorithm: 'HS256', key: Buffer.from(secret) } as const)
 
 /** The text behind `Bearer` and one space. Another scheme is no token (RFC 6750, 3.1); two headers are a wrong one. */
 function readBearer(authorizations: readonly string[]): string {

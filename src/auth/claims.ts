@@ -1,13 +1,16 @@
 import { isOrganizationKey } from '../organizations/directory.ts'
-import { own_name } from './keys.ts'
+import type { Issuer } from './issuers.ts'
 import { parseScopes, type Scope } from './scopes.ts'
 import type { JsonObject } from './shape.ts'
 
-/** What a token says, checked but for the organization's existence. `expires_at_ms` in Unix time. */
+/** What a token says, checked but for the existence of organization and client. */
 export type Claims = {
   organization_key: string
   subject: string
   scopes: ReadonlySet<Scope>
+  /** The client that the token was issued to, where it says so. */
+  client_id: string | undefined
+  /** The moment from which it is refused. */
   expires_at_ms: number
 }
 
@@ -22,26 +25,28 @@ export function isSubject(subject: unknown): subject is string {
 }
 
 /**
- * Reads the claims of a verified token, or says in a sentence what is wrong with them. A token ends at its `exp`,
- * sharp; clocks that differ by up to 30 s are forgiven in `nbf` and `iat`. `aud` is a text: arrays are refused. A
- * `scope` that is missing or no text grants nothing.
+ * Reads the claims of a verified token, or says in a sentence what is wrong with them. A token ends at its `exp`:
+ * sharp, or as much later as the issuer's clock is forgiven. Clocks that differ by up to 30 s are forgiven in `nbf` and
+ * `iat`. `aud` is a text: arrays are refused. A `scope` that is missing or no text grants nothing.
  */
-export function readClaims(payload: JsonObject, issuer: string, now_ms: number): Claims | string {
-  const { iss, aud, sub, org, scope, exp, nbf, iat, jti } = payload
-  if (iss !== issuer) return `its iss is not ${issuer}`
-  if (aud !== own_name) return `its aud is not ${own_name}`
+export function readClaims(payload: JsonObject, issuer: Issuer, now_ms: number): Claims | string {
+  const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id } = payload
+  if (iss !== issuer.name) return `its iss is not ${issuer.name}`
+  if (aud !== issuer.audience) return `its aud is not ${issuer.audience}`
   if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without controls'
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a text'
+  if (client_id !== undefined && typeof client_id !== 'string') return 'its client_id is not a text'
   if (!isTime(exp)) return 'its exp is not a time in seconds'
-  if (now_ms >= exp * 1_000) return expired
+  const expires_at_ms = exp * 1_000 + issuer.tolerance_ms
+  if (now_ms >= expires_at_ms) return expired
   for (const [name, time] of Object.entries({ nbf, iat })) {
     if (time === undefined) continue
     if (!isTime(time)) return `its ${name} is not a time in seconds`
     if (time * 1_000 > now_ms + clock_tolerance_ms) return `its ${name} is in the future`
   }
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')
-  return { organization_key: org, subject: sub, scopes, expires_at_ms: exp * 1_000 }
+  return { organization_key: org, subject: sub, scopes, client_id, expires_at_ms }
 }
 
 export const expired = 'it has expired'

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { loadConfig } from '../config.ts'
@@ -5,7 +6,7 @@ import { type Database, openDatabase, statement } from '../db/db.ts'
 import { Fault } from '../errors.ts'
 import { ensureDefaultOrganization } from '../organizations/directory.ts'
 import { createAuthenticator } from './authenticator.ts'
-import { loadOrCreateKeys } from './keys.ts'
+import { listKeys, loadOrCreateKeys, revokeKey, rotateKeys } from './keys.ts'
 import { issueToken } from './token.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -24,52 +25,154 @@ afterAll(async () => {
 
 const request = { organization_key: 'default', subject: 'tests', scope: 'people:read', ttl_seconds: 60 }
 
+/** An authenticator of a server, and the clock it goes by. */
+async function open(db: Database, clock = { now_ms: Date.now() }) {
+  const authenticator = createAuthenticator({
+    db,
+    keys: await loadOrCreateKeys(db),
+    config: loadConfig({}),
+    now_ms: () => clock.now_ms,
+  })
+  const ask = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
+  return { ...authenticator, clock, ask }
+}
+
+const expiryOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).exp * 1_000
+const kidOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()).kid as string
+const kids = async (db: Database) => (await listKeys(db)).map(({ kid }) => kid)
+const sql = (text: string, values: unknown[] = []) => servers[0]!.query(statement('', text), values)
+
 describe('the signing key', () => {
   it('is one for servers that start together on an empty database, and each accepts the tokens of the others', async () => {
     await Promise.all(servers.map(ensureDefaultOrganization))
-    const keys = await Promise.all(servers.map(loadOrCreateKeys))
-    expect(await servers[0]!.query(statement('count_keys', 'select kid from signing_keys'), [])).toHaveLength(1)
-    const tokens = await Promise.all(keys.map(each => issueToken(each, request)))
-    for (const [index, db] of servers.entries()) {
-      const { authenticate } = createAuthenticator({ db, keys: keys[index]!, config: loadConfig({}) })
-      for (const token of tokens) expect(await authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'tests' })
-    }
+    const opened = await Promise.all(servers.map(db => open(db)))
+    expect(await sql('select kid from signing_keys')).toHaveLength(1)
+    const tokens = await Promise.all(servers.map(db => issueToken(db, request)))
+    for (const { ask } of opened)
+      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
   })
 
   it('is the same after a restart', async () => {
     const [before, after] = [await loadOrCreateKeys(servers[0]!), await loadOrCreateKeys(servers[1]!)]
-    expect(after.signing.kid).toBe(before.signing.kid)
     expect(after.public_jwks).toEqual(before.public_jwks)
+    expect(await sql('select kid from signing_keys')).toHaveLength(1)
   })
 
   it('shows its public half alone', async () => {
-    const db = servers[0]!
-    const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config: loadConfig({}) })
     const text = { x: expect.any(String), y: expect.any(String), kid: expect.any(String) }
-    expect(authenticator.jwks()).toEqual({ keys: [{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', ...text }] })
+    expect(await (await open(servers[0]!)).jwks()).toEqual({
+      keys: [{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', ...text }],
+    })
   })
 
-  it('that is older still verifies, and the newest signs', async () => {
-    const db = servers[0]!
-    const older = await loadOrCreateKeys(db)
-    const token = await issueToken(older, request)
-    await db.query(statement('age_keys', `update signing_keys set created_at = now() - interval '1 hour'`), [])
-    const other = await createTestDatabase()
-    const elsewhere = openDatabase(other.url, { connections: 1, statement_timeout_ms: 10_000 })
-    await loadOrCreateKeys(elsewhere)
-    const [row] = await elsewhere.query(statement('read_key', 'select * from signing_keys'), [])
-    await elsewhere.close()
-    await other.drop()
-    const insert = statement(
-      'copy_key',
-      'insert into signing_keys select * from json_populate_record(null::signing_keys, $1)',
-    )
-    await db.query(insert, [JSON.stringify(row)])
-    const keys = await loadOrCreateKeys(db)
-    expect(keys.signing.kid).toBe(row!.kid)
-    const { authenticate } = createAuthenticator({ db, keys, config: loadConfig({}) })
-    for (const each of [token, await issueToken(keys, request)])
-      expect(await authenticate([`Bearer ${each}`])).toMatchObject({ subject: 'tests' })
+  it('that is too weak, or none that kith makes, stops the start', async () => {
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+    const jwk = JSON.stringify(publicKey.export({ format: 'jwk' }))
+    await sql(`insert into signing_keys (kid, algorithm, public_jwk) values ('weak', 'RS256', $1)`, [jwk])
+    await expect(loadOrCreateKeys(servers[0]!)).rejects.toThrow('weak')
+    await sql(`delete from signing_keys where kid = 'weak'`)
+  })
+})
+
+describe('rotation', () => {
+  it('refuses no token in use, in no server, however long it lasts; the new key signs from then on', async () => {
+    const opened = await Promise.all(servers.map(db => open(db)))
+    const tokens = [await issueToken(servers[0]!, request)]
+    for (const ttl_seconds of [60, 3_600, 86_400, 99 * 366 * 86_400])
+      for (const [index, db] of servers.entries()) {
+        const kid = await rotateKeys(db)
+        // Each server makes one of its own, and is shown one that it cannot know: all are taken at once.
+        const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttl_seconds })
+        expect(kidOf(token)).toBe(kid)
+        tokens.push(token)
+        for (const { ask, clock } of opened) {
+          clock.now_ms += 1_000
+          expect(await ask(token)).toMatchObject({ subject: 'tests' })
+        }
+      }
+    for (const { ask, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
+      clock.now_ms = Date.now()
+      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    }
+  }, 60_000)
+
+  it('leaves one key with a private half, and shows all that are live', async () => {
+    const [signing, ...older] = await listKeys(servers[0]!)
+    expect(signing!.signs).toBe(true)
+    expect(older.length).toBeGreaterThan(10)
+    expect(older.every(({ signs }) => !signs)).toBe(true)
+    const halves = await sql('select kid from signing_keys where private_jwk is not null')
+    expect(halves).toEqual([{ kid: signing!.kid }])
+    const { keys } = await (await open(servers[0]!)).jwks()
+    expect(keys.map(({ kid }) => kid)).toEqual([signing!.kid, ...older.map(({ kid }) => kid)])
+  })
+
+  it('removes a key when its last token has ended, and none before', async () => {
+    const { jwks, ask, clock } = await open(servers[0]!)
+    const token = await issueToken(servers[0]!, request)
+    const kid = kidOf(token)
+    const [{ vouches_until }] = (await sql('select vouches_until from signing_keys where kid = $1', [kid])) as [
+      { vouches_until: string },
+    ]
+    expect(Date.parse(vouches_until)).toBeGreaterThan(expiryOf(token))
+    await rotateKeys(servers[1]!)
+    await sql(`update signing_keys set vouches_until = now() + interval '1 minute' where kid = $1`, [kid])
+    await rotateKeys(servers[1]!)
+    expect(await kids(servers[0]!)).toContain(kid)
+    await sql(`update signing_keys set vouches_until = now() where kid = $1`, [kid])
+    clock.now_ms += 1_000
+    expect((await jwks()).keys.map(each => each.kid)).not.toContain(kid)
+    await expect(ask(token)).rejects.toThrow('not valid')
+    await rotateKeys(servers[1]!)
+    expect(await kids(servers[0]!)).not.toContain(kid)
+  })
+
+  it('keeps a key of before its end was written down', async () => {
+    const token = await issueToken(servers[0]!, request)
+    await sql('update signing_keys set vouches_until = null where kid = $1', [kidOf(token)])
+    await issueToken(servers[0]!, request)
+    await rotateKeys(servers[0]!)
+    await rotateKeys(servers[0]!)
+    expect(await (await open(servers[1]!)).ask(token)).toMatchObject({ subject: 'tests' })
+  })
+
+  it('by many at once leaves one that signs, and the tokens of all of them good', async () => {
+    const issued = servers.flatMap(db => [rotateKeys(db), ...Array.from({ length: 5 }, () => issueToken(db, request))])
+    const tokens = (await Promise.all(issued)).filter(text => text.includes('.'))
+    expect(tokens).toHaveLength(20)
+    expect((await listKeys(servers[0]!)).filter(({ signs }) => signs)).toHaveLength(1)
+    const { ask } = await open(servers[0]!)
+    for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+  })
+
+  it('writes down the end of a key once a day, and not for every token', async () => {
+    const kid = await rotateKeys(servers[0]!)
+    const ends = new Set<unknown>()
+    for (let index = 0; index < 5; index++) {
+      await issueToken(servers[0]!, { ...request, ttl_seconds: 60 + index })
+      ends.add((await sql('select vouches_until::text from signing_keys where kid = $1', [kid]))[0]!.vouches_until)
+    }
+    expect(ends.size).toBe(1)
+  })
+})
+
+describe('a key that is revoked', () => {
+  it('takes its tokens along within ten seconds in every server, remembered ones too', async () => {
+    const token = await issueToken(servers[0]!, request)
+    const opened = await Promise.all(servers.map(db => open(db)))
+    for (const { ask } of opened) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    await rotateKeys(servers[0]!)
+    await revokeKey(servers[0]!, kidOf(token))
+    for (const { ask, clock } of opened) {
+      clock.now_ms += 10_000
+      await expect(ask(token)).rejects.toThrow('not valid')
+    }
+  })
+
+  it('is never the one that signs', async () => {
+    const { kid } = (await listKeys(servers[0]!))[0]!
+    for (const each of [kid, 'nothing']) await expect(revokeKey(servers[0]!, each)).rejects.toThrow('keys rotate')
+    expect((await listKeys(servers[0]!))[0]!.kid).toBe(kid)
   })
 })
 
@@ -84,9 +187,7 @@ describe('a token is not issued', () => {
     ['for part of a second', { ttl_seconds: 0.5 }, '/ttl_seconds'],
     ['for ever', { ttl_seconds: Number.POSITIVE_INFINITY }, '/ttl_seconds'],
   ])('%s', async (_, change, path) => {
-    const error = await issueToken(await loadOrCreateKeys(servers[0]!), { ...request, ...change }).catch(
-      caught => caught,
-    )
+    const error = await issueToken(servers[0]!, { ...request, ...change }).catch(caught => caught)
     expect(error).toBeInstanceOf(Fault)
     expect((error as Fault).refusal).toMatchObject({ word: 'invalid_parameter', details: [{ path }] })
   })

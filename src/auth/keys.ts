@@ -1,63 +1,132 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
-import type { Database } from '../db/db.ts'
-import { insert_signing_key, lock_signing_keys, read_signing_keys } from './sql.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
+import {
+  delete_dead_keys,
+  delete_verifying_key,
+  extend_signing_key,
+  insert_signing_key,
+  list_signing_keys,
+  lock_signing_keys,
+  read_signing_key,
+  read_verifying_keys,
+  silence_older_keys,
+} from './sql.ts'
 
-export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
-
-/** What checks a signature: one key, one algorithm, and the only issuer whose tokens it may vouch for. */
-export type VerifyingKey = Readonly<{ algorithm: TokenAlgorithm; key: CryptoKey | Uint8Array; issuer: string }>
-
-/** The service's own keys. Tokens are signed with one; those signed with any of them are accepted. */
+/** The service's own live keys: tokens signed by any of them are accepted. */
 export type Keys = Readonly<{
-  signing: Readonly<{ kid: string; algorithm: TokenAlgorithm; key: CryptoKey }>
   verifying: ReadonlyMap<string, VerifyingKey>
-  /** The public halves, as /.well-known/jwks.json shows them. */
+  /** As /.well-known/jwks.json shows them. */
   public_jwks: { keys: JWK[] }
 }>
+
+/** What signs. */
+export type SigningKey = Readonly<{ kid: string; algorithm: string; key: CryptoKey }>
 
 /** Issuer and audience of the service's own tokens. */
 export const own_name = 'kith'
 
 const own_algorithm = 'ES256'
 
-type KeyRow = { kid: string; algorithm: TokenAlgorithm; public_jwk: JWK; private_jwk: JWK }
+/** Every own `kid` is an RFC 7638 thumbprint. */
+export const own_kid_form = /^[\w-]{43}$/
 
-/** The signing keys of this database, the first made here unless it is there. Servers that start together share one. */
+type PublicRow = { kid: string; algorithm: string; public_jwk: JWK }
+
+/** The live keys of this database, the first made here unless it is there. Servers that start together share one. */
 export async function loadOrCreateKeys(db: Database): Promise<Keys> {
-  const rows = await db.query<KeyRow>(read_signing_keys, [])
-  return keysFrom(rows.length > 0 ? rows : await createFirstKey(db))
+  if ((await db.query(read_signing_key, [0])).length === 0) {
+    // Made before the transaction: others wait for the lock.
+    const made = await makeKey()
+    await db.transaction(async tx => {
+      await tx.query(lock_signing_keys, [])
+      if ((await tx.query(read_signing_key, [0])).length === 0) await insertKey(tx, made)
+    })
+  }
+  return loadKeys(db)
 }
 
-async function createFirstKey(db: Database): Promise<KeyRow[]> {
-  // Made before the transaction: others wait for the lock.
-  const { kid, algorithm, public_jwk, private_jwk } = await makeKey()
-  return db.transaction(async tx => {
-    await tx.query(lock_signing_keys, [])
-    const rows = await tx.query<KeyRow>(read_signing_keys, [])
-    if (rows.length > 0) return rows
-    await tx.query(insert_signing_key, [kid, algorithm, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
-    return [{ kid, algorithm, public_jwk, private_jwk }]
-  })
-}
-
-async function makeKey(): Promise<KeyRow> {
-  const { publicKey, privateKey } = await generateKeyPair(own_algorithm, { extractable: true })
-  const public_jwk = await exportJWK(publicKey)
-  const kid = await calculateJwkThumbprint(public_jwk)
-  return { kid, algorithm: own_algorithm, public_jwk, private_jwk: await exportJWK(privateKey) }
-}
-
-async function keysFrom(rows: KeyRow[]): Promise<Keys> {
-  const newest = rows[0]!
+/** The live keys. Those that were `known` stay the same objects, for a remembered token knows its key by that. */
+export async function loadKeys(db: Database, known: Keys['verifying'] = new Map()): Promise<Keys> {
+  const rows = await db.query<PublicRow>(read_verifying_keys, [])
   const verifying = await Promise.all(
-    rows.map(async ({ kid, algorithm, public_jwk }): Promise<[string, VerifyingKey]> => {
-      return [kid, { algorithm, key: await importJWK(public_jwk, algorithm), issuer: own_name }]
+    rows.map(async ({ kid, public_jwk }): Promise<[string, VerifyingKey]> => {
+      const key = known.get(kid) ?? (await readVerifyingKey(public_jwk))
+      if (!key) throw new Error(`the signing key ${kid} of the database is too weak, or of another kind`)
+      return [kid, key]
     }),
   )
-  const { kid, algorithm } = newest
   return Object.freeze({
-    signing: { kid, algorithm, key: (await importJWK(newest.private_jwk, algorithm)) as CryptoKey },
     verifying: new Map(verifying),
     public_jwks: { keys: rows.map(row => ({ ...row.public_jwk, kid: row.kid, alg: row.algorithm, use: 'sig' })) },
   })
+}
+
+type SigningRow = { kid: string; algorithm: string; private_jwk: JWK; suffices: boolean }
+
+/** How far beyond a token's end its key is kept: clocks differ. */
+const slack_seconds = 3_600
+/** Kept for a day more than asked for, the row is written once a day and not for every token. */
+const room_seconds = 86_400
+
+/**
+ * The newest key, after it is written down that it verifies until the end of the token that it is taken for
+ * (Unix time in seconds): from then on no rotation removes it before.
+ */
+export async function takeSigningKey(db: Database, expires_at: number): Promise<SigningKey> {
+  const needed_until = expires_at + slack_seconds
+  for (;;) {
+    const [row] = await db.query<SigningRow>(read_signing_key, [needed_until])
+    if (!row) throw new Error('there is no signing key')
+    const { kid, algorithm, private_jwk, suffices } = row
+    if (suffices) return { kid, algorithm, key: (await importJWK(private_jwk, algorithm)) as CryptoKey }
+    // A rotation may come between: what is read again is the newest, and what it verifies until.
+    await db.query(extend_signing_key, [kid, needed_until + room_seconds])
+  }
+}
+
+/** A new key signs from now on; the older ones lose their private half, and verify as long as a token of theirs lasts. */
+export async function rotateKeys(db: Database): Promise<string> {
+  const made = await makeKey()
+  await db.transaction(async tx => {
+    await tx.query(lock_signing_keys, [])
+    await insertKey(tx, made)
+    await tx.query(silence_older_keys, [made.kid])
+    await tx.query(delete_dead_keys, [])
+  })
+  return made.kid
+}
+
+/** A key as the command shows it; `vouches_until` is null of one without a known end. */
+export type ListedKey = {
+  kid: string
+  algorithm: string
+  created_at: string
+  signs: boolean
+  vouches_until: string | null
+}
+
+export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedKey>(list_signing_keys, [])
+
+/** Ends a key at once, and every token that it signed. Throws a Fault: `not_found`, and so for the one that signs. */
+export async function revokeKey(db: Database, kid: string): Promise<void> {
+  const rows = await db.query(delete_verifying_key, [kid])
+  if (rows.length === 0)
+    fail(
+      'not_found',
+      `There is no older key ${JSON.stringify(kid)}. The one that signs is replaced first: keys rotate.`,
+    )
+}
+
+type MadeKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
+
+async function makeKey(): Promise<MadeKey> {
+  const { publicKey, privateKey } = await generateKeyPair(own_algorithm, { extractable: true })
+  const public_jwk = await exportJWK(publicKey)
+  return { kid: await calculateJwkThumbprint(public_jwk), public_jwk, private_jwk: await exportJWK(privateKey) }
+}
+
+async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: MadeKey) {
+  await tx.query(insert_signing_key, [kid, own_algorithm, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
 }

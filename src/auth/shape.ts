@@ -1,4 +1,4 @@
-import type { TokenAlgorithm } from './keys.ts'
+export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
 
 /** A token taken apart, its signature not looked at yet: nothing in here is to be believed. */
 export type UnverifiedToken = { algorithm: TokenAlgorithm; kid: string | undefined; payload: JsonObject }
@@ -6,6 +6,9 @@ export type UnverifiedToken = { algorithm: TokenAlgorithm; kid: string | undefin
 export type JsonObject = Record<string, unknown>
 
 const algorithms: readonly unknown[] = ['ES256', 'RS256', 'EdDSA', 'HS256'] satisfies TokenAlgorithm[]
+
+/** RFC 9068 calls access tokens so, and RFC 7519 all tokens. */
+const types = ['JWT', 'AT+JWT', 'APPLICATION/AT+JWT']
 
 /** Headers that bring their own key, or change what is signed: such tokens are refused, not read past. */
 const refused_headers = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
@@ -30,7 +33,7 @@ function isPlainHeader(header: JsonObject): header is { alg: TokenAlgorithm; kid
   return (
     algorithms.includes(alg) &&
     (kid === undefined || typeof kid === 'string') &&
-    (typ === undefined || (typeof typ === 'string' && typ.toUpperCase() === 'JWT')) &&
+    (typ === undefined || (typeof typ === 'string' && types.includes(typ.toUpperCase()))) &&
     !refused_headers.some(name => Object.hasOwn(header, name))
   )
 }

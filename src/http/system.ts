@@ -54,7 +54,9 @@ export function serveSystem(server: FastifyInstance, { db, authenticator, drain 
     }
     return reply.type(json).send(success({ data: { ready: true } }))
   })
-  server.get('/.well-known/jwks.json', (_request, reply) => reply.type(json).send(JSON.stringify(authenticator.jwks())))
+  server.get('/.well-known/jwks.json', async (_request, reply) =>
+    reply.type(json).send(JSON.stringify(await authenticator.jwks())),
+  )
 }
 
 function notReady(message: string): never {

@@ -2,7 +2,7 @@ import { createHmac, type KeyObject, sign, webcrypto } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.ts'
 import type { Caller } from '../../src/auth/caller.ts'
-import { type Keys, loadOrCreateKeys } from '../../src/auth/keys.ts'
+import { type Keys, loadOrCreateKeys, type SigningKey, takeSigningKey } from '../../src/auth/keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/db.ts'
 import { Fault, type Refusal } from '../../src/errors.ts'
@@ -18,6 +18,7 @@ export type Written = Record<string, unknown> | string
 export type Gate = {
   db: Database
   keys: Keys
+  signing: SigningKey
   /** The key id of the service's own key. */
   kid: string
   now_ms: number
@@ -48,7 +49,9 @@ export function useGate(): Gate {
     gate.db = openDatabase(database.url, { connections: 2, statement_timeout_ms: 10_000 })
     await ensureDefaultOrganization(gate.db)
     gate.keys = await loadOrCreateKeys(gate.db)
-    gate.kid = gate.keys.signing.kid
+    gate.signing = await takeSigningKey(gate.db, now + 3_600)
+    gate.kid = gate.signing.kid
+    gate.now_ms = now * 1_000 + 500
     const counted: Database = {
       ...gate.db,
       query: (...given) => {
@@ -77,13 +80,13 @@ export const encode = (part: Written) =>
 
 /** A token of these very bytes, rightly signed by the service's own key. */
 export async function signOwn(
-  { keys, kid }: Gate,
+  { signing, kid }: Gate,
   payload: Written,
   header: Written = { alg: 'ES256', kid },
 ): Promise<string> {
   const signed = `${encode(header)}.${encode(payload)}`
   const algorithm = { name: 'ECDSA', hash: 'SHA-256' }
-  const signature = await webcrypto.subtle.sign(algorithm, keys.signing.key as webcrypto.CryptoKey, Buffer.from(signed))
+  const signature = await webcrypto.subtle.sign(algorithm, signing.key as webcrypto.CryptoKey, Buffer.from(signed))
   return `${signed}.${Buffer.from(signature).toString('base64url')}`
 }
 

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest'
+import { encode, good_claims, invalid_token, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { loadConfig } from '../config.ts'
+import type { Database } from '../db/db.ts'
+import { createAuthenticator } from './authenticator.ts'
+import { revokeKey, rotateKeys, takeSigningKey } from './keys.ts'
+
+const gate = useGate()
+
+/** A token as good as any, under a kid of the right form that nobody has. */
+const unknown = async (letter: string) => {
+  const [, payload, signature] = (await signOwn(gate, good_claims)).split('.')
+  return `${encode({ alg: 'ES256', kid: letter.repeat(43) })}.${payload}.${signature}`
+}
+
+const tokenOfNewKey = async () => {
+  await rotateKeys(gate.db)
+  const signing = await takeSigningKey(gate.db, now + 3_600)
+  const kid = signing.kid
+  return signOwn({ ...gate, signing, kid }, { ...good_claims, jti: kid })
+}
+
+const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+
+describe('a key that the process does not know yet', () => {
+  it('is looked up once for twenty who come at once, and its tokens are taken', async () => {
+    const authenticator = gate.open({})
+    const token = await tokenOfNewKey()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(token, authenticator)))
+    for (const answer of answers) expect(answer).toMatchObject({ subject: 'attacker' })
+    // One for the key, and one each for the organization, which is not yet remembered.
+    expect(gate.queries).toBe(21)
+  })
+
+  it('is not refused because somebody has asked for others just before: it waits for the next look-up', async () => {
+    const authenticator = gate.open({})
+    const tokens = await Promise.all(['a', 'b', 'c'].map(unknown))
+    const attacks = await Promise.all(tokens.map(token => ask(token, authenticator)))
+    for (const refusal of attacks) expect(refusal).toMatchObject(invalid_token)
+    expect(gate.queries).toBe(1)
+    const token = await tokenOfNewKey()
+    const more = Array.from({ length: 50 }, async (_, index) =>
+      ask(await unknown(String.fromCharCode(65 + (index % 26))), authenticator),
+    )
+    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalid_token)
+    // The clock stands still: all of them came in one second, and shared its one look-up; then the organization.
+    expect(gate.queries).toBeLessThanOrEqual(4)
+  })
+
+  it('is refused to the byte as a wrong signature is', async () => {
+    const wrong = (await signOwn(gate, good_claims)).replace(/.{20}$/, 'A'.repeat(20))
+    expect(await ask(await unknown('u'), gate.open({}))).toEqual(await ask(wrong))
+  })
+
+  it('is not looked up under a kid that cannot be one of ours, nor for another algorithm', async () => {
+    const [, payload, signature] = (await signOwn(gate, good_claims)).split('.')
+    for (const header of [
+      { alg: 'ES256', kid: 'a'.repeat(42) },
+      { alg: 'ES256', kid: 'a'.repeat(44) },
+      { alg: 'ES256', kid: `${'a'.repeat(42)}'` },
+      { alg: 'ES256', kid: `${'a'.repeat(43)}\n` },
+      { alg: 'RS256', kid: 'a'.repeat(43) },
+      { alg: 'HS256', kid: 'a'.repeat(43) },
+    ])
+      expect(await ask(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalid_token)
+    expect(gate.queries).toBe(0)
+  })
+
+  it('cannot be told from a wrong one while the database is away: that is a fault, and no refusal', async () => {
+    const away = (async () => {
+      throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+    }) as Database['query']
+    const { authenticate } = createAuthenticator({
+      db: { ...gate.db, query: away },
+      keys: gate.keys,
+      config: loadConfig({}),
+      now_ms: () => gate.now_ms,
+    })
+    await expect(authenticate([`Bearer ${await unknown('x')}`])).rejects.toThrow('away')
+  })
+})
+
+describe('a remembered token', () => {
+  it('is asked about behind the scenes after five seconds, and dies with its key after ten', async () => {
+    const authenticator = gate.open({})
+    const token = await tokenOfNewKey()
+    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    const { kid } = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
+    await rotateKeys(gate.db)
+    await revokeKey(gate.db, kid)
+    gate.queries = 0
+    gate.now_ms += 4_999
+    expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
+    expect(gate.queries).toBe(0)
+    gate.now_ms += 1
+    expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
+    expect(gate.queries).toBe(2)
+    gate.now_ms += 5_000
+    expect(await ask(token, authenticator)).toMatchObject(invalid_token)
+  })
+
+  it('dies with its organization', async () => {
+    const authenticator = gate.open({})
+    const db = gate.db
+    await db.query({ name: '', text: `insert into organizations (key) values ('mortal')` }, [])
+    const token = await signOwn(gate, { ...good_claims, org: 'mortal' })
+    expect(await ask(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
+    await db.query({ name: '', text: `delete from organizations where key = 'mortal'` }, [])
+    gate.now_ms += 10_000
+    expect(await ask(token, authenticator)).toMatchObject(invalid_token)
+  })
+
+  it('lives on through a database that is away for less than ten seconds', async () => {
+    let away = false
+    const query: Database['query'] = (...given) => (away ? Promise.reject(new Error('away')) : gate.db.query(...given))
+    const { authenticate } = createAuthenticator({
+      db: { ...gate.db, query },
+      keys: gate.keys,
+      config: loadConfig({}),
+      now_ms: () => gate.now_ms,
+    })
+    const headers = [`Bearer ${await signOwn(gate, good_claims)}`]
+    const caller = await authenticate(headers)
+    away = true
+    for (let index = 0; index < 9; index++) {
+      gate.now_ms += 1_000
+      expect(authenticate(headers)).toBe(caller)
+      await new Promise(setImmediate)
+    }
+    gate.now_ms += 1_000
+    await expect(authenticate(headers)).rejects.toThrow('away')
+  })
+})
+
+it('keys are those of the database, whoever asks for them', async () => {
+  const kids = async (to = gate.authenticator) => (await to.jwks()).keys.map(({ kid }) => kid)
+  gate.now_ms += 1_000
+  const before = await kids()
+  const made = await rotateKeys(gate.db)
+  gate.now_ms += 1_000
+  expect(await kids()).toEqual([made, ...before])
+  gate.queries = 0
+  await Promise.all(Array.from({ length: 20 }, () => kids()))
+  expect(gate.queries).toBe(0)
+})
