@@ -1,5 +1,7 @@
 import { Command, CommanderError } from 'commander'
+import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
+import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
 import { serveCommand } from './serve.ts'
@@ -10,7 +12,15 @@ function programFor(environment: NodeJS.ProcessEnv): Command {
   const program = new Command('kith')
     .description('A self-hosted contact and record data service. Settings come from the environment: see README.md.')
     .addHelpText('after', '\nExample:\n  npm run -s kith -- token --org default --scope "people:read people:write"')
-  for (const command of [serveCommand, migrateCommand, orgCommand, tokenCommand, codegenCommand])
+  for (const command of [
+    serveCommand,
+    migrateCommand,
+    orgCommand,
+    tokenCommand,
+    clientCommand,
+    keysCommand,
+    codegenCommand,
+  ])
     program.addCommand(command(environment))
   throwErrors(program)
   return program

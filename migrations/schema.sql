@@ -54,6 +54,18 @@ create table changes (
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
 alter table changes alter column organization_id set (n_distinct=1);
 
+create table clients (
+  organization_id integer not null,
+  id text collate "C" not null,
+  name text not null,
+  scope text not null,
+  secret_sha256 bytea not null,
+  created_at timestamp with time zone default now() not null,
+  revoked_at timestamp with time zone,
+  constraint clients_pkey PRIMARY KEY (organization_id, id),
+  constraint clients_secret_sha256_check CHECK ((length(secret_sha256) = 32))
+);
+
 create table consent_history (
   organization_id integer not null,
   person_id uuid not null,
@@ -149,8 +161,9 @@ create table signing_keys (
   kid text not null,
   algorithm text not null,
   public_jwk jsonb not null,
-  private_jwk jsonb not null,
+  private_jwk jsonb,
   created_at timestamp with time zone default now() not null,
+  vouches_until timestamp with time zone,
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
 

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { serveTokens, token_row } from './http/oauth.ts'
 import { type House, serveRoutes } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
 import { createServer } from './http/server.ts'
@@ -54,7 +55,7 @@ const tags = [
 
 /** The OpenAPI 3.1 document of all there is. */
 export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
-  return documentOf({ info, tags, rows: routeTable(house), open_rows: [...system_rows, document_row] })
+  return documentOf({ info, tags, rows: routeTable(house), open_rows: [...system_rows, token_row, document_row] })
 }
 
 /** The whole service on one Fastify instance, listening to nothing yet. */
@@ -62,6 +63,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const server = createServer(options.config, options.logger)
   serveRoutes(server, options, routeTable(options))
   serveSystem(server, options)
+  serveTokens(server, options)
   serveDocument(server, openApiDocument(options))
   return server
 }

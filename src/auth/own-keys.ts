@@ -1,10 +1,10 @@
-import { setTimeout } from 'node:timers/promises'
 import type { JWK } from 'jose'
 import type { Database } from '../db/db.ts'
 import { ageOf } from './age.ts'
 import type { KeySource } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { type Keys, loadKeys, own_kid_form } from './keys.ts'
+import { createTurns } from './turns.ts'
 
 /** From this age on keys are read again while they still serve, and from that one on before they do. */
 const renew_ms = 5_000
@@ -29,28 +29,13 @@ export function createOwnKeys(
 ): OwnKeys {
   let keys = first
   let read_at_ms = now_ms()
-  let begun_at_ms = Number.NEGATIVE_INFINITY
-  /** Look-ups begun so far, and the last of them that came to its end: one that began before a key was made misses it. */
-  let begun = 0
-  let completed = 0
   let waiting = 0
-  let running: Promise<void> | undefined
+  const { run, runUntil } = createTurns(read, pause_ms, now_ms)
 
   async function read() {
-    // Never none: all who come in one turn share the look-up.
-    await setTimeout(Math.max(0, pause_ms - ageOf(begun_at_ms, now_ms())))
-    begun_at_ms = now_ms()
-    const number = ++begun
+    const since_ms = now_ms()
     keys = await loadKeys(db, keys.verifying)
-    read_at_ms = begun_at_ms
-    completed = number
-  }
-
-  function run(): Promise<void> {
-    running ??= read().finally(() => {
-      running = undefined
-    })
-    return running
+    read_at_ms = since_ms
   }
 
   const age_ms = () => ageOf(read_at_ms, now_ms())
@@ -68,9 +53,7 @@ export function createOwnKeys(
     if (waiting >= most_waiting && age_ms() < stale_ms) return undefined
     waiting++
     try {
-      const before = begun
-      do await run()
-      while (!keys.verifying.has(kid) && completed <= before)
+      await runUntil(() => keys.verifying.has(kid))
       return keys.verifying.get(kid)
     } finally {
       waiting--

@@ -82,9 +82,12 @@ function itemChecker({ item }: Route, limits: Config['limits']): Call['checkItem
 
 /** The authenticator answers a cached token at once: only a new one is waited for. */
 async function authenticate({ authenticator }: House, request: FastifyRequest) {
-  const headers = request.raw.rawHeaders
-  const authorizations = headers.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(headers[index - 1]!))
-  request.caller = await authenticator.authenticate(authorizations, request.deadline.signal)
+  request.caller = await authenticator.authenticate(authorizationsOf(request), request.deadline.signal)
+}
+
+/** Every Authorization header: Node itself would show the first alone. */
+export function authorizationsOf({ raw: { rawHeaders: headers } }: FastifyRequest): string[] {
+  return headers.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(headers[index - 1]!))
 }
 
 function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {

@@ -73,9 +73,14 @@ export type Route = {
 
 /** An address outside `/v1`, which wants no token. It has no handler here: the document needs none. */
 export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' | 'description' | 'refusals'> & {
+  /** GET unless it says otherwise. */
+  method?: 'POST'
+  request?: { content_type: string; body: TSchema }
   /** The shape of the whole answer; of `data`, where it comes in the envelope of success. */
   answer: TSchema
   enveloped: boolean
+  /** What it refuses in the words of another standard, by status: without our envelope. */
+  own_refusals?: Record<number, { description: string; answer: TSchema }>
 }
 
 /** A row whose handler knows the type of the body that its schema has validated. */

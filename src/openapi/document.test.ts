@@ -54,6 +54,7 @@ describe('the OpenAPI document', () => {
       'GET /healthz',
       'GET /openapi.json',
       'GET /readyz',
+      'POST /oauth/token',
     ])
   })
 

@@ -29,7 +29,7 @@ export function documentOf({ info, tags, rows, open_rows }: Contract): OpenApiDo
   const parts = { shapes, refusals, parameters: {} as Record<string, JsonSchema> }
   const paths: OpenApiDocument['paths'] = {}
   for (const row of rows) addOperation(paths, row.path, row.method, operationOf(row, parts))
-  for (const row of open_rows) addOperation(paths, row.path, 'GET', openOperationOf(row, parts))
+  for (const row of open_rows) addOperation(paths, row.path, row.method ?? 'GET', openOperationOf(row, parts))
   const { schemas } = shapes
   const { responses } = refusals
   return {
@@ -47,7 +47,7 @@ const securitySchemes = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A token from `kith token`. Each operation names the scope that it takes.',
+    description: 'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it takes.',
   },
 }
 

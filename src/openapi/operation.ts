@@ -18,7 +18,7 @@ export const headers = {
   ETag: header('The version of the entity, in double quotes.'),
   Location: header('The address of what was created.'),
   'Preference-Applied': header('`return=representation`, where it was asked for.'),
-  'WWW-Authenticate': header('What the token lacks, as RFC 6750 has it.'),
+  'WWW-Authenticate': header('What the token or the client lacks, as RFC 6750 and RFC 6749 have it.'),
   Allow: header('The methods that the address takes.'),
   'Retry-After': header('Seconds.', { type: 'integer', minimum: 0 }),
 }
@@ -64,19 +64,33 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
 
 /** The operation object of an address outside `/v1`. */
 export function openOperationOf(row: OpenRoute, { shapes, refusals }: Parts): JsonSchema {
-  const { operation_id, summary, description, tag, answer, enveloped } = row
+  const { operation_id, summary, description, tag, answer, enveloped, request, own_refusals = {} } = row
   const content = enveloped ? envelopeOf(answer, undefined, shapes) : contentOf(answer, undefined, shapes)
+  const own = Object.entries(own_refusals).map(([status, refusal]) => [status, ownRefusalOf(refusal, status, shapes)])
   return {
     operationId: operation_id,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     security: [],
+    ...(request && {
+      requestBody: { required: true, content: { [request.content_type]: contentOf(request.body, undefined, shapes) } },
+    }),
     responses: {
       200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [json]: content } },
+      ...Object.fromEntries(own),
       ...refusals.write(openWordsOf(row)),
     },
   }
+}
+
+function ownRefusalOf(
+  { description, answer }: { description: string; answer: TSchema },
+  status: string,
+  shapes: Shapes,
+): JsonSchema {
+  const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id']
+  return { description, headers: headersOf(names), content: { [json]: contentOf(answer, undefined, shapes) } }
 }
 
 function parametersOf({ params, versioned, prefers, method }: Route, { parameters }: Parts): JsonSchema[] {

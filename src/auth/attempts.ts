@@ -1,0 +1,70 @@
+import { isIPv6 } from 'node:net'
+import { ageOf } from './age.ts'
+import { setBounded } from './bounded.ts'
+
+/** Failed attempts of one client id from one address, and of one address in all, before both have to wait. */
+const most_of_client = 10
+const most_of_address = 100
+const window_ms = 60_000
+/** Some 3 MB when full. Whoever has that many addresses makes others be forgotten, and still guesses 256 bits. */
+const most_remembered = 20_000
+/** No client id or address has more characters: what claims to be one must not fill the memory. */
+const longest = 80
+
+export type Attempts = {
+  /** Counts an attempt as failed. How many seconds it must wait instead, where there were too many: then it is not counted. */
+  begin(client_id: string, address: string): number | undefined
+  /** It was none of those. */
+  succeed(client_id: string, address: string): void
+}
+
+type Window = { failures: number; since_ms: number }
+
+/**
+ * Counts failed attempts to authenticate, in windows of a minute. An attempt counts before it is decided, so that a
+ * thousand at once are no more than ten; by the pair, so that nobody shuts a client out from elsewhere.
+ */
+export function createAttempts(now_ms: () => number = Date.now): Attempts {
+  const windows = new Map<string, Window>()
+
+  const windowOf = (key: string): Window => {
+    const found = windows.get(key)
+    return found && ageOf(found.since_ms, now_ms()) < window_ms ? found : { failures: 0, since_ms: now_ms() }
+  }
+  const limits = (client_id: string, address: string) => {
+    const place = placeOf(address).slice(0, longest)
+    return [
+      { key: place, most: most_of_address },
+      { key: `${place} ${client_id.slice(0, longest)}`, most: most_of_client },
+    ]
+  }
+
+  return {
+    begin: (client_id, address) => {
+      const found = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
+      const full = found.filter(({ window, most }) => window.failures >= most)
+      if (full.length > 0) {
+        const left_ms = full.map(({ window }) => window_ms - ageOf(window.since_ms, now_ms()))
+        return Math.ceil(Math.max(...left_ms) / 1_000)
+      }
+      for (const { key, window } of found)
+        setBounded(windows, key, { ...window, failures: window.failures + 1 }, most_remembered)
+      return undefined
+    },
+    succeed: (client_id, address) => {
+      for (const { key } of limits(client_id, address)) {
+        const window = windows.get(key)
+        if (window) window.failures = Math.max(0, window.failures - 1)
+      }
+    },
+  }
+}
+
+/** Who has one IPv6 address has 2^64 of them: the network stands for all. */
+function placeOf(address: string): string {
+  if (!isIPv6(address) || address.includes('.')) return address
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const groups = (text: string) => (text === '' ? [] : text.split(':'))
+  const zeros = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length
+  return [...groups(head), ...Array<string>(zeros).fill('0'), ...groups(tail ?? '')].slice(0, 4).join(':')
+}

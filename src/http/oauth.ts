@@ -1,0 +1,138 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { createAttempts } from '../auth/attempts.ts'
+import { verifyClient } from '../auth/clients.ts'
+import { type GrantRefusal, readGrant, refuseGrant, unknown_client } from '../auth/grant.ts'
+import { scopes } from '../auth/scopes.ts'
+import { fail } from '../errors.ts'
+import { authorizationsOf, type House } from './pipeline.ts'
+import type { OpenRoute } from './route.ts'
+
+/** Good for an hour: a program asks again, and what it is given needs no renewing. */
+const ttl_seconds = 3_600
+const body_bytes = 16_384
+
+const token_request = Type.Object(
+  {
+    grant_type: Type.Literal('client_credentials'),
+    scope: Type.Optional(
+      Type.String({ description: `Of the client's own, separated by spaces; all of them where it is absent. ` }),
+    ),
+    client_id: Type.Optional(Type.String({ description: 'Unless the header Authorization says it.' })),
+    client_secret: Type.Optional(Type.String({ description: 'Unless the header Authorization says it.' })),
+  },
+  {
+    title: 'TokenRequest',
+    additionalProperties: true,
+    examples: [{ grant_type: 'client_credentials', scope: scopes.slice(0, 2).join(' ') }],
+  },
+)
+
+const token = Type.Object(
+  {
+    access_token: Type.String(),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    scope: Type.String(),
+  },
+  {
+    title: 'Token',
+    examples: [
+      {
+        access_token: 'eyJhbGciOi…',
+        token_type: 'Bearer',
+        expires_in: ttl_seconds,
+        scope: scopes.slice(0, 2).join(' '),
+      },
+    ],
+  },
+)
+
+const refusalOfOne = (words: GrantRefusal['error'][]) =>
+  Type.Object(
+    { error: Type.Enum(words), error_description: Type.String() },
+    { examples: [{ error: words[0], error_description: unknown_client.error_description }] },
+  )
+
+export const token_row: OpenRoute = {
+  method: 'POST',
+  path: '/oauth/token',
+  operation_id: 'issueToken',
+  summary: 'Fetch a token',
+  description:
+    'For clients made by `kith client create` (RFC 6749, `client_credentials`). The client says who it is by HTTP ' +
+    'Basic, or in the body. After ten failures within a minute from one address it has to wait.',
+  tag: 'System',
+  request: { content_type: 'application/x-www-form-urlencoded', body: token_request },
+  answer: token,
+  enveloped: false,
+  own_refusals: {
+    400: {
+      description: 'The request cannot be understood, or asks for more than the client may have (RFC 6749, 5.2).',
+      answer: refusalOfOne(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
+    },
+    401: {
+      description: 'The client is not known, or its secret is wrong (RFC 6749, 5.2).',
+      answer: refusalOfOne(['invalid_client']),
+    },
+  },
+  refusals: { 413: 'invalid_parameter', 429: 'rate_limit_exceeded', 503: 'operation_failed' },
+}
+
+/** POST /oauth/token. It speaks as RFC 6749 has it, success and its own refusals without our envelope. */
+export function serveTokens(server: FastifyInstance, { db, authenticator }: House): void {
+  const attempts = createAttempts()
+
+  async function grant(request: FastifyRequest): Promise<Granted | GrantRefusal> {
+    const asked = readGrant({
+      authorizations: authorizationsOf(request),
+      content_type: request.content_type,
+      query_string: request.url.split('?').slice(1).join('?'),
+      body: request.body as Buffer | undefined,
+    })
+    if ('error' in asked) return asked
+    const { client_id } = asked.credentials
+    const wait_seconds = attempts.begin(client_id, request.ip)
+    if (wait_seconds !== undefined) refuseForNow(wait_seconds)
+    const client = await verifyClient(db, asked.credentials, request.deadline.signal)
+    if (!client) return unknown_client
+    attempts.succeed(client_id, request.ip)
+    const allowed = client.scope.split(' ')
+    if (!asked.scope.every(word => allowed.includes(word)))
+      return refuseGrant('invalid_scope', `The client may have ${allowed.join(', ')}.`)
+    const scope = (asked.scope.length > 0 ? asked.scope : allowed).join(' ')
+    const { organization_key } = client
+    const wanted = { organization_key, subject: client_id, client_id, scope, ttl_seconds }
+    const access_token = await authenticator.issueToken(wanted)
+    return { access_token, token_type: 'Bearer', expires_in: ttl_seconds, scope }
+  }
+
+  server.route({
+    method: 'POST',
+    url: token_row.path,
+    bodyLimit: body_bytes,
+    onRequest: (_request, reply, done) => {
+      reply.header('Cache-Control', 'no-store').header('Pragma', 'no-cache')
+      done()
+    },
+    handler: async (request, reply) => answer(reply, await grant(request)),
+  })
+}
+
+type Granted = { access_token: string; token_type: 'Bearer'; expires_in: number; scope: string }
+
+function answer(reply: FastifyReply, granted: Granted | GrantRefusal) {
+  reply.type('application/json; charset=utf-8')
+  if ('error' in granted) {
+    const is_client = granted.error === 'invalid_client'
+    reply.code(is_client ? 401 : 400)
+    if (is_client) reply.header('WWW-Authenticate', 'Basic realm="kith"')
+  }
+  return reply.send(JSON.stringify(granted))
+}
+
+function refuseForNow(wait_seconds: number): never {
+  fail('rate_limit_exceeded', 'There were too many wrong attempts: wait before the next.', {
+    headers: { 'Retry-After': String(wait_seconds) },
+  })
+}
