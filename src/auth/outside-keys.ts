@@ -83,7 +83,8 @@ async function fetchBounded(url: string): Promise<Uint8Array> {
   const response = await fetch(url, {
     redirect: 'manual',
     signal: AbortSignal.timeout(fetch_ms),
-    headers: { Accept: 'application/jwk-set+json, application/json' },
+    // A connection that was kept for minutes is one that the other side has closed.
+    headers: { Accept: 'application/jwk-set+json, application/json', Connection: 'close' },
   })
   const parts: Uint8Array[] = []
   let bytes = 0

@@ -43,6 +43,8 @@ export type Service = {
   organization(key?: string): Promise<Organization>
   tokenFor(organization_key: string, scope?: string, subject?: string): Promise<string>
   sender(token: string): Send
+  /** Holds an answer that a test fetched by itself to the document. */
+  hold: ReturnType<typeof contractOf>
   /** Runs SQL against the service's database, past the service. */
   sql<R extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<R[]>
   stop(): Promise<void>
@@ -71,6 +73,7 @@ export async function startService(environment: Record<string, string> = {}): Pr
     db,
     logs,
     tokenFor,
+    hold,
     sender: token => senderTo(address, token, hold),
     async organization(key = `org_${process.pid}_${++organizations}`) {
       const { id } = await createOrganization(db, key)

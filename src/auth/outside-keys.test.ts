@@ -1,0 +1,283 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { encode, good_claims, invalid_token, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { loadConfig } from '../config.ts'
+import { type Authenticator, createAuthenticator } from './authenticator.ts'
+
+const gate = useGate()
+
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+const ed = generateKeyPairSync('ed25519')
+const weak = generateKeyPairSync('rsa', { modulusLength: 2_047 })
+
+const jwkOf = (key: KeyObject, more: object) => ({ ...key.export({ format: 'jwk' }), use: 'sig', ...more })
+
+/** The key set of an issuer in good health. */
+const good_set = [
+  jwkOf(ec.publicKey, { kid: 'ec', alg: 'ES256' }),
+  jwkOf(rsa.publicKey, { kid: 'rsa' }),
+  jwkOf(ed.publicKey, { kid: 'ed', key_ops: ['verify'] }),
+]
+
+let address: string
+let fetches = 0
+let answer: RequestListener
+const server = createServer((request, response) => {
+  fetches++
+  answer(request, response)
+})
+const sendSet = (keys: unknown[]) => (_: unknown, response: ServerResponse) => response.end(JSON.stringify({ keys }))
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => server.close())
+
+let authenticator: Authenticator
+let problems: string[]
+beforeEach(() => {
+  fetches = 0
+  problems = []
+  answer = sendSet(good_set)
+  authenticator = open(`${address}/jwks.json`)
+})
+afterEach(() => server.closeAllConnections())
+
+function open(jwks_url: string): Authenticator {
+  const config = loadConfig({ AUTH_ISSUER: 'https://issuer.example', AUTH_JWKS_URL: jwks_url, AUTH_AUDIENCE: 'crm' })
+  return createAuthenticator({
+    db: gate.db,
+    keys: gate.keys,
+    config,
+    now_ms: () => gate.now_ms,
+    report: problem => problems.push(problem),
+  })
+}
+
+const outside_claims = { ...good_claims, iss: 'https://issuer.example', aud: 'crm', exp: now + 36_000 }
+
+type Signing = { key: KeyObject; alg: string; kid?: string }
+const by_ec: Signing = { key: ec.privateKey, alg: 'ES256', kid: 'ec' }
+
+function tokenOf(claims: object = {}, { key, alg, kid }: Signing = by_ec, header: object = {}): string {
+  const signed = `${encode({ alg, kid, ...header })}.${encode({ ...outside_claims, ...claims })}`
+  const hash = alg === 'EdDSA' ? null : 'sha256'
+  const signature = sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
+  return `${signed}.${signature.toString('base64url')}`
+}
+
+const ask = (token: string) => present(authenticator, `Bearer ${token}`)
+const accepted = { subject: 'attacker', organization: { key: 'default' } }
+const unavailable = { word: 'operation_failed', status: 503, headers: { 'Retry-After': '30' } }
+
+describe('a token of the outside issuer', () => {
+  it.each<[string, Signing]>([
+    ['ES256', by_ec],
+    ['RS256', { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }],
+    ['EdDSA', { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }],
+  ])('is taken when it is signed by %s, and not fetched for again', async (_, signing) => {
+    for (const jti of ['a', 'b', 'c']) expect(await ask(tokenOf({ jti }, signing))).toMatchObject(accepted)
+    expect(fetches).toBe(1)
+  })
+
+  it('is taken when its header calls it an access token', async () => {
+    for (const typ of ['JWT', 'at+jwt', 'application/at+jwt'])
+      expect(await ask(tokenOf({}, by_ec, { typ }))).toMatchObject(accepted)
+  })
+
+  it('is taken for half a minute beyond its exp: its clock is not ours', async () => {
+    const token = tokenOf({ exp: now - 29 })
+    expect(await ask(token)).toMatchObject(accepted)
+    gate.now_ms += 1_000
+    expect(await ask(token)).toMatchObject({ ...invalid_token, message: 'The token is not valid: it has expired.' })
+  })
+
+  it('may name a client, which is none of ours', async () => {
+    expect(await ask(tokenOf({ client_id: 'web' }))).toMatchObject(accepted)
+  })
+
+  const attacks: Record<string, () => string | Promise<string>> = {
+    'for another audience': () => tokenOf({ aud: 'kith' }),
+    'for several audiences': () => tokenOf({ aud: ['crm', 'other'] }),
+    'without an audience': () => tokenOf({ aud: undefined }),
+    'without an organization': () => tokenOf({ org: undefined }),
+    'of another issuer': () => tokenOf({ iss: 'https://issuer.example/' }),
+    'of ours, by its key': () => tokenOf({ iss: 'kith', aud: 'kith' }),
+    'of its own, by our key': () => signOwn(gate, outside_claims),
+    'of its own, by our key under its name': () => signOwn(gate, outside_claims, { alg: 'ES256', kid: 'ec' }),
+    'without a kid': () => tokenOf({}, { ...by_ec, kid: undefined as never }),
+    'under the name of a key of another algorithm': () => tokenOf({}, { ...by_ec, kid: 'rsa' }),
+    'whose algorithm is not its key’s': () => tokenOf({}, { ...by_ec, alg: 'RS256' }),
+    'by HS256, with the public key': () => tokenOf({}, by_ec, { alg: 'HS256' }),
+    'that brings its keys’ address along': () => tokenOf({}, by_ec, { jku: `${address}/mine.json` }),
+    'that expired': () => tokenOf({ exp: now - 30 }),
+    'under __proto__': () => tokenOf({}, { ...by_ec, kid: '__proto__' }),
+  }
+  it.each(Object.entries(attacks))('%s is refused', async (_, forge) => {
+    expect(await ask(await forge())).toMatchObject(invalid_token)
+    expect(fetches).toBeLessThanOrEqual(1)
+  })
+
+  it('makes no call when its issuer is unknown, whatever else it says', async () => {
+    const issuers = ['https://evil.example', `${address}/`, address, 'HTTPS://ISSUER.EXAMPLE', '', null, 1, [], {}]
+    for (const iss of issuers) {
+      const header = { jku: `${address}/jku`, x5u: `${address}/x5u` }
+      expect(await ask(tokenOf({ iss }))).toMatchObject(invalid_token)
+      expect(await ask(tokenOf({ iss }, by_ec, header))).toMatchObject(invalid_token)
+    }
+    expect(await present(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalid_token)
+    expect(fetches).toBe(0)
+  })
+})
+
+describe('the keys of the outside issuer', () => {
+  it('are fetched once for twenty who come at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, jti) => ask(tokenOf({ jti: String(jti) }))))
+    for (const each of answers) expect(each).toMatchObject(accepted)
+    expect(fetches).toBe(1)
+  })
+
+  it('are fetched again for unknown names once in thirty seconds, and the new key is taken then', async () => {
+    expect(await ask(tokenOf())).toMatchObject(accepted)
+    const next = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const token = tokenOf({}, { key: next.privateKey, alg: 'ES256', kid: 'next' })
+    answer = sendSet([...good_set, jwkOf(next.publicKey, { kid: 'next' })])
+    gate.now_ms += 29_999
+    for (let index = 0; index < 20; index++)
+      expect(await ask(tokenOf({}, { ...by_ec, kid: `unknown ${index}` }))).toMatchObject(invalid_token)
+    expect(await ask(token)).toMatchObject(invalid_token)
+    expect(fetches).toBe(1)
+    gate.now_ms += 1
+    expect(await Promise.all(Array.from({ length: 20 }, () => ask(token)))).toMatchObject(Array(20).fill(accepted))
+    for (let index = 0; index < 20; index++)
+      expect(await ask(tokenOf({}, { ...by_ec, kid: `unknown ${index}` }))).toMatchObject(invalid_token)
+    expect(fetches).toBe(2)
+  })
+
+  it('are fetched behind the scenes after five minutes, and a key that was withdrawn takes its tokens along', async () => {
+    const token = tokenOf()
+    expect(await ask(token)).toMatchObject(accepted)
+    answer = sendSet(good_set.slice(1))
+    gate.now_ms += 299_999
+    expect(await ask(token)).toMatchObject(accepted)
+    expect(fetches).toBe(1)
+    gate.now_ms += 1
+    const fetched = once(server, 'request')
+    expect(await ask(token)).toMatchObject(accepted)
+    await fetched
+    await expect.poll(() => ask(token)).toMatchObject(invalid_token)
+    expect(fetches).toBe(2)
+  })
+
+  it('that are ten minutes old are fetched first', async () => {
+    const token = tokenOf()
+    expect(await ask(token)).toMatchObject(accepted)
+    answer = sendSet([])
+    gate.now_ms += 600_000
+    expect(await ask(token)).toMatchObject(invalid_token)
+  })
+
+  it('serve on for an hour while they cannot be fetched, and are asked for every thirty seconds', async () => {
+    expect(await ask(tokenOf())).toMatchObject(accepted)
+    answer = (_, response) => response.writeHead(500).end()
+    for (let minute = 1; minute < 60; minute++) {
+      gate.now_ms += 60_000
+      expect(await ask(tokenOf({ jti: `${minute}` }))).toMatchObject(accepted)
+      await expect.poll(() => problems.length).toBe(Math.max(0, minute - 4))
+      expect(await ask(tokenOf({ jti: `${minute}, too` }))).toMatchObject(accepted)
+      expect(fetches).toBe(1 + problems.length)
+    }
+    gate.now_ms += 60_000
+    expect(await ask(tokenOf({ jti: 'late' }))).toMatchObject(unavailable)
+    expect(new Set(problems)).toEqual(new Set(['the keys of the outside issuer cannot be read: it was answered 500']))
+    answer = sendSet(good_set)
+    expect(await ask(tokenOf())).toMatchObject(unavailable)
+    gate.now_ms += 30_000
+    expect(await ask(tokenOf())).toMatchObject(accepted)
+  })
+
+  it('leave our own tokens alone when they cannot be had', async () => {
+    answer = (_, response) => response.destroy()
+    expect(await ask(tokenOf())).toMatchObject(unavailable)
+    expect(await ask(await signOwn(gate, good_claims))).toMatchObject(accepted)
+    expect(fetches).toBe(1)
+  })
+
+  const broken: [string, RequestListener, RegExp][] = [
+    [
+      'a redirect, also to a set that is right',
+      (request, response) => {
+        if (request.url === '/jwks.json') response.writeHead(302, { Location: `${address}/elsewhere` }).end()
+        else sendSet(good_set)(request, response)
+      },
+      /answered 302/,
+    ],
+    ['another status', (_, response) => response.writeHead(404).end(JSON.stringify({ keys: good_set })), /404/],
+    ['no JSON', (_, response) => response.end('<html>'), /no JSON Web Key Set/],
+    ['no set', (_, response) => response.end('{"keys":{}}'), /no JSON Web Key Set/],
+    ['a set that names its keys twice', (_, response) => response.end('{"keys":[],"keys":[]}'), /no JSON Web Key Set/],
+    ['too many keys', sendSet(Array(101).fill(good_set[0])), /more than 100/],
+    ['an endless body', (_, response) => void endless(response), /more than 262144 bytes/],
+    ['a broken connection', (_, response) => response.write('{', () => response.destroy()), /./],
+  ]
+  it.each(broken)('are not taken from %s', async (_, listener, reason) => {
+    answer = listener
+    expect(await ask(tokenOf())).toMatchObject(unavailable)
+    expect(fetches).toBe(1)
+    expect(problems).toEqual([expect.stringMatching(reason)])
+  })
+
+  it('are not taken from a server whose certificate nobody vouches for, or that is away', async () => {
+    for (const url of [address.replace('http:', 'https:'), 'http://127.0.0.1:1/jwks.json']) {
+      authenticator = open(url)
+      expect(await ask(tokenOf())).toMatchObject(unavailable)
+    }
+    expect(problems).toHaveLength(2)
+  })
+
+  const unusable: [string, object][] = [
+    ['is too weak', jwkOf(weak.publicKey, { kid: 'ec' })],
+    ['has the exponent 1', { ...jwkOf(rsa.publicKey, { kid: 'ec' }), e: 'AQ' }],
+    [
+      'has an even modulus',
+      { ...jwkOf(rsa.publicKey, { kid: 'ec' }), n: Buffer.alloc(256, 0xfe).toString('base64url') },
+    ],
+    ['is for encryption', jwkOf(ec.publicKey, { kid: 'ec', use: 'enc' })],
+    ['is for signing only', jwkOf(ec.publicKey, { kid: 'ec', key_ops: ['sign'] })],
+    ['is for another algorithm', jwkOf(ec.publicKey, { kid: 'ec', alg: 'ES384' })],
+    ['is a shared secret', { kty: 'oct', kid: 'ec', k: Buffer.alloc(32, 7).toString('base64url'), alg: 'HS256' }],
+    ['brings its private half along', jwkOf(ec.privateKey, { kid: 'ec' })],
+    ['is not on its curve', { ...jwkOf(ec.publicKey, { kid: 'ec' }), y: (good_set[0] as { x: string }).x }],
+    ['is of another curve', jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey, { kid: 'ec' })],
+    ['has no name', jwkOf(ec.publicKey, {})],
+    ['has a name that is no text', jwkOf(ec.publicKey, { kid: 1 })],
+  ]
+  it.each(unusable)('leave out one that %s, and keep the others', async (_, jwk) => {
+    answer = sendSet([jwk, null, 'text', ...good_set.slice(1)])
+    const signings = [by_ec, { key: weak.privateKey, alg: 'RS256', kid: 'ec' }]
+    for (const signing of signings) expect(await ask(tokenOf({}, signing))).toMatchObject(invalid_token)
+    expect(await ask(tokenOf({}, { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }))).toMatchObject(accepted)
+  })
+
+  it('leave out two of one name: it would not be one key, one algorithm', async () => {
+    answer = sendSet([...good_set, jwkOf(rsa.publicKey, { kid: 'ec' })])
+    expect(await ask(tokenOf())).toMatchObject(invalid_token)
+    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'ec' }))).toMatchObject(invalid_token)
+    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }))).toMatchObject(accepted)
+  })
+})
+
+/** Writes until nobody takes it any more. */
+async function endless(response: ServerResponse) {
+  const gone = once(response, 'close').then(() => true)
+  for (let is_gone = false; !is_gone; ) {
+    response.write(' '.repeat(65_536))
+    is_gone = await Promise.race([gone, once(response, 'drain').then(() => false)])
+  }
+}
