@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticator } from '../src/auth/authenticator.ts'
+import { verifyClient } from '../src/auth/clients.ts'
 import { loadOrCreateKeys } from '../src/auth/keys.ts'
 import { loadConfig } from '../src/config.ts'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
@@ -97,6 +98,84 @@ describe('kith token', () => {
   })
 })
 
+describe('kith client', () => {
+  const create = async (...more: string[]) => {
+    const { code, stdout, stderr } = await kith(
+      'client',
+      'create',
+      '--org',
+      'default',
+      '--scope',
+      'people:read',
+      ...more,
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const { client_id = '', client_secret = '' } = Object.fromEntries(
+      stdout.split('\n').map(line => line.split('=') as [string, string]),
+    )
+    expect(stdout).toBe(`client_id=${client_id}\nclient_secret=${client_secret}\n`)
+    return { client_id, client_secret }
+  }
+
+  it('creates one whose secret is right, lists it without, and revokes it', async () => {
+    const client = await create('--name', 'the shop')
+    expect(await verifyClient(db, client)).toEqual({ organization_key: 'default', scope: 'people:read' })
+    const other = await create()
+    const listed = await kith('client', 'list')
+    const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
+    const lines = [
+      `${client.client_id}\tpeople:read\tthe shop\t${time}\t`,
+      `${other.client_id}\tpeople:read\t\t${time}\t`,
+    ]
+    expect(listed.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
+    const revoked = await kith('client', 'revoke', client.client_id)
+    expect(revoked).toEqual({ code: 0, stdout: '', stderr: `revoked the client ${client.client_id}\n` })
+    expect(await verifyClient(db, client)).toBeUndefined()
+    expect(await verifyClient(db, other)).toBeDefined()
+    expect((await kith('client', 'list')).stdout).toMatch(new RegExp(`^${lines[0]}${time}\n${lines[1]}\n$`))
+    expect(await kith('client', 'revoke', client.client_id)).toMatchObject({ code: 1, stdout: '' })
+  })
+
+  it.each([
+    ['an unknown organization', ['create', '--org', 'nobody', '--scope', 'people:read'], /nobody/],
+    ['an unknown scope', ['create', '--org', 'default', '--scope', 'people:admin'], /people:admin.*people:write/],
+    ['a client that is none', ['revoke', 'default.AAAAAAAAAAAAAAAA'], /default\.A/],
+    ['a text that is no client', ['revoke', 'x'], /"x"/],
+  ])('refuses %s in one sentence', async (_, words, sentence) => {
+    const { code, stdout, stderr } = await kith('client', ...words)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toMatch(sentence)
+  })
+})
+
+describe('kith keys', () => {
+  it('rotates: the next token is signed by a new key, and the last one is still good; then revokes', async () => {
+    const token = async () => (await kith('token', '--org', 'default', '--scope', 'people:read')).stdout.trim()
+    const kidOf = (text: string) => JSON.parse(Buffer.from(text.split('.')[0]!, 'base64url').toString()).kid as string
+    const before = await token()
+    const rotated = await kith('keys', 'rotate')
+    expect(rotated).toMatchObject({ code: 0, stdout: '' })
+    const after = await token()
+    expect(rotated.stderr).toBe(`the key ${kidOf(after)} signs from now on\n`)
+    expect(kidOf(before)).not.toBe(kidOf(after))
+    for (const each of [before, after]) expect(await callerOf(each)).toMatchObject({ subject: 'cli' })
+    const lines = (await kith('keys', 'list')).stdout.trimEnd().split('\n')
+    const duties = lines.map(line => line.split('\t')).map(([kid, algorithm, , duty]) => [kid, algorithm, duty])
+    expect(duties).toEqual([
+      [kidOf(after), 'ES256', 'signs'],
+      [kidOf(before), 'ES256', expect.stringMatching(/^verifies until \d{4}-/)],
+    ])
+    expect(await kith('keys', 'revoke', kidOf(after))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/rotate/),
+    })
+    expect(await kith('keys', 'revoke', kidOf(before))).toMatchObject({ code: 0, stdout: '' })
+    await expect(callerOf(before)).rejects.toThrow('not valid')
+    expect(await callerOf(after)).toMatchObject({ subject: 'cli' })
+  })
+})
+
 describe('kith migrate', () => {
   it('says when there is nothing to do, and what it did', async () => {
     expect(await kith('migrate')).toMatchObject({
@@ -131,14 +210,27 @@ describe('wrong usage', () => {
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 
-  it.each([['serve'], ['migrate'], ['org'], ['org', 'create'], ['org', 'list'], ['token'], ['codegen']])(
-    '%s %s has help with an example',
-    async (...words) => {
-      const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
-      expect(code).toBe(0)
-      expect(stdout).toContain(`npm run -s kith -- ${words.filter(Boolean).join(' ')}`)
-    },
-  )
+  it.each([
+    ['serve'],
+    ['migrate'],
+    ['org'],
+    ['org', 'create'],
+    ['org', 'list'],
+    ['token'],
+    ['client'],
+    ['client', 'create'],
+    ['client', 'list'],
+    ['client', 'revoke'],
+    ['keys'],
+    ['keys', 'list'],
+    ['keys', 'rotate'],
+    ['keys', 'revoke'],
+    ['codegen'],
+  ])('%s %s has help with an example', async (...words) => {
+    const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
+    expect(code).toBe(0)
+    expect(stdout).toContain(`npm run -s kith -- ${words.filter(Boolean).join(' ')}`)
+  })
 })
 
 describe('a database or a setting that cannot be used', () => {

@@ -136,6 +136,13 @@ describe('rotation', () => {
     expect(await (await open(servers[1]!)).ask(token)).toMatchObject({ subject: 'tests' })
   })
 
+  it('never makes a key whose name a command would take for an option', async () => {
+    // One thumbprint in 64 begins with a hyphen.
+    const made = []
+    for (let index = 0; index < 200; index++) made.push(await rotateKeys(servers[index % 4]!))
+    expect(made.filter(kid => !/^\w[\w-]{42}$/.test(kid))).toEqual([])
+  })
+
   it('by many at once leaves one that signs, and the tokens of all of them good', async () => {
     const issued = servers.flatMap(db => [rotateKeys(db), ...Array.from({ length: 5 }, () => issueToken(db, request))])
     const tokens = (await Promise.all(issued)).filter(text => text.includes('.'))

@@ -124,7 +124,9 @@ type MadeKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
 async function makeKey(): Promise<MadeKey> {
   const { publicKey, privateKey } = await generateKeyPair(own_algorithm, { extractable: true })
   const public_jwk = await exportJWK(publicKey)
-  return { kid: await calculateJwkThumbprint(public_jwk), public_jwk, private_jwk: await exportJWK(privateKey) }
+  const kid = await calculateJwkThumbprint(public_jwk)
+  // On a command line it would be an option.
+  return kid.startsWith('-') ? makeKey() : { kid, public_jwk, private_jwk: await exportJWK(privateKey) }
 }
 
 async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: MadeKey) {

@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { good_claims, invalid_token, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import type { Fault } from '../errors.ts'
+import { createOrganization } from '../organizations/directory.ts'
+import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
+
+const gate = useGate()
+let client: Credentials
+let organizations = 0
+let organization_key: string
+beforeEach(async () => {
+  organization_key = `clients-${++organizations}`
+  await createOrganization(gate.db, organization_key)
+  client = await createClient(gate.db, { organization_key, name: 'shop', scope: 'people:read' })
+})
+
+const tokenOf = (claims: object = {}) =>
+  signOwn(gate, { ...good_claims, org: organization_key, exp: now + 3_600, client_id: client.client_id, ...claims })
+const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const accepted = {
+  subject: 'attacker',
+  organization: {
+    get key() {
+      return organization_key
+    },
+  },
+}
+const revoked = { ...invalid_token, message: 'The token is not valid: its client has been revoked.' }
+
+describe('a token of a client', () => {
+  it('is taken while the client is not revoked, and remembered', async () => {
+    const token = await tokenOf()
+    expect(await ask(token)).toMatchObject(accepted)
+    gate.queries = 0
+    expect(gate.authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
+    expect(gate.queries).toBe(0)
+  })
+
+  it('is refused at once after that, where it is new; and within ten seconds where it is remembered', async () => {
+    const token = await tokenOf()
+    const authenticator = gate.open({})
+    expect(await ask(token, authenticator)).toMatchObject(accepted)
+    await revokeClient(gate.db, client.client_id)
+    expect(await ask(token, gate.open({}))).toMatchObject(revoked)
+    gate.now_ms += 5_000
+    gate.queries = 0
+    expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
+    // The keys, the organization and the client.
+    await vi.waitFor(() => expect(gate.queries).toBe(3))
+    await vi.waitFor(async () => expect(await ask(token, authenticator)).toMatchObject(revoked))
+  })
+
+  it('is refused after ten seconds, though nobody asked in between', async () => {
+    const token = await tokenOf()
+    expect(await ask(token)).toMatchObject(accepted)
+    await revokeClient(gate.db, client.client_id)
+    gate.now_ms += 10_000
+    expect(await ask(token)).toMatchObject(revoked)
+  })
+
+  it('is refused in every other organization, and when its client is none', async () => {
+    expect(await ask(await tokenOf({ org: 'default' }))).toMatchObject(revoked)
+    for (const client_id of ['', 'web', `${client.client_id} `, `x${client.client_id}`, `${organization_key}.`])
+      expect(await ask(await tokenOf({ client_id }))).toMatchObject(revoked)
+    for (const client_id of [1, null, [client.client_id], {}])
+      expect(await ask(await tokenOf({ client_id }))).toMatchObject(invalid_token)
+  })
+
+  it('by the shared secret is one, too', async () => {
+    const claims = { ...good_claims, org: organization_key, client_id: client.client_id }
+    expect(await ask(signShared(claims))).toMatchObject(accepted)
+    await revokeClient(gate.db, client.client_id)
+    expect(
+      await ask(signShared(claims), gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })),
+    ).toMatchObject(revoked)
+  })
+})
+
+describe('a client', () => {
+  it('is known by its secret alone, until it is revoked', async () => {
+    expect(await verifyClient(gate.db, client)).toEqual({ organization_key, scope: 'people:read' })
+    for (const client_secret of ['', client.client_secret.slice(1), `${client.client_secret}A`])
+      expect(await verifyClient(gate.db, { ...client, client_secret })).toBeUndefined()
+    await revokeClient(gate.db, client.client_id)
+    expect(await verifyClient(gate.db, client)).toBeUndefined()
+  })
+
+  it('has a secret of 256 bits that is nowhere kept, and no two are alike', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 100 }, () => createClient(gate.db, { organization_key, name: '', scope: 'people:read' })),
+    )
+    expect(new Set(made.map(({ client_secret }) => client_secret)).size).toBe(100)
+    expect(new Set(made.map(({ client_id }) => client_id)).size).toBe(100)
+    for (const { client_secret } of made) expect(Buffer.from(client_secret, 'base64url')).toHaveLength(32)
+    const { id } = (
+      await gate.db.query({ name: '', text: 'select id from organizations where key = $1' }, [organization_key])
+    )[0]!
+    const clients = await listClients(gate.db, id as number)
+    expect(clients).toHaveLength(101)
+    expect(clients[0]).toEqual({
+      id: client.client_id,
+      name: 'shop',
+      scope: 'people:read',
+      created_at: expect.any(String),
+      revoked_at: null,
+    })
+  })
+
+  it.each([
+    ['no scope', { scope: '' }, 'invalid_parameter'],
+    ['an unknown scope', { scope: 'people:read people:all' }, 'invalid_parameter'],
+    ['an unknown organization', { organization_key: 'nobody' }, 'not_found'],
+    ['no organization', { organization_key: '' }, 'not_found'],
+    ['a line end in its name', { name: 'a\nb' }, 'invalid_parameter'],
+    ['a tab in its name', { name: 'a\tb' }, 'invalid_parameter'],
+    ['an endless name', { name: 'a'.repeat(256) }, 'invalid_parameter'],
+  ])('is not made with %s', async (_, change, word) => {
+    const error = await createClient(gate.db, { organization_key, name: '', scope: 'people:read', ...change }).catch(
+      caught => caught,
+    )
+    expect((error as Fault).refusal).toMatchObject({ word })
+  })
+})
