@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shared_secret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseAnswer } from '../../test/support/process.ts'
 import { all_scopes, type Service, startService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
@@ -10,7 +11,7 @@ let service: Service
 let token: string
 let key: string
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ AUTH_SECRET: shared_secret })
   const organization = await service.organization()
   ;({ token, key } = organization)
 })
@@ -70,6 +71,31 @@ describe('every row of the route table', () => {
       }
     }
   })
+})
+
+const lacking: [string, unknown][] = [
+  ['a part of it', 'schema'],
+  ['a longer one', 'schema:reader'],
+  ['one that ends in it', 'xschema:read'],
+  ['it between tabs', 'people:read\tschema:read'],
+  ['it behind a line end', 'people:read\nschema:read'],
+  ['it behind a comma', 'people:read,schema:read'],
+  ['it behind a space that is none', 'people:read\u00a0schema:read'],
+  ['it in capitals', 'SCHEMA:READ'],
+  ['a wildcard', '*'],
+  ['a wildcard of it', 'schema:*'],
+  ['a list of it', ['schema:read']],
+  ['an object of it', { 'schema:read': true }],
+  ['nothing', ''],
+  ['null', null],
+  ['no scope', undefined],
+  ['true', true],
+]
+it.each(lacking)('a token whose scope is %s has it not: 403, for the token itself is right', async (_, scope) => {
+  const exp = Math.floor(Date.now() / 1_000) + 60
+  const given = signShared({ iss: 'kith', aud: 'kith', sub: 'attacker', org: key, exp, scope })
+  const { status, body } = await service.sender(given)('GET', '/v1/schema')
+  expect([status, body.error]).toEqual([403, 'forbidden'])
 })
 
 const bare = async (path: string, headers: Record<string, string>, init: RequestInit = {}) => {

@@ -42,10 +42,10 @@ describe('failed attempts', () => {
   })
 
   it('do not count those that succeeded', () => {
-    const { begin, succeed } = open()
+    const { begin, takeBack } = open()
     for (let index = 0; index < 1_000; index++) {
       expect(begin('a', '192.0.2.1')).toBeUndefined()
-      succeed('a', '192.0.2.1')
+      takeBack('a', '192.0.2.1')
     }
   })
 

@@ -14,8 +14,8 @@ const longest = 80
 export type Attempts = {
   /** Counts an attempt as failed. How many seconds it must wait instead, where there were too many: then it is not counted. */
   begin(client_id: string, address: string): number | undefined
-  /** It was none of those. */
-  succeed(client_id: string, address: string): void
+  /** It was not a failure after all: it was right, or could not be decided. */
+  takeBack(client_id: string, address: string): void
 }
 
 type Window = { failures: number; since_ms: number }
@@ -51,7 +51,7 @@ export function createAttempts(now_ms: () => number = Date.now): Attempts {
         setBounded(windows, key, { ...window, failures: window.failures + 1 }, most_remembered)
       return undefined
     },
-    succeed: (client_id, address) => {
+    takeBack: (client_id, address) => {
       for (const { key } of limits(client_id, address)) {
         const window = windows.get(key)
         if (window) window.failures = Math.max(0, window.failures - 1)

@@ -224,6 +224,7 @@ describe('the keys of the outside issuer', () => {
     ['a set that names its keys twice', (_, response) => response.end('{"keys":[],"keys":[]}'), /no JSON Web Key Set/],
     ['too many keys', sendSet(Array(101).fill(good_set[0])), /more than 100/],
     ['an endless body', (_, response) => void endless(response), /more than 262144 bytes/],
+    ['a server that never comes to an end', (_, response) => void response.write('{'), /timeout/],
     ['a broken connection', (_, response) => response.write('{', () => response.destroy()), /./],
   ]
   it.each(broken)('are not taken from %s', async (_, listener, reason) => {

@@ -205,6 +205,14 @@ describe('POST /oauth/token', () => {
     expect((await ask({ fields: { grant_type, ...other } })).status).toBe(200)
   })
 
+  it('does not count an attempt that could not be decided', async () => {
+    await makeClient()
+    await service.sql('alter table clients rename to clients_away')
+    for (let index = 0; index < 11; index++) expect((await ask({ fields: good() })).status).toBe(500)
+    await service.sql('alter table clients_away rename to clients')
+    expect((await ask({ fields: good() })).status).toBe(200)
+  })
+
   it('refuses a body that is no form of a token', async () => {
     await makeClient()
     expect((await ask({ fields: { ...good(), scope: 'x'.repeat(20_000) } })).status).toBe(413)

@@ -94,9 +94,13 @@ export function serveTokens(server: FastifyInstance, { db, authenticator }: Hous
     const { client_id } = asked.credentials
     const wait_seconds = attempts.begin(client_id, request.ip)
     if (wait_seconds !== undefined) refuseForNow(wait_seconds)
-    const client = await verifyClient(db, asked.credentials, request.deadline.signal)
+    const takeBack = () => attempts.takeBack(client_id, request.ip)
+    const client = await verifyClient(db, asked.credentials, request.deadline.signal).catch(error => {
+      takeBack()
+      throw error
+    })
     if (!client) return unknown_client
-    attempts.succeed(client_id, request.ip)
+    takeBack()
     const allowed = client.scope.split(' ')
     if (!asked.scope.every(word => allowed.includes(word)))
       return refuseGrant('invalid_scope', `The client may have ${allowed.join(', ')}.`)
@@ -115,7 +119,10 @@ export function serveTokens(server: FastifyInstance, { db, authenticator }: Hous
       reply.header('Cache-Control', 'no-store').header('Pragma', 'no-cache')
       done()
     },
-    handler: async (request, reply) => answer(reply, await grant(request)),
+    handler: (request, reply) => {
+      request.work = grant(request).then(granted => answer(reply, granted))
+      return request.work
+    },
   })
 }
 

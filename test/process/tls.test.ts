@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -6,6 +6,7 @@ import { get } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { selfSigned } from '../support/certificate.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, exchange, launch, makeFolder, parseAnswer, terminate } from '../support/process.ts'
 
@@ -19,39 +20,6 @@ afterEach(async () => {
   await endProcesses()
   await database.drop()
 })
-
-// DER (ITU-T X.690): a tag, a length, the content.
-function der(tag: number, ...content: Uint8Array[]): Buffer {
-  const body = Buffer.concat(content)
-  const length = body.length < 128 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff]
-  return Buffer.concat([Buffer.from([tag, ...length]), body])
-}
-
-const sequence = (...content: Uint8Array[]) => der(0x30, ...content)
-const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
-const bits = (content: Uint8Array) => der(0x03, Buffer.from([0]), content)
-const time = (moment: Date) => der(0x17, Buffer.from(`${moment.toISOString().replace(/\D/g, '').slice(2, 14)}Z`))
-
-/** A certificate of 127.0.0.1 that its own key has signed (RFC 5280), good for an hour, as PEM. */
-function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
-  const ecdsa_with_sha256 = sequence(oid('2a8648ce3d040302'))
-  const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('kith test')))))
-  const now = Date.now()
-  const validity = sequence(time(new Date(now - 3_600_000)), time(new Date(now + 3_600_000)))
-  const alternative_name = sequence(oid('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))))
-  const content = sequence(
-    der(0xa0, der(0x02, Buffer.from([2]))),
-    der(0x02, Buffer.from([1])),
-    ecdsa_with_sha256,
-    name,
-    validity,
-    name,
-    publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(alternative_name)),
-  )
-  const certificate = sequence(content, ecdsa_with_sha256, bits(sign('sha256', content, privateKey)))
-  return `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
-}
 
 it.each(['127.0.0.1', '0.0.0.0'])('with the TLS files it serves HTTPS and nothing else on HOST %s', async host => {
   const folder = await makeFolder()
