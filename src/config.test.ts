@@ -105,7 +105,7 @@ describe('a setting', () => {
     )
   })
 
-  it.each(['AUTH_ISSUER', 'AUTH_JWKS_URL', 'AUTH_AUDIENCE', 'AUTH_SECRETS', 'AUTH_'])(
+  it.each(['AUTH_ISSUERS', 'AUTH_JWKS_URI', 'AUTH_JWKS', 'AUTH_SECRETS', 'AUTH_'])(
     '%s is none: who sets it and is not told would trust in it for nothing',
     name => {
       expect(problemsOf({ [name]: 'hunter2' })).toEqual([`${name} is not a setting of kith`])

@@ -116,9 +116,9 @@ describe('an outside issuer', () => {
     const address = await kith.ready
     const { status, headers, body } = await senderTo(address, tokenOf())('GET', '/v1/schema')
     expect([status, body.error, headers.get('retry-after')]).toEqual([503, 'operation_failed', '30'])
-    expect(kith.said.stdout).toMatch(
-      /"msg":"the keys of the outside issuer cannot be read: [^"]*self-signed certificate/,
-    )
+    const reason = /"msg":"the keys of the outside issuer cannot be read: [^"]*self-signed certificate/
+    // The answer may arrive before the line does.
+    await expect.poll(() => kith.said.stdout).toMatch(reason)
     expect((await senderTo(address, await tokenFrom(settings))('GET', '/v1/schema')).status).toBe(200)
   })
 })
