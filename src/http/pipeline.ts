@@ -10,6 +10,7 @@ import { bind } from './bind.ts'
 import type { Drain } from './drain.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
+import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf, success } from './reply.ts'
 import type { Answer, Call, Route } from './route.ts'
 import { refusalOfFramework, refuseMalformed, sendRefusal } from './server.ts'
@@ -22,7 +23,14 @@ declare module 'fastify' {
   }
 }
 
-export type House = { db: Database; config: Config; authenticator: Authenticator; drain: Drain }
+export type House = {
+  db: Database
+  config: Config
+  authenticator: Authenticator
+  drain: Drain
+  /** Absent: requests are not counted. */
+  rate_limiter?: RateLimiter | undefined
+}
 
 /**
  * Serves a route table: authenticate · scope · limits · bind · trim · validate · handle · envelope. Every address below
@@ -35,8 +43,9 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
   server.setErrorHandler((error, request, reply) => answerError(request, reply, error))
   for (const row of table) serveRow(server, house, row)
   refuseOtherMethods(server, house, table)
-  server.setNotFoundHandler({ preValidation: [] }, async request => {
+  server.setNotFoundHandler({ preValidation: [] }, async (request, reply) => {
     if (isVersioned(request.url)) await authenticate(house, request)
+    if (isVersioned(request.url) && house.rate_limiter) await spend(house.rate_limiter, request, reply)
     fail('not_found', 'There is no such address.')
   })
 }
@@ -56,10 +65,11 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
     method: row.method,
     url: addressOf(row.path),
     ...(row.body_bytes !== undefined && { bodyLimit: row.body_bytes }),
-    onRequest: async request => {
+    onRequest: async (request, reply) => {
       request.row = row
       await authenticate(house, request)
       requireScope(request.caller, row.scope)
+      if (house.rate_limiter) await spend(house.rate_limiter, request, reply)
       refuseLimits(request, house.config)
     },
     handler: (request, reply) => {
@@ -88,6 +98,11 @@ async function authenticate({ authenticator }: House, request: FastifyRequest) {
 /** Every Authorization header: Node itself would show the first alone. */
 export function authorizationsOf({ raw: { rawHeaders: headers } }: FastifyRequest): string[] {
   return headers.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(headers[index - 1]!))
+}
+
+/** What is no row is read: an address or a method that does not exist. */
+async function spend(rate_limiter: RateLimiter, { caller, row }: FastifyRequest, reply: FastifyReply) {
+  reply.headers(await rate_limiter.spend(caller, row?.scope.endsWith(':write') ? 'write' : 'read'))
 }
 
 function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
@@ -171,8 +186,9 @@ function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[
       method: others,
       url: addressOf(path),
       exposeHeadRoute: false,
-      onRequest: async request => {
+      onRequest: async (request, reply) => {
         await authenticate(house, request)
+        if (house.rate_limiter) await spend(house.rate_limiter, request, reply)
         throw new Fault(refusal)
       },
       handler: () => {},
