@@ -48,19 +48,25 @@ export function postgresqlStore(db: Database): Store {
 }
 
 /** What we use of ioredis, which is not among the packages that come along. */
-type Redis = { on(event: 'error', listener: () => void): void; disconnect(): void }
+type Redis = { on(event: 'error', listener: () => void): void; connect(): Promise<void>; disconnect(): void }
 type RedisModule = { Redis: new (url: string, options: object) => Redis }
+
+const redis_options = {
+  lazyConnect: true,
+  connectTimeout: 1_000,
+  commandTimeout: store_patience_ms,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+}
 
 /** Counts in Redis. Throws where the package `ioredis`, which only this needs, is not installed. */
 export async function redisStore(url: string): Promise<Store> {
   const { Redis } = await importRedis()
-  const client = new Redis(url, {
-    commandTimeout: store_patience_ms,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-  })
+  const client = new Redis(url, redis_options)
   // What is wrong shows when it is asked; without a listener it would end the process.
   client.on('error', () => {})
+  // It goes on trying by itself.
+  await client.connect().catch(() => {})
   return {
     counter: (name, budget) =>
       bursty(
