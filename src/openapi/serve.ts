@@ -47,17 +47,17 @@ export function serveDocument(server: FastifyInstance, document: OpenApiDocument
   const text = JSON.stringify(document)
   server.get(document_row.path, (_request, reply) => reply.type('application/json; charset=utf-8').send(text))
   server.register(swagger, { mode: 'static', specification: { document: document as never } })
-  server.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: content_security_policy,
-    uiHooks: {
-      onRequest: (_request, reply, done) => {
-        reply.headers(page_headers)
-        done()
-      },
-    },
-    theme: { title: 'kith' },
-    // Without the bar that loads documents from elsewhere.
-    uiConfig: { layout: 'BaseLayout', docExpansion: 'none', displayRequestDuration: true } as never,
+  server.register(async docs => {
+    docs.addHook('onRequest', (_request, reply, done) => {
+      reply.headers(page_headers)
+      done()
+    })
+    docs.register(swaggerUi, {
+      routePrefix: '/docs',
+      staticCSP: content_security_policy,
+      theme: { title: 'kith' },
+      // Without the bar that loads documents from elsewhere.
+      uiConfig: { layout: 'BaseLayout', docExpansion: 'none', displayRequestDuration: true } as never,
+    })
   })
 }
