@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { guardConnections } from './http/connections.ts'
 import { allowOrigins } from './http/cors.ts'
 import { addSecurityHeaders } from './http/headers.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
@@ -64,6 +65,7 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 export function createApp(options: AppOptions): FastifyInstance {
   const server = createServer(options.config, options.logger)
   addSecurityHeaders(server, options.config)
+  guardConnections(server, options.config.limits)
   serveRoutes(server, options, routeTable(options))
   allowOrigins(server, options.config.cors_origins)
   serveSystem(server, options)

@@ -108,10 +108,14 @@ async function spend(rate_limiter: RateLimiter, { caller, row }: FastifyRequest,
 function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
   if (Buffer.byteLength(raw.url ?? '') > limits.url_bytes)
     fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+  if (isOther(headers['content-encoding'], 'identity'))
     fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
+  if (isOther(headers['transfer-encoding'], 'chunked'))
+    fail('invalid_parameter', 'Of all transfer encodings, chunked alone is accepted.', { status: 415 })
 }
+
+const isOther = (coding: string | undefined, known: string) =>
+  coding !== undefined && coding.trim().toLowerCase() !== known
 
 function readCall(
   { db, config: { limits } }: House,

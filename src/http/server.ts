@@ -29,6 +29,8 @@ function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
+const least_connection_ms = 2_000
+
 /** A Fastify instance that answers in our envelopes only, and leaves bodies as bytes for our own binding rules. */
 export function createServer(config: Config, logger: FastifyBaseLogger): FastifyInstance {
   const { limits, tls, behind_proxy } = config
@@ -40,6 +42,8 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
       requestId(request.headers['x-request-id']),
     bodyLimit: limits.body_bytes,
     requestTimeout: limits.request_ms,
+    // A connection on which nothing moves, because the client does not read its answer, is no longer held.
+    connectionTimeout: Math.max(2 * limits.request_ms, least_connection_ms),
     return503OnClosing: false,
     // Closing comes after draining: what is open then is idle, or out of time.
     forceCloseConnections: true,
