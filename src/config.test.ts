@@ -32,6 +32,7 @@ describe('an empty environment', () => {
       rates: { read: undefined, write: undefined, store: 'memory' },
       limits: {
         body_bytes: 1024 * 1024,
+        batch_bytes: 8 * 1024 * 1024,
         json_depth: 32,
         request_keys: 300,
         entity_keys: 1_000,
@@ -46,6 +47,7 @@ describe('an empty environment', () => {
         consents: 100,
         links: 1_000,
         placeholders: 100,
+        page: 500,
         request_ms: 10_000,
       },
     })

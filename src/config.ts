@@ -7,6 +7,7 @@ const whole = (fallback: number, minimum: number, maximum: number) =>
 /** Every limit, its default and its bounds. `KITH_LIMIT_<NAME>` overrides one. */
 const limit_variables = {
   KITH_LIMIT_BODY_BYTES: whole(1_048_576, 1, 104_857_600),
+  KITH_LIMIT_BATCH_BYTES: whole(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: whole(32, 1, 512),
   KITH_LIMIT_REQUEST_KEYS: whole(300, 1, 10_000),
   KITH_LIMIT_ENTITY_KEYS: whole(1_000, 1, 100_000),
@@ -21,6 +22,8 @@ const limit_variables = {
   KITH_LIMIT_CONSENTS: whole(100, 1, 1_000),
   KITH_LIMIT_LINKS: whole(1_000, 1, 10_000),
   KITH_LIMIT_PLACEHOLDERS: whole(100, 1, 10_000),
+  // The contract promises that 500 may be asked for as the most, so this only lowers it.
+  KITH_LIMIT_PAGE: whole(500, 1, 500),
   KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
 }
 
@@ -55,6 +58,7 @@ type Variables = Static<typeof variables>
 /** Limits by their plain names: bytes, characters, counts and milliseconds, as the name's last word says. */
 export type Limits = {
   body_bytes: number
+  batch_bytes: number
   json_depth: number
   request_keys: number
   entity_keys: number
@@ -69,6 +73,7 @@ export type Limits = {
   consents: number
   links: number
   placeholders: number
+  page: number
   request_ms: number
 }
 
