@@ -113,6 +113,19 @@ describe('SIGHUP', () => {
   })
 })
 
+it('SIGHUP reaches every worker', async () => {
+  const [first, second] = [makePair(), makePair()]
+  const files = await writePair(first)
+  const kith = launch({ DATABASE_URL: database.url, ...files }, ['serve', '--workers', '2'])
+  const address = await kith.ready
+  await writeFile(files.TLS_CERT_FILE, second.certificate)
+  await writeFile(files.TLS_KEY_FILE, second.key)
+  kith.child.kill('SIGHUP')
+  await expect.poll(() => kith.said.stdout.match(/were read again/g)?.length).toBe(2)
+  for (let turn = 0; turn < 4; turn++) expect((await ask(address, '/healthz', second.certificate)).status).toBe(200)
+  expect(await terminate(kith)).toBe(0)
+})
+
 it('files of two pairs stop the start with one sentence', async () => {
   const kith = launch({ DATABASE_URL: database.url, ...(await writePair({ ...makePair(), key: makePair().key })) })
   expect(await kith.ended).toBe(1)
