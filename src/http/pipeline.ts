@@ -33,8 +33,8 @@ export type House = {
 }
 
 /**
- * Serves a route table: authenticate · scope · limits · bind · trim · validate · handle · envelope. Every address below
- * `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
+ * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
+ * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
 export function serveRoutes(server: FastifyInstance, house: House, table: Route[]): void {
   admit(server, { request_ms: house.config.limits.request_ms, drain: house.drain }, answerError)
