@@ -1,0 +1,96 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Service, startService } from '../support/service.ts'
+import { makeShop, type Shop } from '../support/writes.ts'
+
+let service: Service
+let shop: Shop
+beforeAll(async () => {
+  service = await startService()
+  shop = await makeShop(service)
+})
+afterAll(() => service.stop())
+
+// What the fuzzers found and is not mended yet: each test fails today. The generators leave these values out (see
+// `known_defects`); with the mending, `fails` goes here and the value comes back there.
+
+describe('keys that objects inherit are plain data', () => {
+  // Promise: "`constructor` and its like are plain data". Today: 500, the second write calls the client's `valueOf`.
+  test.fails.each(['valueOf', 'toString'])('a value with the key %s can be written again', async key => {
+    const body = { attribute_values: { a: { [key]: 1 } } }
+    await shop.send('POST', '/v1/people', { external_id: key, ...body })
+    expect((await shop.send('PATCH', `/v1/people/${key}`, body)).status).toBe(200)
+  })
+
+  // Promise: the version moves with an effective write only. Today: 2, the two are never equal.
+  test.fails('a value with the key constructor is equal to itself: the same write again changes nothing', async () => {
+    const body = { attribute_values: { a: { constructor: { b: 1 } } } }
+    await shop.send('POST', '/v1/people', { external_id: 'constructor', ...body })
+    await shop.send('PATCH', '/v1/people/constructor', body)
+    expect((await shop.send('GET', '/v1/people/constructor')).body.data.version).toBe(1)
+  })
+
+  // Promise: an event sent again, equal, answers 200. Today: 409.
+  test.fails('an event whose value has the key constructor can be sent again', async () => {
+    await shop.send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
+    const body = { external_id: 'v', attribute_values: { a: { constructor: { b: 1 } } } }
+    await shop.send('POST', '/v1/stacks/visits', body)
+    expect((await shop.send('POST', '/v1/stacks/visits', body)).status).toBe(200)
+  })
+})
+
+describe('trimming takes Unicode White_Space, which U+FEFF is not', () => {
+  // Promise: nothing is altered in silence. Today: the link goes to `eve`, without the mark.
+  test.fails('a link to a name that begins with U+FEFF goes to that name', async () => {
+    const made = await shop.send('POST', '/v1/people', { attribute_values: { referrer: '\uFEFFeve' } })
+    expect(made.body.data.attribute_values).toEqual({ referrer: '\uFEFFeve' })
+  })
+})
+
+describe('the absolute form of an address (RFC 9112, 3.2.2) means the same as its path', () => {
+  const absolutely = (method: string, path: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(service.address).port), '127.0.0.1')
+      let answer = ''
+      socket.on('data', part => {
+        answer += part
+      })
+      socket.on('error', reject)
+      socket.on('close', () => resolve(answer))
+      const lines = [`${method} http://kith.example${path} HTTP/1.1`, 'Host: kith.example', 'Connection: close']
+      socket.write(`${[...lines, `Authorization: Bearer ${shop.token}`].join('\r\n')}\r\n\r\n`)
+    })
+
+  // Today: the person `v1` is meant, the second segment of the whole target.
+  test.fails('whom a read addresses', async () => {
+    await shop.send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })
+    await shop.send('POST', '/v1/people', { external_id: 'v1', first_name: 'Somebody else' })
+    expect(await absolutely('GET', '/v1/people/ada')).toMatch(/"first_name":"Ada"/)
+  })
+
+  // Today: it deletes `v1`.
+  test.fails('whom a deletion addresses', async () => {
+    await shop.send('POST', '/v1/people', { external_id: 'bob' })
+    await shop.send('POST', '/v1/people', { external_id: 'v1' })
+    await absolutely('DELETE', '/v1/people/bob')
+    expect((await shop.send('GET', '/v1/people/v1')).status).toBe(200)
+    expect((await shop.send('GET', '/v1/people/bob')).status).toBe(404)
+  })
+
+  // Today: 404 without a token, where the path alone answers 401.
+  test.fails('that it wants a token, there or not', async () => {
+    const socket = connect(Number(new URL(service.address).port), '127.0.0.1')
+    const answer = new Promise<string>(resolve => socket.once('data', part => resolve(String(part))))
+    socket.write(
+      'GET http://kith.example/v1/nothing/at/all HTTP/1.1\r\nHost: kith.example\r\nConnection: close\r\n\r\n',
+    )
+    expect(await answer).toMatch(/^HTTP\/1.1 401 /)
+  })
+
+  // Promise: every address below /v1 wants a token first. Today: 404, for /%761 is not taken for /v1.
+  test.fails('as does the percent-encoded form', async () => {
+    expect((await fetch(`${service.address}/%761/nothing/at/all`)).status).toBe(401)
+    const known = await fetch(`${service.address}/%761/people/ada`)
+    expect(known.status).toBe(401)
+  })
+})
