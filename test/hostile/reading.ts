@@ -11,6 +11,9 @@ const relationships = new Map<string, 'one' | 'many'>([
   ['buyer', 'one'],
 ])
 
+/** Relationships of people to people: the others never name their own entity. */
+const among_people = new Set(['referrer', 'mixed', 'friends'])
+
 const profile = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language']
 const plain_fields = [...profile, 'push_notification_consent']
 
@@ -57,8 +60,9 @@ function misreadValues(shown: Values, wanted: Values, whole: boolean, own_name?:
     const found = Object.hasOwn(values, key) ? values[key] : undefined
     let expected = cardinality ? linked(value, cardinality) : (value ?? undefined)
     // Within a write that renames its entity, both its names mean itself, and are shown as the new one.
-    if (cardinality === 'one') expected = renamed(expected)
-    if (cardinality === 'many') expected = expected && [...new Set((expected as unknown[]).map(renamed))]
+    if (cardinality === 'one' && among_people.has(key)) expected = renamed(expected)
+    if (cardinality === 'many' && among_people.has(key))
+      expected = expected && [...new Set((expected as unknown[]).map(renamed))]
     if (!isDeepStrictEqual(found, expected)) return told(`attribute_values.${key}`, found, expected)
   }
   const others = Object.keys(values).filter(key => !Object.hasOwn(given, key))
