@@ -123,7 +123,7 @@ export function write(organization: Organization, asked: Write): Outcome {
   const made = draft(organization, standing, asked, body)
   if ('refused' in made) return made
   if (!made.changed && op !== 'create' && standing) return { done: 'unchanged', entity: standing }
-  return store(organization, standing, made)
+  return store(organization, standing, made, op)
 }
 
 function remove(organization: Organization, entity: Entity): Outcome {
@@ -253,7 +253,12 @@ const same = (from: Entity, next: Entity) =>
 const sameTargets = (a: Entity[], b: Entity[]) =>
   a.length === b.length && a.every((target, index) => target === b[index])
 
-function store(organization: Organization, standing: Entity | undefined, { next, births, given }: Draft): Outcome {
+function store(
+  organization: Organization,
+  standing: Entity | undefined,
+  { next, births, given }: Draft,
+  op: Operation,
+): Outcome {
   const answers = new Map([...next.answers, ...given.answers])
   const stored = Object.assign(standing ?? next, next, { active: true, version: next.version + 1, answers })
   for (const born of standing ? births : [stored, ...births]) {
@@ -262,7 +267,8 @@ function store(organization: Organization, standing: Entity | undefined, { next,
   }
   organization.changes += 1 + births.length
   organization.history += given.answers.size
-  return { done: standing ? 'updated' : 'created', entity: stored }
+  // A create that completes a placeholder is a create to its client.
+  return { done: standing && op !== 'create' ? 'updated' : 'created', entity: stored }
 }
 
 /** A read, but for the identifier and the times. */
