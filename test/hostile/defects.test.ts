@@ -86,6 +86,22 @@ describe('the operations of a batch', () => {
   })
 })
 
+describe('a write while definitions change', () => {
+  // Promise: 500 is a fault; what passes by itself is 503 with `Retry-After`. Today: 500, once the definitions have
+  // changed ten times during one write: three clients that declare one attribute after the other are enough.
+  test.fails('is not answered with a fault, however often they do', async () => {
+    const { id, send } = await service.organization()
+    const { db } = service
+    const { transaction } = db
+    db.transaction = async (work, options) => {
+      await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [id])
+      return transaction(work, options)
+    }
+    const { status } = await send('POST', '/v1/people', {}).finally(() => Object.assign(db, { transaction }))
+    expect(status).not.toBe(500)
+  })
+})
+
 describe('the operations of a batch on one entity', () => {
   // Promise: they are written in their order. Today: the last name is `First`, for the first of the two waits for the
   // name that it links to, and the second, by internal identifier, is not known to mean the same row.

@@ -142,17 +142,16 @@ const by_name = (operations: ItemOperation[]): ItemOperation[] =>
   }))
 
 /**
- * Whether an operation addresses somebody whom an earlier one of the same batch may have brought to life: it is answered
- * as if nobody were there, see `defects.test.ts`.
+ * Whether an operation addresses somebody whom another one of the same batch may bring to life: which of the two comes
+ * first is left open today, see `defects.test.ts`.
  */
 function addressesBirth(operations: ItemOperation[]): boolean {
-  return operations.some(({ op, whom }, index) => {
-    if ((op !== 'put' && op !== 'patch') || !('name' in whom)) return false
-    const earlier = operations
-      .slice(0, index)
-      .map(({ body }) => [body.attribute_values?.referrer, body.attribute_values?.friends])
-    return JSON.stringify(earlier).includes(whom.name)
-  })
+  const linked = JSON.stringify(
+    operations.map(({ body: { attribute_values: values } }) => [values?.referrer, values?.friends]),
+  )
+  return operations.some(
+    ({ op, whom }) => (op === 'put' || op === 'patch') && 'name' in whom && linked.includes(whom.name),
+  )
 }
 
 const batch = stack.chain(stack =>
