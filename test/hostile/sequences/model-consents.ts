@@ -1,4 +1,6 @@
-import type { Entity, Values } from './model.ts'
+type Values = Record<string, unknown>
+/** What of a person consents are about. */
+export type Answering = { flags: { email: boolean | null; sms: boolean | null }; answers: Map<string, boolean> }
 
 export type Channel = 'email' | 'sms'
 /** `channels`: those it is configured for, and whether it is the default of each. */
@@ -11,7 +13,7 @@ export type ConsentType = {
 }
 
 /** The answers a write gives, by type and channel, and the flags as they come to be. */
-export type Given = { answers: Map<string, boolean>; flags: Entity['flags'] }
+export type Given = { answers: Map<string, boolean>; flags: Answering['flags'] }
 
 const channels: Channel[] = ['email', 'sms']
 
@@ -19,7 +21,7 @@ const answerable = (types: ConsentType[], channel: string) =>
   types.filter(type => type.active && !type.mandatory && type.channels.has(channel))
 
 /** What the consent fields of a body come to; undefined where one of them is refused. */
-export function answer({ flags, answers: standing }: Entity, body: Values, types: ConsentType[]): Given | undefined {
+export function answer({ flags, answers: standing }: Answering, body: Values, types: ConsentType[]): Given | undefined {
   const answers = new Map<string, boolean>()
   const next = { ...flags }
   for (const channel of channels) {
@@ -49,7 +51,7 @@ export function answer({ flags, answers: standing }: Entity, body: Values, types
 }
 
 /** The effective consents of a read, without the time of the answer. */
-export function consents({ answers }: Entity, types: ConsentType[]): Values[] {
+export function consents({ answers }: Pick<Answering, 'answers'>, types: ConsentType[]): Values[] {
   return types
     .filter(type => type.active)
     .flatMap(type =>

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { trimmed } from '../texts.ts'
-import { answer, type ConsentType, consents, type Given } from './model-consents.ts'
+import { type Answering, answer, type ConsentType, consents, type Given } from './model-consents.ts'
 
 /** The specification in memory: no HTTP, no SQL, no sets; one write after the other. */
 
 export type StackKey = 'people' | 'orders' | 'visits'
 export type Values = Record<string, unknown>
 
-export type Entity = {
+export type Entity = Answering & {
   stack: StackKey
   /** The internal identifier, once an answer has told it. */
   id: string | undefined
@@ -15,8 +15,6 @@ export type Entity = {
   active: boolean
   version: number
   profile: Values
-  flags: { email: boolean | null; sms: boolean | null }
-  answers: Map<string, boolean>
   values: Map<string, unknown>
   links: Map<string, Entity[]>
 }
