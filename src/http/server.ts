@@ -13,6 +13,7 @@ import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
+import { readTarget } from './target.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -47,6 +48,7 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
     ...(tls && {
       https: { cert: readTls('TLS_CERT_FILE', tls.cert_file), key: readTls('TLS_KEY_FILE', tls.key_file) },
     }),
+    rewriteUrl: ({ url = '/' }: IncomingMessage) => readTarget(url),
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) => {
       reply.raw.once('close', () => logRequest(request, reply))
