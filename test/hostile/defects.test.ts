@@ -10,8 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-// What the fuzzers found and is not mended yet: each test fails today. The generators leave these values out (see
-// `known_defects`); with the mending, `fails` goes here and the value comes back there.
+// What the fuzzers found and is not mended yet: each test fails today. The generators leave these values
+// out; with the mending, `fails` goes here and the value comes back there.
 
 describe('the operations of a batch', () => {
   // Promise: they are written in their order. Today: 404, for both are decided in one set; alone, one after the other,

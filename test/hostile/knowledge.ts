@@ -9,12 +9,10 @@ const dates = ['2020-02-29', '0001-01-01', '9999-12-31']
 const numbers = fc.oneof(fc.integer(), fc.constantFrom(0.1, -2.25, 1.5e-7))
 const many = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
 
-// U+FEFF at the ends of a name is lost where it is linked to: see `defects.test.ts`.
-const name = external_id.filter(value => value === value.trim())
 const target: fc.Arbitrary<unknown> = fc.oneof(
-  padded(name),
+  padded(external_id),
   fc.integer({ min: 0, max: 50 }),
-  name.map(external_id => ({ external_id })),
+  external_id.map(value => ({ external_id: value })),
 )
 const one_target = fc.oneof(target, fc.constantFrom(null, '', ' '), fc.constant([]), fc.tuple(target))
 const targets = fc.oneof(one_target, fc.array(target, { maxLength: 4 }))

@@ -58,7 +58,7 @@ function operationOf(method: string, template: string, shown: Shown): Operation 
     template,
     params: [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
     scope: shown.security[0]?.bearer?.[0],
-    body: shown.requestBody?.content['application/json'].schema,
+    body: shown.requestBody?.content['application/json']?.schema,
     body_required: shown.requestBody?.required ?? false,
     versioned: parameters.includes('If-Match'),
     prefers: parameters.find(name => name.startsWith('Prefer')),

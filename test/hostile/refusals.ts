@@ -84,26 +84,16 @@ function addressBreaks({ operation }: Plan, asked: Ask): Refused[] {
       const segments = operation.template.split('/')
       const at = segments.indexOf(`{${name}}`)
       const path = asked.path.split('/').with(at, wrong).join('/')
-      // What is no UTF-8 at all is refused without naming the place: see `defects.test.ts`.
-      const named = isDecodable(wrong) ? `/${name}` : undefined
       return {
         rule: `the parameter ${name}`,
         asked: { ...asked, path },
         token: '',
         status: 400,
         word: 'invalid_parameter',
-        path: named,
+        path: `/${name}`,
       }
     }),
   )
-}
-
-function isDecodable(segment: string): boolean {
-  try {
-    return decodeURIComponent(segment) !== ''
-  } catch {
-    return false
-  }
 }
 
 function headerBreaks({ operation }: Plan, asked: Ask, lane: Lane): Refused[] {

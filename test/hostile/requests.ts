@@ -103,7 +103,7 @@ export function paramOf({ params }: Plan, name: string, lane: Lane): string {
 export function queryOf(body: Record<string, unknown>): string | undefined {
   const pairs: string[] = []
   const said = Object.entries(body).every(([key, value]) => write(pairs, key, value, key === 'attribute_values'))
-  // Filters have types of their own; what becomes of an operation of a batch, `defects.test.ts` has.
+  // Filters have types of their own; and so have operations of a batch.
   const is_open = 'filter' in body || 'operations' in body
   const query = pairs.join('&')
   return said && !is_open && query !== '' && query.length < 6_000 ? query : undefined

@@ -28,7 +28,7 @@ const marks = /zqk\d+kqz/g
 async function attack(): Promise<{ requests: number; accepted: number }> {
   let [requests, accepted] = [0, 0]
   const entries = [...positions.entries()]
-  // Definitions are made one after the other: while they change, writes are faults, see `defects.test.ts`.
+  // Definitions are made one after the other: while they change, writes may be answered 503.
   const defines = ([, { ask }]: (typeof entries)[number]) => ask('').path.startsWith('/v1/schema')
   const worker = async (queue: Iterable<(typeof entries)[number]>) => {
     for (const [nth, { where, ask }] of queue)
