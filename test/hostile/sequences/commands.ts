@@ -134,36 +134,13 @@ const write = stack.chain(stack =>
     )
     .map(({ operation, ...rest }) => ({ ...rest, ...operation })),
 )
-/** Operations of a batch that say whom they mean by internal identifier change places: see `defects.test.ts`. */
-const by_name = (operations: ItemOperation[]): ItemOperation[] =>
-  operations.map(({ whom, ...rest }) => ({
-    ...rest,
-    whom: 'nth' in whom ? { name: names[whom.nth % names.length]! } : whom,
-  }))
-
-/**
- * Whether an operation addresses somebody whom another one of the same batch may bring to life: which of the two comes
- * first is left open today, see `defects.test.ts`.
- */
-function addressesBirth(operations: ItemOperation[]): boolean {
-  const linked = JSON.stringify(
-    operations.map(({ body: { attribute_values: values } }) => [values?.referrer, values?.friends]),
-  )
-  return operations.some(
-    ({ op, whom }) => (op === 'put' || op === 'patch') && 'name' in whom && linked.includes(whom.name),
-  )
-}
-
 const batch = stack.chain(stack =>
   fc.record(
     {
       ...at('batch' as const),
       stack: fc.constant(stack),
       atomic: fc.boolean(),
-      operations: fc
-        .array(operationOf(stack), { maxLength: 5 })
-        .map(by_name)
-        .filter(operations => !addressesBirth(operations)),
+      operations: fc.array(operationOf(stack), { maxLength: 5 }),
     },
     plain,
   ),
