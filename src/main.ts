@@ -15,6 +15,7 @@ import { probe } from './db/probe.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
+import { forgetKeys } from './idempotency/forget.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
@@ -32,6 +33,7 @@ const drain_limit_ms = 11_300
 const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
 const fill_interval_ms = 1_000
+const forget_interval_ms = 60_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
@@ -140,7 +142,10 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
-/** Removes links that point to nothing, and fills the indexes of attributes that were declared over stored values. */
+/**
+ * Removes links that point to nothing, fills the indexes of attributes that were declared over stored values, and forgets
+ * the answers of yesterday's Idempotency-Keys.
+ */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) =>
     logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
@@ -148,5 +153,6 @@ function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Ba
   return [
     repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),
     repeat(signal => fillIndexes(db, { signal }), fill_interval_ms, report('fill')),
+    repeat(signal => forgetKeys(db, { signal }), forget_interval_ms, report('forget')),
   ]
 }
