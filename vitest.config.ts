@@ -8,6 +8,7 @@ export default defineConfig({
       'test/**/*.test.ts',
       'scripts/**/*.test.ts',
       'client/**/*.test.ts',
+      'bench/*.test.ts',
     ],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',

@@ -171,6 +171,13 @@ create table organizations (
   constraint organizations_key_key UNIQUE (key)
 );
 
+create table rate_limits (
+  key text not null,
+  points integer not null,
+  expire bigint,
+  constraint rate_limits_pkey PRIMARY KEY (key)
+);
+
 create table signing_keys (
   kid text not null,
   algorithm text not null,

@@ -1,6 +1,9 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { guardConnections } from './http/connections.ts'
+import { allowOrigins } from './http/cors.ts'
+import { addSecurityHeaders } from './http/headers.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
 import { type House, serveRoutes } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
@@ -61,7 +64,10 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 /** The whole service on one Fastify instance, listening to nothing yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const server = createServer(options.config, options.logger)
+  addSecurityHeaders(server, options.config)
+  guardConnections(server, options.config.limits)
   serveRoutes(server, options, routeTable(options))
+  allowOrigins(server, options.config.cors_origins)
   serveSystem(server, options)
   serveTokens(server, options)
   serveDocument(server, openApiDocument(options))

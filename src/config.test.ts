@@ -27,9 +27,12 @@ describe('an empty environment', () => {
       auth_secret: undefined,
       outside_issuer: undefined,
       tls: undefined,
-      behind_proxy: false,
+      behind_proxy: 0,
+      cors_origins: [],
+      rates: { read: undefined, write: undefined, store: 'memory' },
       limits: {
         body_bytes: 1024 * 1024,
+        batch_bytes: 8 * 1024 * 1024,
         json_depth: 32,
         request_keys: 300,
         entity_keys: 1_000,
@@ -44,6 +47,7 @@ describe('an empty environment', () => {
         consents: 100,
         links: 1_000,
         placeholders: 100,
+        page: 500,
         request_ms: 10_000,
       },
     })
@@ -178,6 +182,43 @@ describe('an outside issuer', () => {
   })
 })
 
+describe('KITH_RATE_*', () => {
+  it('are off unless set, a burst on top of a rate, read and write apart', () => {
+    const { rates } = loadConfig({ KITH_RATE_READ: '100', KITH_RATE_READ_BURST: '20', KITH_RATE_STORE: 'postgresql' })
+    expect(rates).toEqual({ read: { per_second: 100, burst: 20 }, write: undefined, store: 'postgresql' })
+    expect(loadConfig({ KITH_RATE_WRITE: '5' }).rates.write).toEqual({ per_second: 5, burst: 0 })
+    expect(loadConfig({ KITH_RATE_STORE: 'redis://cache.example:6379' }).rates.store).toBe('redis://cache.example:6379')
+  })
+
+  it('refuse a burst without a rate, a rate of nothing and a store that is none', () => {
+    expect(problemsOf({ KITH_RATE_WRITE_BURST: '1' })).toEqual([expect.stringMatching(/^KITH_RATE_WRITE_BURST /)])
+    expect(problemsOf({ KITH_RATE_READ: '0' })).toEqual([expect.stringMatching(/^KITH_RATE_READ must /)])
+    for (const store of ['disk', 'http://cache.example', 'redis://'])
+      expect(problemsOf({ KITH_RATE_STORE: store })).toEqual([expect.stringMatching(/^KITH_RATE_STORE must /)])
+  })
+})
+
+describe('KITH_CORS_ORIGINS', () => {
+  it('is a list of origins as browsers send them', () => {
+    const origins = ['https://app.example', 'http://localhost:5173']
+    expect(loadConfig({ KITH_CORS_ORIGINS: origins.join(', ') }).cors_origins).toEqual(origins)
+  })
+
+  it.each([
+    '*',
+    'null',
+    'app.example',
+    'https://app.example/',
+    'https://app.example:443',
+    'https://App.example',
+    'file:',
+  ])('refuses %s, which no browser sends', origin => {
+    expect(problemsOf({ KITH_CORS_ORIGINS: `https://a.example,${origin}` })).toEqual([
+      expect.stringMatching(/^KITH_CORS_ORIGINS /),
+    ])
+  })
+})
+
 describe('HOST', () => {
   it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is served', host => {
     expect(loadConfig({ HOST: host }).host).toBe(host)
@@ -190,7 +231,7 @@ describe('HOST', () => {
         expect.stringMatching(/^HOST is .*TLS_CERT_FILE.*KITH_BEHIND_PROXY=1/),
       ])
       expect(problemsOf({ HOST: host, KITH_BEHIND_PROXY: '0' })).toHaveLength(1)
-      expect(loadConfig({ HOST: host, KITH_BEHIND_PROXY: '1' })).toMatchObject({ host, behind_proxy: true })
+      expect(loadConfig({ HOST: host, KITH_BEHIND_PROXY: '1' })).toMatchObject({ host, behind_proxy: 1 })
       expect(loadConfig({ HOST: host, TLS_CERT_FILE: '/c', TLS_KEY_FILE: '/k' }).tls).toEqual({
         cert_file: '/c',
         key_file: '/k',

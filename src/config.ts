@@ -7,6 +7,7 @@ const whole = (fallback: number, minimum: number, maximum: number) =>
 /** Every limit, its default and its bounds. `KITH_LIMIT_<NAME>` overrides one. */
 const limit_variables = {
   KITH_LIMIT_BODY_BYTES: whole(1_048_576, 1, 104_857_600),
+  KITH_LIMIT_BATCH_BYTES: whole(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: whole(32, 1, 512),
   KITH_LIMIT_REQUEST_KEYS: whole(300, 1, 10_000),
   KITH_LIMIT_ENTITY_KEYS: whole(1_000, 1, 100_000),
@@ -21,6 +22,8 @@ const limit_variables = {
   KITH_LIMIT_CONSENTS: whole(100, 1, 1_000),
   KITH_LIMIT_LINKS: whole(1_000, 1, 10_000),
   KITH_LIMIT_PLACEHOLDERS: whole(100, 1, 10_000),
+  // The contract promises that 500 may be asked for as the most, so this only lowers it.
+  KITH_LIMIT_PAGE: whole(500, 1, 500),
   KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
 }
 
@@ -39,7 +42,13 @@ const variables = Type.Object({
   TLS_CERT_FILE: optional_text,
   TLS_KEY_FILE: optional_text,
   KITH_DATA_DIR: text('.kith'),
-  KITH_BEHIND_PROXY: Type.Enum(['0', '1'], { default: '0' }),
+  KITH_BEHIND_PROXY: whole(0, 0, 9),
+  KITH_CORS_ORIGINS: optional_text,
+  KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  KITH_RATE_READ_BURST: whole(0, 0, 10_000_000),
+  KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  KITH_RATE_WRITE_BURST: whole(0, 0, 10_000_000),
+  KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
   KITH_DATABASE_CONNECTIONS: whole(8, 1, 200),
   ...limit_variables,
 })
@@ -49,6 +58,7 @@ type Variables = Static<typeof variables>
 /** Limits by their plain names: bytes, characters, counts and milliseconds, as the name's last word says. */
 export type Limits = {
   body_bytes: number
+  batch_bytes: number
   json_depth: number
   request_keys: number
   entity_keys: number
@@ -63,8 +73,15 @@ export type Limits = {
   consents: number
   links: number
   placeholders: number
+  page: number
   request_ms: number
 }
+
+/** Requests of one token subject: so many each second, and beyond them `burst` more each minute. */
+export type Budget = Readonly<{ per_second: number; burst: number }>
+
+/** A budget that is absent is not limited. `store` is where requests are counted: memory, postgresql, or Redis's address. */
+export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; store: string }>
 
 export type Config = Readonly<{
   host: string
@@ -78,7 +95,11 @@ export type Config = Readonly<{
   /** Whose tokens are accepted beside the service's own. */
   outside_issuer: Readonly<{ issuer: string; jwks_url: string; audience: string }> | undefined
   tls: { cert_file: string; key_file: string } | undefined
-  behind_proxy: boolean
+  /** How many proxies stand in front: so many entries of X-Forwarded-For are theirs. */
+  behind_proxy: number
+  /** The web pages' origins that browsers may call from. */
+  cors_origins: readonly string[]
+  rates: Rates
   limits: Readonly<Limits>
 }>
 
@@ -97,12 +118,13 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
   if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE go together')
-  const served_safely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY === '1'
+  const served_safely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
   if (values.HOST !== undefined && !loopback_hosts.has(values.HOST) && !served_safely)
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
   problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values))
+  problems.push(...problemsOfOrigins(values), ...problemsOfRates(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -129,6 +151,26 @@ function isSafeUrl(text: string): boolean {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopback_hosts.has(host))
 }
+const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
+  origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
+
+/** An origin is what a browser sends: no path, no default port. Compared as text, a misspelt one would never match. */
+function problemsOfOrigins(values: Variables): string[] {
+  const is_wrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
+  return originsOf(values)
+    .filter(is_wrong)
+    .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is no origin such as https://app.example`)
+}
+
+function problemsOfRates(values: Variables): string[] {
+  const kinds = ['READ', 'WRITE'] as const
+  return kinds
+    .filter(kind => values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
+    .map(kind => `KITH_RATE_${kind}_BURST goes beyond KITH_RATE_${kind}, which is not set`)
+}
+
+const budgetOf = (per_second: number | undefined, burst: number): Budget | undefined =>
+  per_second === undefined ? undefined : Object.freeze({ per_second, burst })
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
@@ -173,7 +215,13 @@ function freeze(values: Variables): Config {
         })
       : undefined,
     tls: values.TLS_CERT_FILE ? { cert_file: values.TLS_CERT_FILE, key_file: values.TLS_KEY_FILE! } : undefined,
-    behind_proxy: values.KITH_BEHIND_PROXY === '1',
+    behind_proxy: values.KITH_BEHIND_PROXY,
+    cors_origins: Object.freeze(originsOf(values)),
+    rates: Object.freeze({
+      read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
+      write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),
+      store: values.KITH_RATE_STORE,
+    }),
     limits: Object.freeze(limits),
   })
 }

@@ -15,11 +15,13 @@ import { probe } from './db/probe.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
+import { createRateLimiter } from './http/rate-limit.ts'
+import { reloadOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
-import { heedStop, startWorkers } from './workers.ts'
+import { heedStop, startWorkers, type Workers } from './workers.ts'
 
 /** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
 const shutdown_ms = 11_800
@@ -48,7 +50,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1 } = {}
   }
   let starting: Promise<string> | undefined
   const delay = cluster.isWorker ? shutdown_ms - worker_shutdown_ms : shutdown_ms
-  const grace = closeWithGrace({ delay, logger: false }, async ({ signal, err }) => {
+  const skip: 'SIGHUP'[] = config.tls ? ['SIGHUP'] : []
+  const grace = closeWithGrace({ delay, logger: false, skip }, async ({ signal, err }) => {
     if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
     else logger.info({ signal }, 'draining')
     await starting?.catch(() => {})
@@ -78,14 +81,21 @@ async function startSpread(
   logger: Logger,
   closing: Closing,
 ): Promise<string> {
+  let workers: Workers | undefined
+  // Each worker reads the files for itself.
+  if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(config, logger)
   closing.push(() => storage.stop())
-  const workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
-  closing.push(() => workers.stop())
+  workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
+  closing.push(() => workers!.stop())
+  if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
+    logger.warn('KITH_RATE_STORE is memory: each worker counts by itself, so the rates are as many times as large')
   return urlOf(workers.address, config)
 }
 
 async function start(config: Config, logger: Logger, closing: Closing): Promise<string> {
+  const tls_reload = config.tls && reloadOnHangup(config.tls, logger)
+  closing.push(async () => tls_reload?.stop())
   const storage = await openStorage(config, logger)
   closing.push(() => storage.stop())
   const drain = createDrain()
@@ -97,7 +107,10 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
-  const app = createApp({ db, config, authenticator, logger, drain })
+  const rate_limiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
+  closing.push(async () => rate_limiter?.close())
+  const app = createApp({ db, config, authenticator, logger, drain, rate_limiter })
+  tls_reload?.apply(app)
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())

@@ -8,7 +8,8 @@ import type { Logger } from 'pino'
 const replace_interval_ms = 1_000
 const stop_message = 'stop'
 
-export type Workers = { address: Address; stop(): Promise<void> }
+/** `hangUp` hands SIGHUP on. */
+export type Workers = { address: Address; hangUp(): void; stop(): Promise<void> }
 
 /**
  * Runs this program again, `count` times, in processes that share one port. A worker that dies is replaced. Throws when
@@ -36,6 +37,10 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     if (!stopping) await fork().catch(() => replace({}))
   }
 
+  function hangUp() {
+    for (const worker of running) worker.process.kill('SIGHUP')
+  }
+
   async function stop() {
     stopping = true
     const ending = [...running].map(worker => once(worker, 'exit'))
@@ -48,7 +53,7 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     // One alone first, so that what keeps them all from starting is said once.
     const address = await fork()
     for (let index = 1; index < count; index += 1) await fork()
-    return { address, stop }
+    return { address, hangUp, stop }
   } catch (error) {
     await stop()
     throw error

@@ -45,7 +45,7 @@ async function writeAll(
   const outcomes = new Array<Outcome>(writes.length)
   let pending = writes.map((write, index) => planItem(write, index, definitions, limits))
   while (pending.length > 0) {
-    const { set, later } = takeSet(pending, () => undefined)
+    const { set, later } = takeSet(pending)
     const settled = await transactSet(tx, definitions, set, limits, 'continue')
     for (const [index, outcome] of settled) outcomes[index] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)

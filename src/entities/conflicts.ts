@@ -9,38 +9,95 @@ export type Item = { index: number; write: Write; plan: Plan }
 const set_items = 256
 const set_bytes = 1_048_576
 
-type Touched = { row?: string | undefined; written: string[]; mentioned: string[] }
+/** What an item has to do with: the row it writes; names that it writes, mentions, or links to. */
+type Touched = {
+  row: string | undefined
+  /** The name it is addressed by, and whether it is known to be somebody's. */
+  addressed: string | undefined
+  stands: boolean
+  written: string[]
+  mentioned: string[]
+  linked: string[]
+  /** Whether it frees a name that is not known before its row is read. */
+  frees_unknown: boolean
+}
+
+/** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
+type Seen = {
+  rows: Set<string>
+  written: Set<string>
+  mentioned: Set<string>
+  linked: Set<string>
+  /** Names that those who wait are addressed by, and link to. */
+  wanted: Set<string>
+  promised: Set<string>
+  /** Ways of being addressed behind which it is unknown whether the row is the same. */
+  vague: Set<string>
+}
 
 /**
- * Splits items into those that one set can decide side by side and those that must wait for the next one. Two items
- * conflict when both address one row, or when either writes a name (creates, renames from or to, deletes) that the
- * other mentions. Whoever conflicts with an earlier item waits, and makes those wait that conflict with it.
+ * Splits items into those that one set can decide side by side and those that must wait for the next one. Whoever
+ * conflicts with an earlier item waits, and makes those wait that conflict with it. Two items conflict when both address
+ * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
+ * a name that nobody bears and so brings to life whom the other is addressed to.
  */
-export function takeSet(items: Item[], rowOf: (item: Item) => EntityRow | undefined): { set: Item[]; later: Item[] } {
-  const rows = new Set<string>()
-  const written = new Set<string>()
-  const mentioned = new Set<string>()
+export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { set: Item[]; later: Item[] } {
+  const none = () => new Set<string>()
+  const seen: Seen = {
+    rows: none(),
+    written: none(),
+    mentioned: none(),
+    linked: none(),
+    wanted: none(),
+    promised: none(),
+    vague: none(),
+  }
   const set: Item[] = []
   const later: Item[] = []
   let bytes = 0
+  let closed = false
   for (const item of items) {
-    const touched = touches(item, rowOf(item))
-    const conflicts =
-      (touched.row !== undefined && rows.has(touched.row)) ||
-      touched.written.some(name => written.has(name) || mentioned.has(name)) ||
-      touched.mentioned.some(name => written.has(name))
+    const touched = touches(item, rows?.get(item))
     bytes += item.write.bytes
     const full = set.length >= set_items || (set.length > 0 && bytes > set_bytes)
-    if (conflicts || full) later.push(item)
+    const waits =
+      closed || full || conflicts(touched, seen, rows !== undefined) || seen.vague.has(wayOf(item.write, false))
+    if (waits && touched.addressed !== undefined) seen.wanted.add(touched.addressed)
+    if (waits) for (const name of touched.linked) seen.promised.add(name)
+    // One row may be addressed by its name and by its id; which, nobody knows before it is read.
+    if (waits && !rows && item.write.address) seen.vague.add(wayOf(item.write, true))
+    // A name that is about to become free, and nobody knows which.
+    if (waits && touched.frees_unknown) closed = true
+    if (waits) later.push(item)
     else set.push(item)
-    if (touched.row !== undefined) rows.add(touched.row)
-    for (const name of touched.written) written.add(name)
-    for (const name of touched.mentioned) mentioned.add(name)
+    if (touched.row !== undefined) seen.rows.add(touched.row)
+    for (const name of touched.written) seen.written.add(name)
+    for (const name of touched.mentioned) seen.mentioned.add(name)
+    for (const name of touched.linked) seen.linked.add(name)
   }
   return { set, later }
 }
 
+function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
+  const { row, addressed, written, mentioned, linked } = touched
+  return (
+    (row !== undefined && seen.rows.has(row)) ||
+    written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
+    mentioned.some(name => seen.written.has(name)) ||
+    (rows_known && !touched.stands && addressed !== undefined && seen.linked.has(addressed)) ||
+    linked.some(name => seen.wanted.has(name)) ||
+    (addressed !== undefined && seen.promised.has(addressed))
+  )
+}
+
+/** How a write is addressed, or the other way: by the name, or by the id, which may be of any name. */
+function wayOf({ stack_id, address }: Write, other: boolean): string {
+  const by_id = address !== null && 'id' in address
+  return `${stack_id} ${by_id === other ? 'name' : 'id'}`
+}
+
 function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
+  const { address } = write
   const written: Name[] = []
   const taken = nameTaken(write)
   if (taken) written.push(taken)
@@ -52,8 +109,17 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
   if (leaves && standing) written.push(standing)
   const mentioned = namesNeeded(write, plan).map(nameKey)
   if (addressed) mentioned.push(nameKey(addressed))
-  // Before the rows are read, two items that give one name address one row.
-  return { row: row?.id ?? (addressed && `name ${nameKey(addressed)}`), written: written.map(nameKey), mentioned }
+  const by_id = address && 'id' in address ? address.id : undefined
+  return {
+    // Before the rows are read, two items that give one name or one id address one row.
+    row: row?.id ?? by_id ?? (addressed && `name ${nameKey(addressed)}`),
+    addressed: addressed && nameKey(addressed),
+    stands: row !== undefined,
+    written: written.map(nameKey),
+    mentioned,
+    linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
+    frees_unknown: leaves && !standing,
+  }
 }
 
 export function addressedName({ address, stack_id }: Write): Name | undefined {

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox'
+import type { Limits } from '../config.ts'
 import type { Call, Route } from '../http/route.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
@@ -6,9 +7,6 @@ import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } fro
 import type { Kind } from './kind.ts'
 import { batch_answer } from './schema.ts'
 import type { EntityBody } from './write.ts'
-
-/** A batch may have this much; the other limits count for each of its elements. */
-const batch_bytes = 8 * 1_048_576
 
 const strict = ['references=strict'] as const
 const taken = { 409: 'duplicate_entry' } as const
@@ -21,7 +19,7 @@ const collectionOf = ({ params, writes, plural }: Kind) =>
   ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
 
 /** The endpoints of a kind of entity: people and the records of a stack have the same. */
-export function entityEndpoints(kind: Kind): Route[] {
+export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>): Route[] {
   const { path, params, singular, noun, body, answer } = kind
   const collection = collectionOf(kind)
   return [
@@ -53,7 +51,7 @@ export function entityEndpoints(kind: Kind): Route[] {
       refusals: { ...taken, ...updatesOf(kind) },
       handle: call => upsertEntity(kind, call as Call<EntityBody & { external_id: string }>),
     },
-    batchEndpoint(kind),
+    batchEndpoint(kind, limits),
     ...endpointsAt(kind, `${path}/{external_id}`, { ...params, external_id: 'external_id' }, '', ''),
     ...endpointsAt(
       { ...kind, patch_statuses: {} },
@@ -66,7 +64,7 @@ export function entityEndpoints(kind: Kind): Route[] {
 }
 
 /** Many writes in one request. */
-function batchEndpoint(kind: Kind): Route {
+function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batch_bytes'>): Route {
   const { path, body } = kind
   return {
     ...collectionOf(kind),
@@ -88,7 +86,8 @@ function batchEndpoint(kind: Kind): Route {
     },
     refusals: { 404: 'not_found', ...taken, ...updatesOf(kind), 412: 'invalid_parameter' },
     item: body,
-    body_bytes: batch_bytes,
+    // The other limits count for each of its elements.
+    body_bytes: limits.batch_bytes,
     handle: call => batchEntities(kind, call as never),
   }
 }

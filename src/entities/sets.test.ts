@@ -212,3 +212,58 @@ describe('neighbours in an array', () => {
     }
   })
 })
+
+describe('writes of one array take effect in order of arrival', () => {
+  test('addressed by name and by internal identifier', async () => {
+    const organization = await shop()
+    const [made] = await run(organization, [write('create', 'x')])
+    const id = made && 'done' in made ? made.done.id : ''
+    const by_id = { address: { id } }
+    const outcomes = await run(organization, [
+      write('create', 'linked to'),
+      write('patch', '', { attribute_values: { referrer: 'linked to' }, last_name: 'first' }, by_id),
+      write('patch', '', { last_name: 'second' }, by_id),
+      write('patch', 'x', { last_name: 'third' }),
+      write('patch', '', { last_name: 'fourth' }, by_id),
+    ])
+    expect(outcomes.map(resultOf)).toEqual(['created', 'updated', 'updated', 'updated', 'updated'])
+    const { body } = await organization.send('GET', '/v1/people/x')
+    expect(body.data).toMatchObject({ last_name: 'fourth', version: 5, attribute_values: { referrer: 'linked to' } })
+  })
+
+  test('who is brought to life by a link is there for those behind it, and for nobody before', async () => {
+    const organization = await shop()
+    const outcomes = await run(organization, [
+      write('patch', 'b', { first_name: 'too early' }),
+      write('create', 'a', { attribute_values: { referrer: 'b' } }),
+      write('patch', 'b', { first_name: 'Bo' }),
+      write('put', 'c', { first_name: 'too early' }),
+      write('patch', 'b', { attribute_values: { friends: ['c'] } }),
+      write('patch', 'c', { first_name: 'Cy' }),
+    ])
+    expect(outcomes.map(resultOf)).toEqual(['not_found', 'created', 'updated', 'not_found', 'updated', 'updated'])
+  })
+
+  test('whoever waits to be found missing is not brought to life by one behind it', async () => {
+    const organization = await shop()
+    const outcomes = await run(organization, [
+      write('create', 'a'),
+      write('patch', 'b', { attribute_values: { referrer: 'a' } }),
+      write('create', 'c', { attribute_values: { referrer: 'b' } }),
+    ])
+    expect(outcomes.map(resultOf)).toEqual(['created', 'not_found', 'created'])
+  })
+
+  test('a name that waits to become free is not linked to before', async () => {
+    const organization = await shop()
+    const [made] = await run(organization, [write('create', 'x')])
+    const id = made && 'done' in made ? made.done.id : ''
+    const outcomes = await run(organization, [
+      write('patch', '', { first_name: 'Ada' }, { address: { id } }),
+      write('delete', '', {}, { address: { id } }),
+      write('create', 'y', { attribute_values: { referrer: 'x' } }),
+    ])
+    expect(outcomes.map(resultOf)).toEqual(['updated', 'deleted', 'created'])
+    expect((await organization.send('GET', '/v1/people/x')).body.data).toMatchObject({ state: 'placeholder' })
+  })
+})

@@ -38,7 +38,7 @@ export async function writeEntities(
   while (pending.length > 0) {
     const definitions = await knownDefinitions(db, organization_id, options.signal)
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
-    const { set, later } = takeSet(items, () => undefined)
+    const { set, later } = takeSet(items)
     const settled = await runSet(db, definitions, set, options)
     noteGrowth(db.outer ?? db, organization_id, countMade(set, settled))
     for (const [item, outcome] of settled) outcomes[item] = outcome

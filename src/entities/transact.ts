@@ -37,7 +37,7 @@ export async function transactSet(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const rows = await lockRows(tx, organization_id, items)
-  const { set } = takeSet(items, item => rows.get(item))
+  const { set } = takeSet(items, rows)
   const { bearers, links } = await lookAround(tx, definitions, set, rows)
 
   const decisions = set.map((item): [Item, Decision] => {

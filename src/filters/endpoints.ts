@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
+import type { Limits } from '../config.ts'
 import type { Kind } from '../entities/kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/route.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
 import { filterEntities, listEntities, relatedEntities, showPage } from './handlers.ts'
-import { type FilterBody, filterBody, type ListBody, listBody, type RelatedBody, related_body } from './schema.ts'
+import { type FilterBody, filterBody, type ListBody, listBody, type RelatedBody, relatedBody } from './schema.ts'
 
 type Shown = Pick<Kind, 'show' | 'answer'>
 
@@ -14,7 +15,7 @@ export type Shows = { person: Shown; record: Shown }
 const every_kind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
 
 /** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
-export function readingEndpoints(kind: Kind, shows: Shows): Route[] {
+export function readingEndpoints(kind: Kind, shows: Shows, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, has_defaults: true, tag: plural } as const
@@ -26,7 +27,7 @@ export function readingEndpoints(kind: Kind, shows: Shows): Route[] {
     operation_id: `list${singular}Related${suffix}`,
     summary: `List what is linked with a ${noun}${by}`,
     description: every_kind,
-    body: related_body,
+    body: relatedBody(limits.page),
     answer: Type.Union([pageSchema(shows.person.answer), pageSchema(shows.record.answer)]),
     example: { body: { target: 'people', direction: 'incoming' } },
     handle: async call => {
@@ -41,7 +42,7 @@ export function readingEndpoints(kind: Kind, shows: Shows): Route[] {
       params,
       operation_id: `list${plural}`,
       summary: `List ${plural.toLowerCase()}`,
-      body: listBody(format),
+      body: listBody(format, limits.page),
       answer: page,
       example: { body: { cursor_configuration: { size: 100 }, sorting_type: 'asc' } },
       handle: async call => showPage(await listEntities(call as Call<ListBody>, await kind.stackOf(call)), kind.show),
@@ -53,7 +54,7 @@ export function readingEndpoints(kind: Kind, shows: Shows): Route[] {
       operation_id: `filter${plural}`,
       summary: `Filter ${plural.toLowerCase()}`,
       description: every_kind,
-      body: filterBody(format),
+      body: filterBody(format, limits.page),
       answer: page,
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
       handle: async call =>

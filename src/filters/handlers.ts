@@ -1,3 +1,4 @@
+import type { Limits } from '../config.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
 import { type Page, type Position, readPage, readRelated } from '../entities/page.ts'
@@ -14,10 +15,8 @@ import {
   people_stack_id,
 } from '../organizations/definitions.ts'
 import { readFilteredPage } from './page.ts'
-import type { FilterBody, ListBody, RelatedBody } from './schema.ts'
+import { default_size, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
-
-const default_size = 50
 
 /** A page, and definitions that are no older than any row of it. */
 export type Found = Page & { definitions: Definitions }
@@ -26,14 +25,14 @@ export type Found = Page & { definitions: Definitions }
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Found> {
   const { db, caller, signal, body } = call
   const { id } = caller.organization
-  const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id)
+  const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
   return defined(call, await readPage(db, id, stack_id, position, signal))
 }
 
 /** A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read. */
 export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Found> {
   const { db, caller, signal, body } = call
-  const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id)
+  const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
   const found = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, position, {
     signal,
     permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
@@ -51,7 +50,7 @@ export async function relatedEntities(
   const organization_id = caller.organization.id
   const definitions = await currentDefinitions(db, organization_id, signal)
   const target_stack_id = targetOf(body.target, definitions)
-  const position = positionFrom(body.cursor_configuration, body.sorting_type, target_stack_id)
+  const position = positionFrom(body.cursor_configuration, body.sorting_type, target_stack_id, call.limits)
   requireScopes(call, [readScopeOf(target_stack_id)])
   const ways = waysBetween(stack_id, target_stack_id, body, definitions)
   const id = await findSource(kind, call, stack_id)
@@ -66,10 +65,12 @@ function refuseBody(path: string, message: string): never {
 
 /** Of records the cursor is a record_id. */
 function positionFrom(
-  { size = default_size, after_id }: { size?: number | undefined; after_id?: string | undefined } = {},
+  cursor: { size?: number | undefined; after_id?: string | undefined } = {},
   direction: 'asc' | 'desc' = 'desc',
   stack_id: number,
+  { page }: Pick<Limits, 'page'>,
 ): Position {
+  const { size = Math.min(default_size, page), after_id } = cursor
   if (after_id === undefined) return { size, direction }
   const of_people = stack_id === people_stack_id
   if (!(of_people ? isUuid : isObjectId)(after_id))

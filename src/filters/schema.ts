@@ -4,11 +4,23 @@ const direction = Type.Optional(
   Type.Enum(['asc', 'desc'], { description: "Of the identifiers, which is the order of creation. Default: 'desc'." }),
 )
 
-const cursor = (format: string) =>
+/** What a page has when its size is not given, where the limit allows as much. */
+export const default_size = 50
+
+const size = (most: number) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: most,
+      description: `Items of a page. Default: ${Math.min(default_size, most)}.`,
+    }),
+  )
+
+const cursor = (format: string, most: number) =>
   Type.Optional(
     Type.Object(
       {
-        size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'Items of a page. Default: 50.' })),
+        size: size(most),
         after_id: Type.Optional(
           Type.String({
             format,
@@ -23,13 +35,16 @@ const cursor = (format: string) =>
 /** The format of a kind's internal identifier, which is its cursor. */
 export type CursorFormat = 'uuid' | 'object-id'
 
-/** Body of the list endpoints. */
-export function listBody(format: CursorFormat) {
-  return Type.Object({ cursor_configuration: cursor(format), sorting_type: direction }, { additionalProperties: false })
+/** Body of the list endpoints. `most` items a page may have. */
+export function listBody(format: CursorFormat, most: number) {
+  return Type.Object(
+    { cursor_configuration: cursor(format, most), sorting_type: direction },
+    { additionalProperties: false },
+  )
 }
 
 /** Body of the filter endpoints. What the filter itself may say is beyond a schema: `parseFilter` reads it. */
-export function filterBody(format: CursorFormat) {
+export function filterBody(format: CursorFormat, most: number) {
   return Type.Object(
     {
       filter: Type.Optional(
@@ -37,7 +52,7 @@ export function filterBody(format: CursorFormat) {
           description: 'Conditions, all of which hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
         }),
       ),
-      cursor_configuration: cursor(format),
+      cursor_configuration: cursor(format, most),
       sort_direction: direction,
     },
     { additionalProperties: false },
@@ -45,32 +60,38 @@ export function filterBody(format: CursorFormat) {
 }
 
 /** Body of the related endpoints. The cursor is an identifier of the target's kind, so its format depends on the target. */
-export const related_body = Type.Object(
-  {
-    target: Type.String({ description: '`people`, or the key of a stack: what kind of entity is wanted.' }),
-    attribute_key: Type.Optional(Type.String({ description: 'One relationship; absent: every one between the two.' })),
-    direction: Type.Optional(
-      Type.Enum(['outgoing', 'incoming', 'both'], {
-        description: "Links of the entity itself, or links that point to it. Default: 'both'.",
-      }),
-    ),
-    cursor_configuration: Type.Optional(
-      Type.Object(
-        {
-          size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'Items of a page. Default: 50.' })),
-          after_id: Type.Optional(Type.String({ description: 'The identifier of the last item of the page before.' })),
-        },
-        { additionalProperties: false },
+export function relatedBody(most: number) {
+  return Type.Object(
+    {
+      target: Type.String({ description: '`people`, or the key of a stack: what kind of entity is wanted.' }),
+      attribute_key: Type.Optional(
+        Type.String({ description: 'One relationship; absent: every one between the two.' }),
       ),
-    ),
-    sorting_type: direction,
-  },
-  { additionalProperties: false },
-)
+      direction: Type.Optional(
+        Type.Enum(['outgoing', 'incoming', 'both'], {
+          description: "Links of the entity itself, or links that point to it. Default: 'both'.",
+        }),
+      ),
+      cursor_configuration: Type.Optional(
+        Type.Object(
+          {
+            size: size(most),
+            after_id: Type.Optional(
+              Type.String({ description: 'The identifier of the last item of the page before.' }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+      sorting_type: direction,
+    },
+    { additionalProperties: false },
+  )
+}
 
 type Cursor = { size?: number; after_id?: string }
 type Direction = 'asc' | 'desc'
 
 export type ListBody = { cursor_configuration?: Cursor; sorting_type?: Direction }
 export type FilterBody = { filter?: Record<string, unknown>; cursor_configuration?: Cursor; sort_direction?: Direction }
-export type RelatedBody = Static<typeof related_body>
+export type RelatedBody = Static<ReturnType<typeof relatedBody>>

@@ -11,6 +11,7 @@ import type { Drain } from './drain.ts'
 import { handleOnce } from './once.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
+import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf, success } from './reply.ts'
 import { type Answer, type Call, type Route, takesKeys } from './route.ts'
 import { refusalOfFramework, refuseMalformed, sendRefusal } from './server.ts'
@@ -23,11 +24,18 @@ declare module 'fastify' {
   }
 }
 
-export type House = { db: Database; config: Config; authenticator: Authenticator; drain: Drain }
+export type House = {
+  db: Database
+  config: Config
+  authenticator: Authenticator
+  drain: Drain
+  /** Absent: requests are not counted. */
+  rate_limiter?: RateLimiter | undefined
+}
 
 /**
- * Serves a route table: authenticate · scope · limits · bind · trim · validate · handle · envelope. Every address below
- * `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
+ * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
+ * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
 export function serveRoutes(server: FastifyInstance, house: House, table: Route[]): void {
   admit(server, { request_ms: house.config.limits.request_ms, drain: house.drain }, answerError)
@@ -36,8 +44,9 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
   server.setErrorHandler((error, request, reply) => answerError(request, reply, error))
   for (const row of table) serveRow(server, house, row)
   refuseOtherMethods(server, house, table)
-  server.setNotFoundHandler({ preValidation: [] }, async request => {
+  server.setNotFoundHandler({ preValidation: [] }, async (request, reply) => {
     if (isVersioned(request.url)) await authenticate(house, request)
+    if (isVersioned(request.url) && house.rate_limiter) await spend(house.rate_limiter, request, reply)
     fail('not_found', 'There is no such address.')
   })
 }
@@ -59,10 +68,11 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
     method: row.method,
     url: addressOf(row.path),
     ...(row.body_bytes !== undefined && { bodyLimit: row.body_bytes }),
-    onRequest: async request => {
+    onRequest: async (request, reply) => {
       request.row = row
       await authenticate(house, request)
       requireScope(request.caller, row.scope)
+      if (house.rate_limiter) await spend(house.rate_limiter, request, reply)
       refuseLimits(request, house.config)
     },
     handler: (request, reply) => {
@@ -98,13 +108,22 @@ export function authorizationsOf({ raw: { rawHeaders: headers } }: FastifyReques
   return headers.filter((_, index) => index % 2 === 1 && /^authorization$/i.test(headers[index - 1]!))
 }
 
+/** What is no row is read: an address or a method that does not exist. */
+async function spend(rate_limiter: RateLimiter, { caller, row }: FastifyRequest, reply: FastifyReply) {
+  reply.headers(await rate_limiter.spend(caller, row?.scope.endsWith(':write') ? 'write' : 'read'))
+}
+
 function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
   if (Buffer.byteLength(raw.url ?? '') > limits.url_bytes)
     fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+  if (isOther(headers['content-encoding'], 'identity'))
     fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
+  if (isOther(headers['transfer-encoding'], 'chunked'))
+    fail('invalid_parameter', 'Of all transfer encodings, chunked alone is accepted.', { status: 415 })
 }
+
+const isOther = (coding: string | undefined, known: string) =>
+  coding !== undefined && coding.trim().toLowerCase() !== known
 
 function readCall(
   { db, config: { limits } }: House,
@@ -179,8 +198,9 @@ function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[
       method: others,
       url: addressOf(path),
       exposeHeadRoute: false,
-      onRequest: async request => {
+      onRequest: async (request, reply) => {
         await authenticate(house, request)
+        if (house.rate_limiter) await spend(house.rate_limiter, request, reply)
         throw new Fault(refusal)
       },
       handler: () => {},

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
@@ -11,8 +10,10 @@ import Fastify, {
 } from 'fastify'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
+import { securityHeaders } from './headers.ts'
 import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
+import { readTls } from './tls.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,9 +29,12 @@ function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
+const least_connection_ms = 2_000
+
 /** A Fastify instance that answers in our envelopes only, and leaves bodies as bytes for our own binding rules. */
 export function createServer(config: Config, logger: FastifyBaseLogger): FastifyInstance {
-  const { limits, tls } = config
+  const { limits, tls, behind_proxy } = config
+  const parser = { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000, requireHostHeader: false }
   const options = {
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
@@ -38,19 +42,20 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
       requestId(request.headers['x-request-id']),
     bodyLimit: limits.body_bytes,
     requestTimeout: limits.request_ms,
+    // A connection on which nothing moves, because the client does not read its answer, is no longer held.
+    connectionTimeout: Math.max(2 * limits.request_ms, least_connection_ms),
     return503OnClosing: false,
     // Closing comes after draining: what is open then is idle, or out of time.
     forceCloseConnections: true,
-    trustProxy: config.behind_proxy,
+    // Our proxies append to X-Forwarded-For; what stands before their entries anybody may have written.
+    trustProxy: behind_proxy > 0 && ((_address: string, hop: number) => hop < behind_proxy),
     routerOptions: { maxParamLength: limits.url_bytes, ignoreTrailingSlash: false, caseSensitive: true },
-    http: { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000, requireHostHeader: false },
-    ...(tls && {
-      https: { cert: readTls('TLS_CERT_FILE', tls.cert_file), key: readTls('TLS_KEY_FILE', tls.key_file) },
-    }),
+    // Fastify hands on one of the two: with TLS, what stands under `http` would be lost.
+    ...(tls ? { https: { ...parser, ...readTls(tls) } } : { http: parser }),
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) => {
       reply.raw.once('close', () => logRequest(request, reply))
-      sendRefusal(reply, refusalOfFramework(error), request.id)
+      sendRefusal(reply.headers(securityHeaders(config)), refusalOfFramework(error), request.id)
     },
   } as unknown as FastifyServerOptions
   const server = Fastify(options) as unknown as FastifyInstance
@@ -84,14 +89,6 @@ function malformedBy(request: IncomingMessage, unknown_expectations: WeakSet<Inc
   if (unknown_expectations.has(request))
     return refuse('invalid_parameter', 'The Expect header is not one that is known.')
   return undefined
-}
-
-function readTls(setting: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new Error(`${setting} names ${path}, which cannot be read: ${(cause as Error).message}`, { cause })
-  }
 }
 
 /** Answers a refusal: the one place that makes an error response out of one. */
@@ -136,6 +133,7 @@ function answerClientError(error: Error & { code?: string }, socket: import('nod
   const body = failure(refusal, request_id)
   socket.end(
     `HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\nConnection: close\r\nX-Request-Id: ${request_id}\r\n` +
+      'Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n' +
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
 }

@@ -22,6 +22,10 @@ export const headers = {
   'WWW-Authenticate': header('What the token or the client lacks, as RFC 6750 and RFC 6749 have it.'),
   Allow: header('The methods that the address takes.'),
   'Retry-After': header('Seconds.', { type: 'integer', minimum: 0 }),
+  RateLimit: header(
+    'Where a rate is configured, on every answer below `/v1`: what is left of the budget, and the seconds until there is more (draft-ietf-httpapi-ratelimit-headers-10).',
+  ),
+  'RateLimit-Policy': header('The budget itself: requests each second, and beyond them `kith-burst` more each minute.'),
 }
 
 const kinds: Record<ParameterKind, { schema: JsonSchema; description: string; example: unknown }> = {

@@ -62,22 +62,22 @@ const meanings: Record<number, string> = {
   412: 'If-Match names another version.',
   413: 'The body is too large.',
   414: 'The path or the query is too long.',
-  415: 'A body with a Content-Encoding is not accepted.',
+  415: 'A compressed body is not accepted.',
   422: 'The Idempotency-Key was used with another body, or with other preferences.',
   429: 'Too many requests; no work was done.',
   431: 'The headers are too large.',
   500: 'The operation failed.',
-  503: 'Overload, or the database is away.',
+  503: 'Overload, too many requests at once on one connection, or the database is away.',
   504: 'The request took longer than its time, and was cancelled.',
 }
 
 /** Headers of a refusal beyond X-Request-Id, by status. */
-const headers: Record<number, string> = {
+const headers: Record<number, string | string[]> = {
   401: 'WWW-Authenticate',
   403: 'WWW-Authenticate',
   405: 'Allow',
   409: 'Retry-After',
-  429: 'Retry-After',
+  429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: 'Retry-After',
 }
 

@@ -164,8 +164,8 @@ async function statements(): Promise<Statement[]> {
   return (await Promise.all(modules)).flatMap(module => Object.values(module).filter(isStatement))
 }
 
-/** The tables that are nobody's: the directory of organizations, and the service's own keys. */
-const common = ['organizations', 'signing_keys']
+/** Nobody's: the directory of organizations, the service's own keys, and counters whose keys are hashes of their owners. */
+const common = ['organizations', 'signing_keys', 'rate_limits']
 
 /** Work in the background asks whose definitions have moved: numbers of organizations and of versions, and nothing else. */
 const of_all = ['read_versions']

@@ -30,5 +30,5 @@ export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
     stackOf: async () => people_stack_id,
     show: personText,
   }
-  return [...entityEndpoints(people), ...readingEndpoints(people, shows)]
+  return [...entityEndpoints(people, limits), ...readingEndpoints(people, shows, limits)]
 }

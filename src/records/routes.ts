@@ -31,7 +31,7 @@ export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
     stackOf,
     show: recordText,
   }
-  return [...entityEndpoints(records), ...readingEndpoints(records, shows)]
+  return [...entityEndpoints(records, limits), ...readingEndpoints(records, shows, limits)]
 }
 
 /** A stack never goes, and its key and kind never change: one that is known needs no second look. */

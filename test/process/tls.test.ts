@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { get } from 'node:https'
+import { Agent, get, type RequestOptions } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../support/certificate.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, exchange, launch, makeFolder, parseAnswer, terminate } from '../support/process.ts'
@@ -21,26 +21,115 @@ afterEach(async () => {
   await database.drop()
 })
 
-it.each(['127.0.0.1', '0.0.0.0'])('with the TLS files it serves HTTPS and nothing else on HOST %s', async host => {
-  const folder = await makeFolder()
-  const [cert_file, key_file] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
+type Pair = { certificate: string; key: string }
+
+function makePair(): Pair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const certificate = selfSigned(publicKey, privateKey)
-  await writeFile(cert_file, certificate)
-  await writeFile(key_file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  const files = { TLS_CERT_FILE: cert_file, TLS_KEY_FILE: key_file }
-  const kith = launch({ DATABASE_URL: database.url, HOST: host, ...files })
-  const { protocol, hostname, port } = new URL(await kith.ready)
+  return {
+    certificate: selfSigned(publicKey, privateKey),
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
+}
+
+/** The files of a pair in a folder of the test's own, and the settings that name them. */
+async function writePair({ certificate, key }: Pair) {
+  const folder = await makeFolder()
+  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
+  await writeFile(TLS_CERT_FILE, certificate)
+  await writeFile(TLS_KEY_FILE, key)
+  return { TLS_CERT_FILE, TLS_KEY_FILE }
+}
+
+/** GET on a new connection (or an agent's), which is closed to any certificate but this. */
+async function ask(address: string, path: string, ca: string, options: RequestOptions = {}) {
+  const asked = get({ host: '127.0.0.1', port: new URL(address).port, path, ca, agent: false, ...options })
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
+}
+
+it.each(['127.0.0.1', '0.0.0.0'])('with the TLS files it serves HTTPS and nothing else on HOST %s', async host => {
+  const pair = makePair()
+  const kith = launch({ DATABASE_URL: database.url, HOST: host, ...(await writePair(pair)) })
+  const address = await kith.ready
+  const { protocol, hostname, port } = new URL(address)
   expect({ protocol, hostname }).toEqual({ protocol: 'https:', hostname: host })
 
-  const asked = get({ host: '127.0.0.1', port, path: '/readyz', ca: certificate, agent: false })
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-  expect(answer.statusCode).toBe(200)
-  expect(JSON.parse(await text(answer))).toEqual({ status: 'Success', data: { ready: true } })
+  const { status, headers, body } = await ask(address, '/readyz', pair.certificate)
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'Success', data: { ready: true } } })
+  expect(headers['strict-transport-security']).toBe('max-age=31536000')
 
   const plain = await exchange(`http://127.0.0.1:${port}`, 'GET /readyz HTTP/1.1\r\nHost: kith\r\n\r\n').catch(() => '')
   if (plain !== '') expect(parseAnswer(plain)).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
   expect(await terminate(kith)).toBe(0)
+})
+
+it('the limit of the headers is the configured one under TLS too', async () => {
+  const pair = makePair()
+  const limit = { KITH_LIMIT_HEADER_BYTES: '2048' }
+  const address = await launch({ DATABASE_URL: database.url, ...limit, ...(await writePair(pair)) }).ready
+  const statusWith = async (bytes: number) =>
+    (await ask(address, '/healthz', pair.certificate, { headers: { 'X-Large': 'x'.repeat(bytes) } })).status
+  expect([await statusWith(1_500), await statusWith(2_100)]).toEqual([200, 431])
+})
+
+describe('SIGHUP', () => {
+  it('takes new files for new connections, and leaves those that are open alone', async () => {
+    const [first, second] = [makePair(), makePair()]
+    const files = await writePair(first)
+    const kith = launch({ DATABASE_URL: database.url, ...files })
+    const address = await kith.ready
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    expect((await ask(address, '/healthz', first.certificate, { agent })).status).toBe(200)
+
+    await writeFile(files.TLS_CERT_FILE, second.certificate)
+    await writeFile(files.TLS_KEY_FILE, second.key)
+    kith.child.kill('SIGHUP')
+    await expect.poll(() => kith.said.stdout).toContain('were read again')
+    expect((await ask(address, '/healthz', second.certificate)).status).toBe(200)
+    await expect(ask(address, '/healthz', first.certificate)).rejects.toThrow()
+    expect((await ask(address, '/healthz', first.certificate, { agent })).status).toBe(200)
+    agent.destroy()
+    expect(await terminate(kith)).toBe(0)
+  })
+
+  it('keeps the old certificate where a file is none, is of another pair or is not there, and the log says so', async () => {
+    const pair = makePair()
+    const files = await writePair(pair)
+    const kith = launch({ DATABASE_URL: database.url, ...files })
+    const address = await kith.ready
+    const refusals = () => kith.said.stdout.match(/TLS_(CERT|KEY)_FILE.*the old certificate stays/g)?.length ?? 0
+    const spoils = [
+      () => writeFile(files.TLS_CERT_FILE, 'half a certif'),
+      () => writeFile(files.TLS_CERT_FILE, makePair().certificate),
+      () => rm(files.TLS_KEY_FILE),
+    ]
+    for (const [index, spoil] of spoils.entries()) {
+      await spoil()
+      kith.child.kill('SIGHUP')
+      await expect.poll(refusals).toBe(index + 1)
+      expect((await ask(address, '/healthz', pair.certificate)).status).toBe(200)
+    }
+    expect(await terminate(kith)).toBe(0)
+  })
+})
+
+it('SIGHUP reaches every worker', async () => {
+  const [first, second] = [makePair(), makePair()]
+  const files = await writePair(first)
+  const kith = launch({ DATABASE_URL: database.url, ...files }, ['serve', '--workers', '2'])
+  const address = await kith.ready
+  await writeFile(files.TLS_CERT_FILE, second.certificate)
+  await writeFile(files.TLS_KEY_FILE, second.key)
+  kith.child.kill('SIGHUP')
+  await expect.poll(() => kith.said.stdout.match(/were read again/g)?.length).toBe(2)
+  for (let turn = 0; turn < 4; turn++) expect((await ask(address, '/healthz', second.certificate)).status).toBe(200)
+  expect(await terminate(kith)).toBe(0)
+})
+
+it('files of two pairs stop the start with one sentence', async () => {
+  const kith = launch({ DATABASE_URL: database.url, ...(await writePair({ ...makePair(), key: makePair().key })) })
+  expect(await kith.ended).toBe(1)
+  expect(kith.said.stderr).toMatch(/^TLS_CERT_FILE \S+ and TLS_KEY_FILE \S+ cannot be used: [^\n]*\n$/)
 })
 
 it('without them it starts on another HOST only behind a proxy that ends TLS', async () => {

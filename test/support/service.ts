@@ -6,6 +6,7 @@ import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase, statement } from '../../src/db/db.ts'
 import { createDrain } from '../../src/http/drain.ts'
+import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/directory.ts'
 import { contractOf } from './contract.ts'
 import { createTestDatabase } from './database.ts'
@@ -62,7 +63,9 @@ export async function startService(environment: Record<string, string> = {}, dat
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
-  const app = createApp({ db, config, authenticator, logger, drain: createDrain() })
+  const report = (message: string) => logger.warn(message)
+  const rate_limiter = await createRateLimiter({ rates: config.rates, db, report })
+  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), rate_limiter })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   // Every answer of the suite is held to the document that the service shows.
   const hold = contractOf(() => openApiDocument({ config }))
@@ -86,6 +89,7 @@ export async function startService(environment: Record<string, string> = {}, dat
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
+      await rate_limiter?.close()
       await db.close()
       await database.drop()
     },

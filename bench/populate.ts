@@ -1,0 +1,64 @@
+import pg from 'pg'
+import type { Service } from './stage.ts'
+
+export const small_people = 10_000
+const small_key = 'small'
+
+/** An organization with people `p1` … `p<people>`. */
+export type Populated = { id: number; people: number; token: string }
+
+/** Declares what the requests use, and stores people as the service stores them: 370 bytes each. */
+export async function populate(service: Service, people: number, small_token: (key: string) => Promise<string>) {
+  const client = new pg.Client({ connectionString: service.url })
+  await client.connect()
+  try {
+    const large = { id: await idOf(client, 'default'), people, token: service.token }
+    const token = await small_token(small_key)
+    const small = { id: await idOf(client, small_key), people: small_people, token }
+    await declareReferrer(service)
+    for (const { id, people } of [large, small]) await insertPeople(client, id, people)
+    await client.query('vacuum (analyze) entities')
+    await client.query('checkpoint')
+    return { large, small }
+  } finally {
+    await client.end()
+  }
+}
+
+async function idOf(client: pg.Client, key: string): Promise<number> {
+  const { rows } = await client.query<{ id: number }>('select id from organizations where key = $1', [key])
+  if (!rows[0]) throw new Error(`there is no organization ${key}`)
+  return rows[0].id
+}
+
+async function declareReferrer({ address, token }: Service) {
+  const response = await fetch(`${address}/v1/schema/attributes`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ key: 'referrer', owner: 'people', type: 'person' }),
+  })
+  if (!response.ok) throw new Error(`the referrer could not be declared: ${await response.text()}`)
+}
+
+async function insertPeople(client: pg.Client, organization_id: number, people: number) {
+  await client.query(
+    `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email,
+       mobile_prefix, mobile_number, language, attributes, created_at, updated_at)
+     select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'p' || i, true, 1, 'First ' || i, 'Last ' || i,
+       'p' || i || '@example.org', '+39', (3000000000 + i)::text, 'en',
+       jsonb_build_object('city', 'city ' || i % 1000, 'score', i, 'note', repeat('n', 60)), now(), now()
+     from generate_series(1, $2::integer) i`,
+    [organization_id, people],
+  )
+}
+
+/** The indexes that every write of a person keeps, as PostgreSQL tells them. */
+export async function indexesOf({ url }: Service): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ indexdef: string }>(
+    `select indexdef from pg_indexes where schemaname = 'public' and tablename = 'entities' order by indexname`,
+  )
+  await client.end()
+  return rows.map(({ indexdef }) => indexdef)
+}

@@ -1,0 +1,126 @@
+import { fileURLToPath } from 'node:url'
+import { loadPostgres, loadService } from './load.ts'
+import { breathe, median, type Run, type Usage, withUsage } from './measure.ts'
+import { indexesOf, type Populated, populate } from './populate.ts'
+import { printFigure, printMachine, printSummary } from './report.ts'
+import { rows as all_rows, type BenchRow } from './rows.ts'
+import { type Ground, prepareGround, type Service, startService } from './stage.ts'
+import { organizationTokens } from './tokens.ts'
+
+export type BenchOptions = {
+  people: number
+  rounds: number
+  seconds: number
+  workers: number
+  rows: readonly BenchRow[]
+}
+
+/** One side of a row: medians of its rounds. */
+export type Side = Run & { usage: Usage }
+/** `ratio`: ours to theirs, of rates, or of latencies. */
+export type Figure = { row: BenchRow; ours: Side; theirs: Side; ratio: number; met: boolean }
+
+/** A service with its people, ready to be asked. */
+export type Theatre = { ground: Ground; service: Service; large: Populated; small: Populated; options: BenchOptions }
+
+/** A database server, on which services of some checkout can be set up, each on a database of its own. */
+type Grounds = { folder: string; enter(checkout: string, name: string): Promise<Theatre> }
+
+const checkout = fileURLToPath(new URL('..', import.meta.url))
+
+/** Runs `work` on a fresh PostgreSQL; whatever was started on it is gone afterwards, whatever happens. */
+export async function inTheatre<T>(options: BenchOptions, work: (grounds: Grounds) => Promise<T>): Promise<T> {
+  const ground = await prepareGround()
+  const closing: (() => Promise<void>)[] = [() => ground.stop()]
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void close().then(() => process.exit(1)))
+  const enter = async (checkout: string, name: string) => {
+    await ground.createDatabase(name)
+    const service = await startService(ground, checkout, name, options.workers)
+    closing.push(() => service.stop())
+    return {
+      ground,
+      service,
+      options,
+      ...(await populate(service, options.people, organizationTokens(checkout, service))),
+    }
+  }
+  try {
+    return await work({ folder: ground.folder, enter })
+  } finally {
+    await close()
+  }
+}
+
+/** Measures each row against the bare statement, or against another row, in alternation. */
+export function benchRows(options: BenchOptions): Promise<Figure[]> {
+  return inTheatre(options, async ({ enter }) => {
+    const theatre = await enter(checkout, 'bench')
+    printMachine(options, await indexesOf(theatre.service))
+    const figures: Figure[] = []
+    for (const row of options.rows) {
+      const figure = await measureRow(theatre, row)
+      figures.push(figure)
+      printFigure(figure)
+    }
+    printSummary(figures)
+    return figures
+  })
+}
+
+async function measureRow(theatre: Theatre, row: BenchRow): Promise<Figure> {
+  const { rounds } = theatre.options
+  const ours: Side[] = []
+  const theirs: Side[] = []
+  // The first seconds of either side fill caches and compile; they do not count.
+  await askService(theatre, row, 2)
+  for (let round = 0; round < rounds; round += 1) {
+    theirs.push(await measureOther(theatre, row))
+    ours.push(await askService(theatre, row))
+  }
+  const [own, other] = [middle(ours), middle(theirs)]
+  const ratio = ratioOf(row, own, other)
+  const met = isGrowth(row) || row.measure === 'latency' ? ratio <= row.at_least : ratio >= row.at_least
+  return { row, ours: own, theirs: other, ratio, met }
+}
+
+const isGrowth = ({ organization }: BenchRow) => organization === 'small'
+
+function ratioOf(row: BenchRow, ours: Run, theirs: Run): number {
+  return row.measure === 'latency' ? ours.p50_ms / theirs.p50_ms : ours.rate / theirs.rate
+}
+
+function measureOther(theatre: Theatre, { against, clients }: BenchRow): Promise<Side> {
+  if ('row' in against) return askService(theatre, all_rows.find(({ name }) => name === against.row)!)
+  const { ground, service, large, options } = theatre
+  return observed(theatre, () => loadPostgres(ground, service, against.sql, clients, large, options.seconds))
+}
+
+export function askService(theatre: Theatre, row: BenchRow, seconds = theatre.options.seconds): Promise<Side> {
+  return observed(theatre, () => loadService(theatre.service, row, theatre[row.organization], seconds))
+}
+
+async function observed({ ground, service }: Theatre, work: () => Promise<Run>): Promise<Side> {
+  await breathe()
+  const { result, usage } = await withUsage({ service: service.pid, postgres: ground.postgres_pid }, work)
+  return { ...result, usage }
+}
+
+/** The median of every figure by itself. */
+export function middle(sides: readonly Side[]): Side {
+  const of = (value: (side: Side) => number) => median(sides.map(value))
+  return {
+    rate: of(side => side.rate),
+    p50_ms: of(side => side.p50_ms),
+    p99_ms: sides[0]!.p99_ms === undefined ? undefined : of(side => side.p99_ms!),
+    usage: {
+      service: of(side => side.usage.service),
+      postgres: of(side => side.usage.postgres),
+      generator: of(side => side.usage.generator),
+      service_mb: of(side => side.usage.service_mb),
+    },
+  }
+}

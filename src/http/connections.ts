@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import type { Limits } from '../config.ts'
+import { Fault, refuse } from '../errors.ts'
+import { logRequest } from './log.ts'
+
+/** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
+const most_at_once = 32
+
+/** How often is looked at what still comes after an answer. */
+const glance_ms = 20
+
+type Connection = { under_way: number; full: boolean }
+
+const crowded = new Fault(
+  refuse('operation_failed', `A connection may have ${most_at_once} requests under way.`, {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  }),
+)
+
+/**
+ * Keeps one connection from taking more than its share. The request that is one too many is refused, after the answers to
+ * those before it, and the connection ends with that: whatever else stands in its buffers is not begun. Of a body that
+ * nobody reads any more, because its request is answered, no more is taken than any body may have, nor for longer.
+ */
+export function guardConnections(server: FastifyInstance, limits: Pick<Limits, 'body_bytes' | 'request_ms'>): void {
+  const connections = new WeakMap<Socket, Connection>()
+  server.addHook('onRequest', (request, reply, done) => {
+    const { raw } = request
+    const connection = connectionOf(connections, raw.socket)
+    if (connection.full) {
+      reply.hijack()
+      return
+    }
+    connection.under_way += 1
+    reply.raw.once('close', () => {
+      connection.under_way -= 1
+      if (!raw.complete) watchRest(raw, limits)
+    })
+    if (connection.under_way <= most_at_once) return done()
+    connection.full = true
+    raw.socket.pause()
+    reply.raw.once('close', () => logRequest(request, reply))
+    reply.header('Connection', 'close')
+    done(crowded)
+  })
+}
+
+function connectionOf(connections: WeakMap<Socket, Connection>, socket: Socket): Connection {
+  const known = connections.get(socket)
+  if (known) return known
+  const connection = { under_way: 0, full: false }
+  connections.set(socket, connection)
+  return connection
+}
+
+/** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */
+function watchRest(request: IncomingMessage, { body_bytes, request_ms }: Pick<Limits, 'body_bytes' | 'request_ms'>) {
+  const { socket } = request
+  const [most_bytes, until_ms] = [socket.bytesRead + body_bytes, Date.now() + request_ms]
+  const timer = setInterval(() => {
+    if (socket.bytesRead > most_bytes || Date.now() > until_ms) socket.destroy()
+    if (request.complete || socket.destroyed) clearInterval(timer)
+  }, glance_ms)
+}
