@@ -4,6 +4,7 @@ import { type Keyed, keyedOrganization } from '../../test/support/keyed.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 import { forgetKeys } from '../idempotency/forget.ts'
+import { turns_at_once } from '../idempotency/turns.ts'
 
 let service: Service
 let second: Service
@@ -127,6 +128,23 @@ describe('writes under keys', () => {
     )
     expect(replies).toEqual(replies.map(() => 201))
     expect(await changes()).toBe(44)
+  })
+
+  test('that wait for a row leave connections to those without keys, and to other organizations', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'held' })
+    const lock = await lockPerson(service.database_url, 'held')
+    const patches = Array.from({ length: 20 }, (_, n) =>
+      ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
+    )
+    await expect.poll(lock.waiting).toBe(turns_at_once)
+    const theirs = await service.organization()
+    expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
+    expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)
+    expect((await ask('POST', '/v1/people', {}, { token: theirs.token })).said.status).toBe(201)
+    await lock.release()
+    expect((await Promise.all(patches)).map(({ said }) => said.etag)).toEqual(
+      expect.arrayContaining(patches.map((_, n) => `"${n + 2}"`)),
+    )
   })
 
   test('come through deadlocks: batches in opposite orders, one item conflicting with the other', async () => {

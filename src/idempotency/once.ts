@@ -3,6 +3,7 @@ import { joinTransaction } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import { claim_key, forget_key, keep_answer, read_key } from './sql.ts'
+import { inTurn } from './turns.ts'
 
 /** A key is kept for this long. */
 export const kept_ms = 24 * 60 * 60 * 1_000
@@ -32,7 +33,8 @@ export async function runOnce(
   const options = { signal, lock_timeout_ms: claim_timeout_ms }
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction(tx => claimAndWork(db, tx, request, work), options)
+      const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
+      return await inTurn(db, request.organization_id, signal, transact)
     } catch (error) {
       if (signal.aborted || attempt >= attempts_limit || !isDeadlock(error)) throw error
     }
