@@ -137,6 +137,20 @@ create table fills (
   constraint fills_pkey PRIMARY KEY (organization_id, index_id)
 );
 
+create table idempotency_keys (
+  organization_id integer not null,
+  id bytea not null,
+  request_sha256 bytea not null,
+  at timestamp with time zone not null,
+  status smallint,
+  headers jsonb,
+  body text,
+  constraint idempotency_keys_pkey PRIMARY KEY (organization_id, id),
+  constraint idempotency_keys_id_check CHECK ((length(id) = 32)),
+  constraint idempotency_keys_request_sha256_check CHECK ((length(request_sha256) = 32))
+);
+CREATE INDEX idempotency_keys_at ON public.idempotency_keys USING btree (organization_id, at);
+
 create table links (
   organization_id integer not null,
   source_id uuid not null,

@@ -40,7 +40,11 @@ describe('an import against the arrows is refused', () => {
     ['src/people/people.ts', '../http/route.ts', 'of http/ a room imports only types of route.ts'],
     ['src/people/routes.ts', '../http/reply.ts', 'of http/ a room imports only types of route.ts'],
     ['src/auth/verify.ts', '../http/route.ts', 'auth/ does not import http/'],
-    ['src/http/pipeline.ts', '../people/schema.ts', 'http/ does not import people/: it imports auth/, db/'],
+    [
+      'src/http/pipeline.ts',
+      '../people/schema.ts',
+      'http/ does not import people/: it imports auth/, idempotency/, db/',
+    ],
     ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no room'],
     ['src/errors.ts', './people/schema.ts', 'a file outside the rooms'],
     ['src/http/pipeline.ts', '../app.ts', 'src/app.ts is an entrance'],

@@ -14,8 +14,9 @@ const columns = [
 
 /** Rooms that know no noun, and the rooms each imports. */
 const nounless: Record<string, string[]> = {
-  http: ['auth', 'db'],
+  http: ['auth', 'idempotency', 'db'],
   auth: ['organizations', 'changes', 'db'],
+  idempotency: ['organizations', 'db'],
   db: [],
   openapi: ['http'],
 }

@@ -17,6 +17,7 @@ import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { reloadOnHangup } from './http/tls.ts'
+import { forgetKeys } from './idempotency/forget.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
@@ -34,6 +35,7 @@ const drain_limit_ms = 11_300
 const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
 const fill_interval_ms = 1_000
+const forget_interval_ms = 60_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
@@ -153,7 +155,10 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
-/** Removes links that point to nothing, and fills the indexes of attributes that were declared over stored values. */
+/**
+ * Removes links that point to nothing, fills the indexes of attributes that were declared over stored values, and forgets
+ * the answers of yesterday's Idempotency-Keys.
+ */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) =>
     logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
@@ -161,5 +166,6 @@ function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Ba
   return [
     repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),
     repeat(signal => fillIndexes(db, { signal }), fill_interval_ms, report('fill')),
+    repeat(signal => forgetKeys(db, { signal }), forget_interval_ms, report('forget')),
   ]
 }

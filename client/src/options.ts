@@ -32,7 +32,8 @@ export type WriteOptions = CallOptions & {
   ifMatch?: number | '*'
   /** `strict` refuses relationship targets that do not exist; without it they are created as placeholders. */
   references?: 'strict'
-  /** 1 to 255 characters; the client makes one for every POST that writes, and keeps it when it sends again. */
+  /** 1 to 255 characters; the client makes one for every POST that writes, and keeps it when it sends again.
+   * Under one key the service does a request once within 24 hours, so a `replace` or `patch` with one is sent again, too. */
   idempotencyKey?: string
 }
 

@@ -23,13 +23,16 @@ const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNE
  */
 export function workOf(failure: Failure): Work {
   if (failure instanceof KithError) {
-    if (failure.status === 429) return 'none'
+    if (failure.status === 429 || isStillRunning(failure)) return 'none'
     return failure.status === 503 ? 'unknown' : 'final'
   }
   if (!(failure instanceof KithConnectionError)) return 'unknown'
   if (failure.status === 429 || neverSent(failure.cause)) return 'none'
   return failure.status === null || [502, 503, 504].includes(failure.status) ? 'unknown' : 'final'
 }
+
+/** An attempt before this one has the Idempotency-Key, and no answer yet. A name that is taken has a word of its own. */
+const isStillRunning = ({ status, word }: KithError): boolean => status === 409 && word === 'invalid_parameter'
 
 /** Node's fetch hides the code of the system in the causes of its error, one for each address that was tried. */
 function neverSent(cause: unknown): boolean {

@@ -10,7 +10,10 @@ export type Request = {
   path: string
   body?: unknown
   options?: UpdateOptions | undefined
-  /** Whether it comes to the same when it is done twice: then it is sent again even if it may have been done. */
+  /**
+   * Whether it comes to the same when it is done twice: then it is sent again even if it may have been done. So is
+   * whatever has an Idempotency-Key: under one key the service does it once.
+   */
   repeatable: boolean
   /** Reads want no Idempotency-Key, whatever their method. */
   writes: boolean
@@ -36,6 +39,7 @@ export function createTransport(options: ClientOptions): Send {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
+    const repeatable = request.repeatable || headers.has('Idempotency-Key')
     let answer_lost = false
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
@@ -52,7 +56,7 @@ export function createTransport(options: ClientOptions): Send {
         if (!isFailure(error)) throw error
         error.attempts = attempt
         if (error instanceof KithError) error.answer_lost = answer_lost
-        const pause_ms = pauseBefore(error, { attempt, retries, repeatable: request.repeatable, random })
+        const pause_ms = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pause_ms === null) throw error
         answer_lost ||= workOf(error) === 'unknown'
         await sleep(pause_ms, signal)

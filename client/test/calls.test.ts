@@ -70,7 +70,7 @@ describe('a call ends', () => {
   })
 
   it('when no answer comes in time', async () => {
-    const { client } = scriptedClient(['silence'], { timeout_ms: 5 })
+    const { client } = scriptedClient(['silence'], { timeout_ms: 5, retries: 0 })
     const error = await client.people.create({}).catch(each => each)
     expect(error).toBeInstanceOf(KithTimeoutError)
     expect(error).toMatchObject({ timeout_ms: 5, attempts: 1 })

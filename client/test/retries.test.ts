@@ -15,23 +15,28 @@ const repeatable: [string, Call][] = [
   ['patch with a version', client => client.people.patch('ada', {}, { ifMatch: 3 })],
   ['upsert with a version', client => client.people.upsert({ external_id: 'ada' }, { ifMatch: 3 })],
   ['delete', client => client.people.delete('ada')],
-  ['patch of a definition', client => client.schema.attributes.patch(1, {})],
-]
-
-const unrepeatable: [string, Call][] = [
   ['create', client => client.people.create({})],
   ['create with a key of its own', client => client.people.create({}, { idempotencyKey: 'k' })],
   ['upsert', client => client.people.upsert({ external_id: 'ada' })],
   ['batch', client => client.people.batch([])],
+  ['patch with a key', client => client.people.patch('ada', {}, { idempotencyKey: 'k' })],
+  ['create of a definition', client => client.schema.stacks.create({ key: 'a', kind: 'item' })],
+  [
+    'replace that renames with a key',
+    client => client.people.replace('ada', { external_id: 'b' }, { idempotencyKey: 'k' }),
+  ],
+  ['patch of a definition', client => client.schema.attributes.patch(1, {})],
+]
+
+const unrepeatable: [string, Call][] = [
   ['patch', client => client.people.patch('ada', {})],
   ['patch of any version', client => client.people.patch('ada', {}, { ifMatch: '*' })],
-  ['patch with a key', client => client.people.patch('ada', {}, { idempotencyKey: 'k' })],
   ['replace that renames', client => client.people.replace('ada', { external_id: 'other' })],
-  ['create of a definition', client => client.schema.stacks.create({ key: 'a', kind: 'item' })],
 ]
 
 const nothing_done: [string, () => Step][] = [
   ['429', () => refusal('rate_limit_exceeded', 429)],
+  ['a key that is still running', () => refusal('invalid_parameter', 409)],
   ['429 of a proxy', () => new Response('slow down', { status: 429 })],
   ['nobody listening', () => networkError('ECONNREFUSED')],
   ['no such host', () => networkError('ENOTFOUND')],
@@ -52,6 +57,8 @@ const perhaps_done: [string, () => Step][] = [
 
 const final: [string, () => Step][] = [
   ['400', () => refusal('invalid_parameter', 400)],
+  ['a name that is taken', () => refusal('duplicate_entry', 409)],
+  ['a key of another body', () => refusal('invalid_parameter', 422)],
   ['a missing person', () => refusal('not_found', 500)],
   ['a fault of the service', () => refusal('operation_failed', 500)],
   ["the service's own time limit", () => refusal('operation_failed', 504)],

@@ -43,6 +43,8 @@ export type Database = {
   /** A connection of the caller's own, outside the pool (locks of a session, LISTEN). */
   connect(): Promise<pg.Client>
   close(): Promise<void>
+  /** The database whose transaction in progress this one is made of; absent of one with connections of its own. */
+  outer?: Database
 }
 
 /**

@@ -44,6 +44,7 @@ export function writeQueued(
   write: Write,
   { limits, signal }: { limits: WriteLimits; signal?: AbortSignal | undefined },
 ): Promise<Settled> {
+  if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
   const run = async (writes: Write[], signal: AbortSignal): Promise<Result<Settled>[]> => {
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
@@ -58,6 +59,18 @@ export function writeQueued(
   if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
     return queue.addApart({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
+}
+
+/** Within a transaction of the request's own: nobody else's fate hangs on it. */
+async function writeAlone(
+  db: Database,
+  organization_id: number,
+  write: Write,
+  options: { limits: WriteLimits; signal?: AbortSignal | undefined },
+): Promise<Settled> {
+  const [outcome] = await writeEntities(db, organization_id, [write], options)
+  if ('error' in outcome!) throw outcome.error
+  return outcome!
 }
 
 /** A lock comes free some time; any other error may be a neighbour's. Whatever may have been committed is not run again. */

@@ -39,7 +39,7 @@ export async function writeEntities(
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
     const { set, later } = takeSet(items)
     const settled = await runSet(db, definitions, set, options)
-    noteGrowth(db, organization_id, countMade(set, settled))
+    noteGrowth(db.outer ?? db, organization_id, countMade(set, settled))
     for (const [item, outcome] of settled) outcomes[item] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
   }

@@ -18,6 +18,7 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
     exposedHeaders: [
       'Allow',
       'ETag',
+      'Idempotency-Replayed',
       'Location',
       'Preference-Applied',
       'RateLimit',

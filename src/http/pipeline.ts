@@ -8,13 +8,14 @@ import { Fault, fail, refuse } from '../errors.ts'
 import { admit, isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Drain } from './drain.ts'
+import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
 import { coerce } from './query.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf, success } from './reply.ts'
-import type { Answer, Call, Route } from './route.ts'
+import { type Answer, type Call, type Route, takesKeys } from './route.ts'
 import { refusalOfFramework, refuseMalformed, sendRefusal } from './server.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
@@ -61,7 +62,9 @@ function serveRow(server: FastifyInstance, house: House, row: Route, path: strin
     request.deadline.signal.throwIfAborted()
     const call = readCall(house, request, row, checkItem)
     if (validate) validate(call.body, call.bound_from)
-    return sendAnswer(reply, await row.handle(call))
+    const key = request.headers['idempotency-key']
+    const keyed = key !== undefined && takesKeys(row)
+    return sendAnswer(reply, await (keyed ? handleOnce(row, call, key, bytesOf(request, call)) : row.handle(call)))
   }
   server.route({
     method: row.method,
@@ -93,6 +96,11 @@ function itemChecker({ item }: Route, limits: Config['limits']): CheckItem {
     validate(read, bound_from)
     return trimAndCheck(read as Record<string, unknown>, limits)
   }
+}
+
+/** What the request was bound from, as it was sent. */
+function bytesOf({ body, raw }: FastifyRequest, { bound_from }: Call): Buffer | string {
+  return bound_from === 'body' ? (body as Buffer) : (raw.url ?? '').split('?').slice(1).join('?')
 }
 
 /** The authenticator answers a cached token at once: only a new one is waited for. */

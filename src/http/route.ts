@@ -83,6 +83,11 @@ export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' 
   own_refusals?: Record<number, { description: string; answer: TSchema }>
 }
 
+/** Whether a row honours Idempotency-Key: every write that is not one by nature. A POST that only reads ignores it. */
+export function takesKeys({ method, scope }: Pick<Route, 'method' | 'scope'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write')
+}
+
 /** A row whose handler knows the type of the body that its schema has validated. */
 export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<Answer> }): Route {
   return row as Route

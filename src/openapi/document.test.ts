@@ -95,13 +95,13 @@ describe('the OpenAPI document', () => {
   it('has the quirks of the PATCH by external identifier, and of no other address', () => {
     const quirky = operationAt('PATCH /v1/people/{external_id}')
     expect(quirky.responses[404]).toBeUndefined()
-    expect(quirky.responses[409]).toBeUndefined()
+    expect(wordsAt(quirky, 409)).toEqual(['invalid_parameter'])
     expect(wordsAt(quirky, 500)).toEqual(['not_found', 'operation_failed'])
     expect(wordsAt(quirky, 400)).toContain('duplicate_entry')
     const usual = operationAt('PATCH /v1/people/internal/{uuid}')
     expect([wordsAt(usual, 404), wordsAt(usual, 409), wordsAt(usual, 500)]).toEqual([
       ['not_found'],
-      ['duplicate_entry'],
+      ['duplicate_entry', 'invalid_parameter'],
       ['operation_failed'],
     ])
   })
@@ -111,10 +111,30 @@ describe('the OpenAPI document', () => {
     expect(wordsAt(patch, 405)).toEqual(['invalid_parameter'])
     expect(wordsAt(patch, 412)).toEqual(['invalid_parameter'])
     expect(patch.parameters).toContainEqual({ $ref: '#/components/parameters/If-Match' })
-    expect(Object.keys(patch.responses[200]!.headers!)).toEqual(['X-Request-Id', 'ETag', 'Preference-Applied'])
+    expect(Object.keys(patch.responses[200]!.headers!)).toEqual([
+      'X-Request-Id',
+      'ETag',
+      'Preference-Applied',
+      'Idempotency-Replayed',
+    ])
     const create = operationAt('POST /v1/people')
-    expect(Object.keys(create.responses[201]!.headers!)).toEqual(['X-Request-Id', 'ETag', 'Location'])
+    expect(Object.keys(create.responses[201]!.headers!)).toEqual([
+      'X-Request-Id',
+      'ETag',
+      'Idempotency-Replayed',
+      'Location',
+    ])
     expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()
+  })
+
+  it('offers an Idempotency-Key to every write but DELETE, and to nothing else', () => {
+    const offered = { $ref: '#/components/parameters/Idempotency-Key' }
+    for (const { method, path, scope } of rows) {
+      const { parameters, responses } = operationAt(`${method} ${path}`)
+      const takes = scope.endsWith(':write') && method !== 'DELETE'
+      expect([path, parameters?.some(each => JSON.stringify(each) === JSON.stringify(offered))]).toEqual([path, takes])
+      expect([path, responses[422] !== undefined]).toEqual([path, takes])
+    }
   })
 
   it('lets a body be left out only where a request without one has defaults', () => {

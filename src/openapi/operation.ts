@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import type { OpenRoute, ParameterKind, Route } from '../http/route.ts'
+import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/route.ts'
 import { successEnvelope } from './envelopes.ts'
 import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
@@ -17,6 +17,7 @@ export const headers = {
   ),
   ETag: header('The version of the entity, in double quotes.'),
   Location: header('The address of what was created.'),
+  'Idempotency-Replayed': header('`true` where this is the first answer to the Idempotency-Key, once more.'),
   'Preference-Applied': header('`return=representation`, where it was asked for.'),
   'WWW-Authenticate': header('What the token or the client lacks, as RFC 6750 and RFC 6749 have it.'),
   Allow: header('The methods that the address takes.'),
@@ -97,7 +98,8 @@ function ownRefusalOf(
   return { description, headers: headersOf(names), content: { [json]: contentOf(answer, undefined, shapes) } }
 }
 
-function parametersOf({ params, versioned, prefers, method }: Route, { parameters }: Parts): JsonSchema[] {
+function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
+  const { params, versioned, prefers, method } = row
   const share = (name: string, parameter: JsonSchema) => {
     parameters[name] = parameter
     return { $ref: `#/components/parameters/${name}` }
@@ -109,6 +111,7 @@ function parametersOf({ params, versioned, prefers, method }: Route, { parameter
   if (versioned && method !== 'GET') in_headers.push(share('If-Match', if_match))
   if (prefers)
     in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
+  if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
   return [...in_path, ...in_headers]
 }
 
@@ -125,6 +128,16 @@ const if_match = {
   in: 'header',
   description: '`*`, or the versions that may stand, in double quotes (`"3"`); else 412, and nothing is written.',
   schema: { type: 'string' },
+}
+
+const idempotency_key = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Makes it safe to send the request again: for 24 hours the first answer is given once more, without further work. ' +
+    'Another request under the same key is refused (422), and so is one that comes while the first is running (409). ' +
+    '429 and 5xx are not kept.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
 const preferences = {
@@ -149,6 +162,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   const names = ['X-Request-Id']
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
+  if (takesKeys(row)) names.push('Idempotency-Replayed')
   const content = { [json]: envelopeOf(answer, example?.answer, shapes) }
   return Object.fromEntries(
     Object.entries(successes).map(([status, description]) => {

@@ -1,5 +1,5 @@
 import type { ErrorWord } from '../errors.ts'
-import type { OpenRoute, Route } from '../http/route.ts'
+import { type OpenRoute, type Route, takesKeys } from '../http/route.ts'
 import { error_envelope, exampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
@@ -19,7 +19,7 @@ const pipeline: Words = {
   504: ['operation_failed'],
 }
 const of_bodies: Words = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
-const of_posts: Words = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
+const of_keys: Words = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
 const of_open_routes: Words = { 431: ['invalid_parameter'], 500: ['operation_failed'], 504: ['operation_failed'] }
 
 /** The error words a row may answer with each status: what the pipeline, its address and its handler refuse. */
@@ -27,7 +27,7 @@ export function wordsOf(row: Route): Map<number, ErrorWord[]> {
   const parts: Words[] = [pipeline]
   if (row.body) parts.push(of_bodies)
   if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
-  if (row.method === 'POST' && !row.has_defaults) parts.push(of_posts)
+  if (takesKeys(row)) parts.push(of_keys)
   if (Object.keys(row.params ?? {}).length > 0) parts.push({ 404: ['not_found'] })
   if (row.versioned && row.method !== 'GET') parts.push({ 412: ['invalid_parameter'] })
   parts.push(listed(row.refusals))
@@ -58,12 +58,12 @@ const meanings: Record<number, string> = {
   403: 'The token lacks the scope.',
   404: 'There is no such thing.',
   405: 'Records of an event stack are never updated.',
-  409: 'The external identifier or key is taken, or a request with this Idempotency-Key is still running.',
+  409: 'The external identifier or key is taken, or a request with this Idempotency-Key is still running: then `Retry-After` says when to ask again.',
   412: 'If-Match names another version.',
   413: 'The body is too large.',
   414: 'The path or the query is too long.',
   415: 'A compressed body is not accepted.',
-  422: 'The Idempotency-Key was used with another body.',
+  422: 'The Idempotency-Key was used with another body, or with other preferences.',
   429: 'Too many requests; no work was done.',
   431: 'The headers are too large.',
   500: 'The operation failed.',
@@ -76,6 +76,7 @@ const headers: Record<number, string | string[]> = {
   401: 'WWW-Authenticate',
   403: 'WWW-Authenticate',
   405: 'Allow',
+  409: 'Retry-After',
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: 'Retry-After',
 }

@@ -105,13 +105,17 @@ function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 // One process knows one snapshot per organization and database; versions tell whether it still holds.
 const snapshots = new WeakMap<Database, Map<number, Definitions>>()
 
-/** The snapshot in memory, read on first use. It may be older than the database: versions are compared where it matters. */
+/**
+ * The snapshot in memory, read on first use. It may be older than the database: versions are compared where it matters.
+ * Within somebody's transaction theirs will do, but what is read there stays there: it may never be committed.
+ */
 export async function knownDefinitions(
   db: Database,
   organization_id: number,
   signal?: AbortSignal,
 ): Promise<Definitions> {
-  return snapshots.get(db)?.get(organization_id) ?? reloadDefinitions(db, organization_id, signal)
+  const known = snapshots.get(db)?.get(organization_id) ?? (db.outer && snapshots.get(db.outer)?.get(organization_id))
+  return known ?? reloadDefinitions(db, organization_id, signal)
 }
 
 /** The snapshot as of `version` or later: what a row read beside that version is shown with. */

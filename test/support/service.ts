@@ -36,6 +36,7 @@ export type Organization = { id: number; key: string; token: string; client: Cli
 
 export type Service = {
   address: string
+  database_url: string
   config: Config
   db: Database
   /** Log lines of the service, as text. */
@@ -53,9 +54,9 @@ export type Service = {
 
 let organizations = 0
 
-/** The whole service on a fresh database and a free port, within this process. */
-export async function startService(environment: Record<string, string> = {}): Promise<Service> {
-  const database = await createTestDatabase()
+/** The whole service on a free port, within this process, and on a fresh database unless it is given one. */
+export async function startService(environment: Record<string, string> = {}, database_url?: string): Promise<Service> {
+  const database = database_url ? { url: database_url, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
   const db = openDatabase(database.url, { connections: 8, statement_timeout_ms: config.limits.request_ms + 1_000 })
   await ensureDefaultOrganization(db)
@@ -72,6 +73,7 @@ export async function startService(environment: Record<string, string> = {}): Pr
     authenticator.issueToken({ organization_key, scope, subject, ttl_seconds: 600 })
   return {
     address,
+    database_url: database.url,
     config,
     db,
     logs,

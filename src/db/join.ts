@@ -1,0 +1,60 @@
+import { type Database, flushed, statement, type Transaction } from './db.ts'
+import { isDeadlock } from './pg-errors.ts'
+
+const begin = statement('', 'savepoint joined')
+const commit = statement('', 'release savepoint joined')
+const rollback = statement('', 'rollback to savepoint joined')
+/** $1: milliseconds, 0 for no limit. Until the end of the transaction, or of the savepoint that is rolled back to. */
+const limit_locks = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
+
+/**
+ * A database all of whose statements belong to `tx`, for code that would open a transaction of its own: its
+ * transactions become savepoints, which may fail and be tried again. They follow each other, and `tx` is committed by
+ * whoever has begun it, unless `broken` names an error: then part of the work is undone, and all of it must be.
+ */
+export function joinTransaction(outer: Database, tx: Transaction): { db: Database; broken: () => unknown } {
+  let broken: unknown
+  const breaks = (error: unknown) => {
+    broken ??= error
+  }
+  const query: Transaction['query'] = async (statement, values) => {
+    if (broken) throw broken
+    return tx.query(statement, values)
+  }
+  const db: Database = {
+    outer,
+    connect: outer.connect,
+    close: async () => {},
+    query: (statement, values) =>
+      query(statement, values).catch(error => {
+        breaks(error)
+        throw error
+      }) as never,
+    transaction: async (work, { lock_timeout_ms = 0 } = {}) => {
+      if (broken) throw broken
+      let released: Promise<unknown> | undefined
+      const begun = flushed([query(begin, []), query(limit_locks, [`${Math.floor(lock_timeout_ms)}`])])
+      begun.catch(() => {})
+      const release = () => {
+        released = query(commit, [])
+        return released.then(() => {})
+      }
+      try {
+        const result = await work({ query, commit: release })
+        await begun
+        await (released ?? release())
+        return result
+      } catch (error) {
+        const first: unknown = await begun.then(
+          () => error,
+          failed_to_begin => failed_to_begin,
+        )
+        await query(rollback, []).catch(breaks)
+        // What the other waits for may be older than the savepoint: it would never come free.
+        if (isDeadlock(first)) breaks(first)
+        throw first
+      }
+    },
+  }
+  return { db, broken: () => broken }
+}

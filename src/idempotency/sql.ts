@@ -1,0 +1,37 @@
+import { statement } from '../db/db.ts'
+
+/** $2: id, $3: the request's digest, $4: the time. A row when the key was free; waits for whoever is about to take it. */
+export const claim_key = statement(
+  'claim_key',
+  `insert into idempotency_keys (organization_id, id, request_sha256, at) values ($1, $2, $3, $4)
+   on conflict do nothing returning 1`,
+)
+
+/** $2: id, $3: a time before which keys are forgotten. */
+export const read_key = statement(
+  'read_key',
+  `select request_sha256, at < $3 as expired, status, headers, body from idempotency_keys
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: id, $3: a time before which keys are forgotten. */
+export const forget_key = statement(
+  'forget_key',
+  'delete from idempotency_keys where organization_id = $1 and id = $2 and at < $3',
+)
+
+/** $2: id, $3: status, $4: headers, $5: body. */
+export const keep_answer = statement(
+  'keep_answer',
+  'update idempotency_keys set status = $3, headers = $4, body = $5 where organization_id = $1 and id = $2',
+)
+
+/** $2: a time before which keys are forgotten, $3: how many at most. How many went. */
+export const forget_keys = statement(
+  'forget_keys',
+  `with old as materialized (
+     select id from idempotency_keys where organization_id = $1 and at < $2 limit $3
+   ), gone as (
+     delete from idempotency_keys k using old o where k.organization_id = $1 and k.id = o.id and k.at < $2 returning 1
+   ) select count(*)::integer as gone from gone`,
+)
