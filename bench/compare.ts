@@ -1,10 +1,11 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type BenchOptions, middle, type Side } from './figures.ts'
 import { runProgram } from './measure.ts'
 import { printComparison, printMachine } from './report.ts'
 import type { BenchRow } from './rows.ts'
-import { askService, type BenchOptions, inTheatre, middle, type Side, type Theatre } from './run.ts'
+import { askService, inTheatre, type Theatre } from './run.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 const git = (...words: string[]) => runProgram('git', ['-C', checkout, ...words], process.env)

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os'
+import type { BenchOptions, Figure, Side } from './figures.ts'
 import type { BenchRow } from './rows.ts'
-import type { BenchOptions, Figure, Side } from './run.ts'
 
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const whole = (value: number) => Math.round(value).toLocaleString('en')

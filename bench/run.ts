@@ -1,24 +1,12 @@
 import { fileURLToPath } from 'node:url'
+import { type BenchOptions, type Figure, middle, type Side } from './figures.ts'
 import { loadPostgres, loadService } from './load.ts'
-import { breathe, median, type Run, type Usage, withUsage } from './measure.ts'
+import { breathe, type Run, withUsage } from './measure.ts'
 import { indexesOf, type Populated, populate } from './populate.ts'
 import { printFigure, printMachine, printSummary } from './report.ts'
 import { rows as all_rows, type BenchRow } from './rows.ts'
 import { type Ground, prepareGround, type Service, startService } from './stage.ts'
 import { organizationTokens } from './tokens.ts'
-
-export type BenchOptions = {
-  people: number
-  rounds: number
-  seconds: number
-  workers: number
-  rows: readonly BenchRow[]
-}
-
-/** One side of a row: medians of its rounds. */
-export type Side = Run & { usage: Usage }
-/** `ratio`: ours to theirs, of rates, or of latencies. */
-export type Figure = { row: BenchRow; ours: Side; theirs: Side; ratio: number; met: boolean }
 
 /** A service with its people, ready to be asked. */
 export type Theatre = { ground: Ground; service: Service; large: Populated; small: Populated; options: BenchOptions }
@@ -107,20 +95,4 @@ async function observed({ ground, service }: Theatre, work: () => Promise<Run>):
   await breathe()
   const { result, usage } = await withUsage({ service: service.pid, postgres: ground.postgres_pid }, work)
   return { ...result, usage }
-}
-
-/** The median of every figure by itself. */
-export function middle(sides: readonly Side[]): Side {
-  const of = (value: (side: Side) => number) => median(sides.map(value))
-  return {
-    rate: of(side => side.rate),
-    p50_ms: of(side => side.p50_ms),
-    p99_ms: sides[0]!.p99_ms === undefined ? undefined : of(side => side.p99_ms!),
-    usage: {
-      service: of(side => side.usage.service),
-      postgres: of(side => side.usage.postgres),
-      generator: of(side => side.usage.generator),
-      service_mb: of(side => side.usage.service_mb),
-    },
-  }
 }

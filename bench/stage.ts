@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -44,8 +45,9 @@ export type Service = { address: string; url: string; pid: number; token: string
 
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const day_seconds = 86_400
-// As `npm start` runs it.
-const node_flags = ['--max-semi-space-size=8']
+// As `npm start` of this checkout runs it, another revision too.
+const { start } = (createRequire(import.meta.url)('../package.json') as { scripts: { start: string } }).scripts
+const node_flags = start.match(/--\S+/g) ?? []
 
 /** Starts it with the log of production, written to a file. */
 export async function startService(ground: Ground, checkout: string, name: string, workers: number): Promise<Service> {

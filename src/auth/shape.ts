@@ -1,3 +1,5 @@
+import { parseExactly } from '../parse-json.ts'
+
 export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
 
 /** A token taken apart, its signature not looked at yet: nothing in here is to be believed. */
@@ -50,7 +52,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function parseObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const text = utf8.decode(bytes)
-    const value: unknown = JSON.parse(text)
+    const value = parseExactly(text)
     if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined
     return countMembers(value) === countWritten(text) ? (value as JsonObject) : undefined
   } catch {

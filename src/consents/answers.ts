@@ -155,3 +155,13 @@ function effective(type: ConsentType, channel: Channel, answers: Answers): Effec
   if (!answer) return { ...subject, state: type.default_state, source: 'default', answered_at: null }
   return { ...subject, state: answer.state, source: 'answer', answered_at: answer.answered_at }
 }
+
+/** What is shown of a person who has answered nothing, and by which key an answer would stand; null where none counts. */
+export function consentDefaults(
+  types: readonly ConsentType[],
+): { answer_key: string | null; shown: EffectiveConsent }[] {
+  return effectiveConsents({}, types).map(shown => ({
+    answer_key: shown.source === 'mandatory' ? null : answerKey(shown.consent_type_id, shown.channel),
+    shown,
+  }))
+}

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import { parseExactly } from '../parse-json.ts'
 import { cancel_patience_ms, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 
@@ -65,6 +66,8 @@ export function parseTimestamp(text: string): string {
 
 const type_parsers: Record<number, (text: string) => unknown> = {
   [pg.types.builtins.INT8]: Number,
+  [pg.types.builtins.JSON]: parseExactly,
+  [pg.types.builtins.JSONB]: parseExactly,
   [pg.types.builtins.TIMESTAMPTZ]: parseTimestamp,
 }
 

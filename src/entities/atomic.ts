@@ -1,8 +1,9 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { attempts_limit, overtaken, pauseAfter } from './attempts.ts'
 import { takeSet } from './conflicts.ts'
-import { attempts_limit, isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
+import { isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
 import { transactSet } from './transact.ts'
 import type { Done, Outcome, Write } from './write.ts'
 
@@ -17,20 +18,31 @@ export class AtomicRefusal extends Fault {
 
 /**
  * Writes all of an array or nothing of it, in one transaction: set after set, as conflicts demand, committed at the
- * end. Throws {@link AtomicRefusal} with the lowest index that was refused.
+ * end. Throws {@link AtomicRefusal} with the lowest index that was refused. With `refused`, what follows the array is
+ * known to be refused with it: nothing is stored, and that is thrown where nothing of the array is refused before.
  */
 export async function writeAtomically(
   db: Database,
   organization_id: number,
   writes: Write[],
   options: WriteOptions,
+  refused?: Refusal,
 ): Promise<Done[]> {
   let definitions = await knownDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction(tx => writeAll(tx, definitions, writes, options), { signal: options.signal })
+      return await db.transaction(
+        async tx => {
+          const written = await writeAll(tx, definitions, writes, options)
+          if (refused) throw new Fault(refused)
+          return written
+        },
+        { signal: options.signal },
+      )
     } catch (error) {
-      if (options.signal?.aborted || attempt >= attempts_limit || !(isStale(error) || isLostRace(error))) throw error
+      if (options.signal?.aborted || !(isStale(error) || isLostRace(error))) throw error
+      if (attempt >= attempts_limit) throw overtaken(error)
+      await pauseAfter(attempt, options.signal)
       if (isStale(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
     }
   }

@@ -47,10 +47,9 @@ export async function batchEntities(kind: Kind, call: Call<Batch>): Promise<Answ
 
 function itemFrom(kind: Kind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
   try {
-    const body = (operation.body ?? {}) as EntityBody
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
       return refuseAt(index, 'body', operation.op === 'delete' ? 'has no place in a delete' : 'is required')
-    call.checkItem(body)
+    const body = call.checkItem(operation.body ?? {}) as EntityBody
     const named = nameInBody(operation, body)
     const address = addressOf(kind, operation, named)
     if ('refused' in address) return refuseAt(index, address.refused.field, address.refused.message)
@@ -101,7 +100,7 @@ function writeFrom(
     stack_id,
     address,
     body,
-    bound_from: 'body',
+    bound_from: call.bound_from,
     if_match,
     references: call.preferences.references,
     represent: false,
@@ -126,12 +125,12 @@ async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
 }
 
 async function runAtomic(call: Call<Batch>, items: Item[]): Promise<{ done: Done }[]> {
-  const writes = items.map(item => {
-    if ('refusal' in item) throw new Fault(item.refusal)
-    return item.write
-  })
+  const end = items.findIndex(item => 'refusal' in item)
+  const before = end === -1 ? items : items.slice(0, end)
+  const writes = before.flatMap(item => ('write' in item ? [item.write] : []))
+  const refused = items[end] as { refusal: Refusal } | undefined
   try {
-    const written = await writeAtomically(call.db, call.caller.organization.id, writes, call)
+    const written = await writeAtomically(call.db, call.caller.organization.id, writes, call, refused?.refusal)
     return written.map(done => ({ done }))
   } catch (error) {
     throw error instanceof AtomicRefusal ? new Fault(within(error.refusal, error.index)) : error
@@ -155,7 +154,10 @@ function showOutcome({ identifier }: Kind, outcome: Outcome, index: number) {
     const { id, external_id, result } = outcome.done
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
   }
-  const refusal = 'refusal' in outcome ? outcome.refusal : refuse('operation_failed', 'The operation failed.')
+  const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
   const { word, status, message, details } = refusal
   return { index, status, error: word, message, details }
 }
+
+const refusalOfFault = (error: unknown): Refusal =>
+  error instanceof Fault ? error.refusal : refuse('operation_failed', 'The operation failed.')

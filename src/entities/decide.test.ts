@@ -71,7 +71,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     definitions,
     bearer: name => given.bearers?.[nameKey(name)],
     at,
-    new_id: '00000000-0000-7000-8000-000000000099',
+    new_id: () => '00000000-0000-7000-8000-000000000099',
     limits: { entity_keys: 5, entity_bytes: 2_000, placeholders: 2 },
   }
   const standing: Standing | null =

@@ -18,7 +18,7 @@ export type Circumstances = {
   /** RFC 3339, UTC, milliseconds. */
   at: string
   /** The internal identifier a new entity takes. */
-  new_id: string
+  new_id: () => string
   limits: DecisionLimits
 }
 
@@ -86,7 +86,7 @@ function duplicate(): Refusal {
 function decideBody(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
   const { definitions, bearer, at, new_id, limits } = circumstances
   const row = standing?.row
-  const id = row?.id ?? new_id
+  const id = row?.id ?? new_id()
   const taken = nameTaken(write)
   if (taken && (bearer(taken) ?? id) !== id) return { refusal: duplicate() }
 

@@ -1,18 +1,6 @@
 import { statement } from '../db/db.ts'
 import { read_entities } from './sql.ts'
 
-/** $2: stack, $3: after this id, $4: how many. */
-export const read_page_ascending = statement(
-  'read_page_ascending',
-  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
-)
-
-/** $2: stack, $3: before this id, $4: how many. */
-export const read_page_descending = statement(
-  'read_page_descending',
-  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id < $3 order by e.id desc limit $4`,
-)
-
 // Each attribute's links lie in order of the other end's id, so a page of a hub is as quick as one of a leaf. What a
 // link points to may be gone: the entity is looked at before links are counted, or pages would be short.
 const linked = (beyond: string, order: string) => `(

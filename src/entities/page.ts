@@ -1,10 +1,5 @@
 import type { Database, Transaction } from '../db/db.ts'
-import {
-  read_page_ascending,
-  read_page_descending,
-  read_related_ascending,
-  read_related_descending,
-} from './page-sql.ts'
+import { read_related_ascending, read_related_descending } from './page-sql.ts'
 import { readRows } from './read.ts'
 import type { Read } from './row.ts'
 
@@ -25,19 +20,6 @@ export const sizeToRead = ({ size }: Position): number => size + 1
 
 export function pageOf(reads: Read[], { size }: Position): Page {
   return { reads: reads.slice(0, size), has_more: reads.length > size }
-}
-
-/** A page of the entities of a stack, in order of their ids. */
-export async function readPage(
-  db: Database | Transaction,
-  organization_id: number,
-  stack_id: number,
-  position: Position,
-  signal?: AbortSignal,
-): Promise<Page> {
-  const statement = position.direction === 'asc' ? read_page_ascending : read_page_descending
-  const values = [organization_id, stack_id, startOf(position), sizeToRead(position)]
-  return pageOf(await readRows(db, statement, values, signal), position)
 }
 
 /** Whose neighbours, in which stack, and by which relationships: those of the entity itself, and those that point to it. */

@@ -1,4 +1,5 @@
 import type { Definitions } from '../organizations/definitions.ts'
+import { parseExactly } from '../parse-json.ts'
 import { type Read, shownLinks } from './row.ts'
 
 /**
@@ -7,7 +8,7 @@ import { type Read, shownLinks } from './row.ts'
  */
 export function attributesText({ attributes, links }: Read, definitions: Definitions): string {
   if (links.size === 0) return attributes
-  const shown: Record<string, unknown> = JSON.parse(attributes)
+  const shown = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of links) {
     const attribute = definitions.attribute_by_id.get(attribute_id)
     if (attribute) shown[attribute.key] = shownLinks(attribute.cardinality, targets)

@@ -1,6 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { attempts_limit, overtaken, pauseAfter } from './attempts.ts'
 import { type Item, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'
@@ -17,8 +18,6 @@ export type WriteOptions = {
   halves?: boolean
 }
 
-/** A set that others keep getting ahead of is tried this often before it fails. */
-export const attempts_limit = 10
 /** One row locked elsewhere must not stall those beside it: after this long they are run in halves. */
 const set_lock_timeout_ms = 250
 
@@ -75,11 +74,13 @@ async function runSet(db: Database, known: Definitions, set: Item[], options: Wr
       if (options.signal?.aborted || !again || attempt >= attempts_limit) {
         // A set that exceeded its lock timeout, or broke for any other reason, is run in halves: the culprit ends up alone.
         // Not so when the connection is gone: its COMMIT may have been carried out.
-        const splits = options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
+        const splits =
+          !stale && options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
         return splits
           ? runHalves(db, definitions, items, options)
-          : new Map(items.map(({ index }) => [index, { error }]))
+          : new Map(items.map(({ index }) => [index, { error: again ? overtaken(error) : error }]))
       }
+      await pauseAfter(attempt, options.signal)
       if (stale) {
         definitions = await reloadDefinitions(db, definitions.organization_id, options.signal)
         items = items.map(({ write, index }) => planItem(write, index, definitions, options.limits))

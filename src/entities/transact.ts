@@ -46,7 +46,7 @@ export async function transactSet(
       at,
       limits,
       bearer: (name: Name) => bearers.get(nameKey(name)),
-      new_id: newEntityId(item.write.stack_id),
+      new_id: () => newEntityId(item.write.stack_id),
     }
     return [item, decide(standingOf(rows.get(item), links), item.write, item.plan, circumstances)]
   })

@@ -45,7 +45,7 @@ export function readingEndpoints(kind: Kind, shows: Shows, limits: Pick<Limits, 
       body: listBody(format, limits.page),
       answer: page,
       example: { body: { cursor_configuration: { size: 100 }, sorting_type: 'asc' } },
-      handle: async call => showPage(await listEntities(call as Call<ListBody>, await kind.stackOf(call)), kind.show),
+      handle: async call => listEntities(call as Call<ListBody>, await kind.stackOf(call)),
     },
     {
       ...reading,

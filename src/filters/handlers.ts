@@ -1,8 +1,9 @@
 import type { Limits } from '../config.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
-import { type Page, type Position, readPage, readRelated } from '../entities/page.ts'
+import { type Page, type Position, readRelated } from '../entities/page.ts'
 import { readByExternalId, readById } from '../entities/read.ts'
+import { readShownPage, type ShownPage } from '../entities/shown.ts'
 import { fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Answer, Call } from '../http/route.ts'
@@ -22,11 +23,10 @@ import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 export type Found = Page & { definitions: Definitions }
 
 /** A page of all entities of a stack. */
-export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Found> {
+export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Answer> {
   const { db, caller, signal, body } = call
-  const { id } = caller.organization
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
-  return defined(call, await readPage(db, id, stack_id, position, signal))
+  return pageAnswer(await readShownPage(db, caller.organization.id, stack_id, position, signal))
 }
 
 /** A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read. */
@@ -127,6 +127,9 @@ async function findSource(
 
 /** The payload of a page. */
 export function showPage({ reads, has_more, definitions }: Found, show: Kind['show']): Answer {
-  const items = reads.map(read => show(read, definitions))
-  return { status: 200, json: `{"items":[${items.join(',')}],"has_more":${has_more}}` }
+  return pageAnswer({ items: reads.map(read => show(read, definitions)).join(','), has_more })
+}
+
+function pageAnswer({ items, has_more }: ShownPage): Answer {
+  return { status: 200, json: `{"items":[${items}],"has_more":${has_more}}` }
 }

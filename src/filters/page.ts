@@ -1,4 +1,5 @@
 import { type Database, flushed, statement } from '../db/db.ts'
+import { attempts_limit, overtaken, pauseAfter } from '../entities/attempts.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
 import { readRows } from '../entities/read.ts'
 import type { Read } from '../entities/row.ts'
@@ -7,9 +8,6 @@ import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Condition } from './grammar.ts'
 import { parseFilter } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
-
-/** Definitions that keep moving under a filter are followed this often before it fails. */
-const attempts_limit = 10
 
 // A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
 // it is planned each time anyway.
@@ -41,7 +39,9 @@ export async function readFilteredPage(
     try {
       return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
-      if (!(error instanceof DefinitionsMovedOn) || attempt === attempts_limit) throw error
+      if (!(error instanceof DefinitionsMovedOn)) throw error
+      if (attempt === attempts_limit) throw overtaken(error)
+      await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)
     }
   }

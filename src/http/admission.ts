@@ -4,6 +4,7 @@ import { type Deadline, startDeadline } from './deadline.ts'
 import type { Drain } from './drain.ts'
 import { logRequest } from './log.ts'
 import type { Route } from './route.ts'
+import { awaitTurn } from './turns.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +15,7 @@ declare module 'fastify' {
   }
 }
 
-export const isVersioned = (url: string): boolean => /^\/v1(\/|\?|$)/.test(url)
+export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
 const draining = new Fault(
   refuse('operation_failed', 'The service is shutting down.', { status: 503, headers: { 'Retry-After': '1' } }),
@@ -45,7 +46,11 @@ export function admit(
       logRequest(request, reply)
       finish(request, reply, leave)
     })
-    done(isVersioned(request.url) && drain.refusing() ? draining : undefined)
+    if (isVersioned(request.url) && drain.refusing()) return done(draining)
+    awaitTurn(request, reply.raw, () => {
+      // Its time may have run out meanwhile, and that is answered.
+      if (!reply.sent) done()
+    })
   })
   server.addHook('onSend', (_request, reply, _payload, done) => {
     // Said as late as this, it reaches those who were under way when draining began.

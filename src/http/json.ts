@@ -1,4 +1,5 @@
 import { type ErrorWord, Fault, fail, pointer, type Refusal, refuse } from '../errors.ts'
+import { parseExactly } from '../parse-json.ts'
 import { readsBackEqual } from '../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
@@ -15,7 +16,7 @@ export function parseJson(bytes: Buffer, limits: { json_depth: number }): unknow
   if (value instanceof Object && !Array.isArray(value) && countKeys(value) === members) return value
   const refusal = findFault(text, limits.json_depth)
   if (refusal) throw new Fault(refusal)
-  return JSON.parse(text)
+  return parseExactly(text)
 }
 
 // A mark of byte order stays in the text, and JSON has no place for it.
@@ -37,7 +38,7 @@ function offsetOfInvalid(bytes: Buffer): number {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return undefined
   }

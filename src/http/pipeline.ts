@@ -9,8 +9,10 @@ import { admit, isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Drain } from './drain.ts'
 import { handleOnce } from './once.ts'
+import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
+import { coerce } from './query.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf, success } from './reply.ts'
 import { type Answer, type Call, type Route, takesKeys } from './route.ts'
@@ -42,7 +44,7 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
   refuseMalformed(server)
   server.decorateRequest('caller')
   server.setErrorHandler((error, request, reply) => answerError(request, reply, error))
-  for (const row of table) serveRow(server, house, row)
+  for (const row of table) for (const path of addressesOf(row, table)) serveRow(server, house, row, path)
   refuseOtherMethods(server, house, table)
   server.setNotFoundHandler({ preValidation: [] }, async (request, reply) => {
     if (isVersioned(request.url)) await authenticate(house, request)
@@ -53,7 +55,7 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
 
 const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
 
-function serveRow(server: FastifyInstance, house: House, row: Route) {
+function serveRow(server: FastifyInstance, house: House, row: Route, path: string) {
   const validate = row.body && compile(row.body)
   const checkItem = itemChecker(row, house.config.limits)
   async function answer(request: FastifyRequest, reply: FastifyReply) {
@@ -66,7 +68,7 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
   }
   server.route({
     method: row.method,
-    url: addressOf(row.path),
+    url: addressOf(path),
     ...(row.body_bytes !== undefined && { bodyLimit: row.body_bytes }),
     onRequest: async (request, reply) => {
       request.row = row
@@ -84,12 +86,15 @@ function serveRow(server: FastifyInstance, house: House, row: Route) {
 
 const item_depth = 3
 
-function itemChecker({ item }: Route, limits: Config['limits']): Call['checkItem'] {
+type CheckItem = (value: unknown, bound_from: Call['bound_from']) => Record<string, unknown>
+
+function itemChecker({ item }: Route, limits: Config['limits']): CheckItem {
   const validate = item && compile(item)
-  return value => {
+  return (value, bound_from) => {
     if (!validate) throw new Error('the route has no elements')
-    validate(value, 'body')
-    trimAndCheck(value as Record<string, unknown>, limits)
+    const read = bound_from === 'query' ? coerce(item, value) : value
+    validate(read, bound_from)
+    return trimAndCheck(read as Record<string, unknown>, limits)
   }
 }
 
@@ -125,12 +130,7 @@ function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function readCall(
-  { db, config: { limits } }: House,
-  request: FastifyRequest,
-  row: Route,
-  checkItem: Call['checkItem'],
-): Call {
+function readCall({ db, config: { limits } }: House, request: FastifyRequest, row: Route, checkItem: CheckItem): Call {
   const [path = '', ...query] = (request.raw.url ?? '').split('?')
   const params = readParameters(row, path)
   const { headers } = request
@@ -139,8 +139,10 @@ function readCall(
     body: request.body as Buffer | undefined,
     query_string: query.join('?'),
   }
-  // An element of a batch lies three levels deep, and is as deep as any body.
-  const depth = row.item ? { ...limits, json_depth: limits.json_depth + item_depth } : limits
+  // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
+  const depth = row.item
+    ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
+    : limits
   const bound = row.body
     ? bind(arrived, { ...row, body: row.body }, depth)
     : { value: {}, bound_from: 'query' as const, bytes: 0 }
@@ -156,7 +158,7 @@ function readCall(
       if_match: parseIfMatch(headers['if-match']),
       ...parsePrefer(headers.prefer as string | undefined),
     },
-    checkItem,
+    checkItem: value => checkItem(value, bound.bound_from),
     request_id: request.id,
     signal: request.deadline.signal,
   }
@@ -209,12 +211,3 @@ function refuseOtherMethods(server: FastifyInstance, house: House, table: Route[
 }
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
-/** Whether every address of `path` is one of `template`, too. */
-function covers(template: string, path: string): boolean {
-  const segments = path.split('/')
-  const open = template.split('/')
-  return (
-    open.length === segments.length && open.every((part, index) => part.startsWith('{') || part === segments[index])
-  )
-}

@@ -19,8 +19,8 @@ export type Call<Body = unknown> = {
   /** Of the raw body or query string. */
   bytes: number
   preferences: Preferences
-  /** Holds one element of a batch to the route's `item` schema and the limits of a body of its own; throws a Fault. */
-  checkItem: (value: unknown) => void
+  /** One element of a batch, held to the route's `item` schema and the limits of a body of its own; throws a Fault. */
+  checkItem: (value: unknown) => Record<string, unknown>
   request_id: string
   /** Aborts when the request's time is over: statements under it are cancelled on the server. */
   signal: AbortSignal

@@ -13,6 +13,7 @@ import { Fault, type Refusal, refuse } from '../errors.ts'
 import { securityHeaders } from './headers.ts'
 import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
+import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
 
 declare module 'fastify' {
@@ -52,6 +53,7 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
     routerOptions: { maxParamLength: limits.url_bytes, ignoreTrailingSlash: false, caseSensitive: true },
     // Fastify hands on one of the two: with TLS, what stands under `http` would be lost.
     ...(tls ? { https: { ...parser, ...readTls(tls) } } : { http: parser }),
+    rewriteUrl: ({ url = '/' }: IncomingMessage) => readTarget(url),
     clientErrorHandler: answerClientError,
     frameworkErrors: (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) => {
       reply.raw.once('close', () => logRequest(request, reply))

@@ -153,7 +153,8 @@ const preferOf = (prefers: Route['prefers'] & {}) => ({
 })
 
 function requestOf({ has_defaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
-  return { required: !has_defaults, content: { [json]: contentOf(body, example?.body, shapes) } }
+  const { required = [] } = body as { required?: string[] }
+  return { required: !has_defaults || required.length > 0, content: { [json]: contentOf(body, example?.body, shapes) } }
 }
 
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { readPage } from '../../src/entities/page.ts'
+import { readById } from '../../src/entities/read.ts'
 import type { Read } from '../../src/entities/row.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
 import type { World } from './filter-evaluator.ts'
@@ -127,12 +127,15 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
 }
 
 /** Everything that stands, as reads show it. */
-export async function readWorld({ db }: Service, organization_id: number): Promise<World> {
+export async function readWorld({ db, sql }: Service, organization_id: number): Promise<World> {
   const definitions = await currentDefinitions(db, organization_id)
   const reads = new Map<string, Read>()
-  for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)])
-    for (const read of (await readPage(db, organization_id, stack_id, { direction: 'asc', size: 500 })).reads)
-      reads.set(read.id, read)
+  for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
+    const in_order = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
+    const ids = (await sql<{ id: string }>(in_order, [organization_id, stack_id])).map(({ id }) => id)
+    const found = new Map((await readById(db, organization_id, stack_id, ids)).map(read => [read.id, read]))
+    for (const id of ids) reads.set(id, found.get(id)!)
+  }
   return { definitions, reads }
 }
 

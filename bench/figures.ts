@@ -1,0 +1,31 @@
+import { median, type Run, type Usage } from './measure.ts'
+import type { BenchRow } from './rows.ts'
+
+export type BenchOptions = {
+  people: number
+  rounds: number
+  seconds: number
+  workers: number
+  rows: readonly BenchRow[]
+}
+
+/** One side of a row: medians of its rounds. */
+export type Side = Run & { usage: Usage }
+/** `ratio`: ours to theirs, of rates, or of latencies. */
+export type Figure = { row: BenchRow; ours: Side; theirs: Side; ratio: number; met: boolean }
+
+/** The median of every figure by itself. */
+export function middle(sides: readonly Side[]): Side {
+  const of = (value: (side: Side) => number) => median(sides.map(value))
+  return {
+    rate: of(side => side.rate),
+    p50_ms: of(side => side.p50_ms),
+    p99_ms: sides[0]!.p99_ms === undefined ? undefined : of(side => side.p99_ms!),
+    usage: {
+      service: of(side => side.usage.service),
+      postgres: of(side => side.usage.postgres),
+      generator: of(side => side.usage.generator),
+      service_mb: of(side => side.usage.service_mb),
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type Peer, peerPath, runOwned, startProgram } from '../peer.ts'
+import { createPeople } from '../people.ts'
+
+const target = '/items/people/p@person'
+
+export const directus: Peer = {
+  name: 'directus',
+  package_name: 'directus',
+  requests: {
+    patch: {
+      method: 'PATCH',
+      target,
+      body: '{"first_name":"F@word","last_name":"L@word","language":"en","attributes":{"city":"c@word","score":@word}}',
+      expected: '"external_id":"p',
+    },
+    get: { method: 'GET', target, expected: '"external_id":"p' },
+  },
+  start: async ({ folder, url, people }) => {
+    await createPeople(url, people)
+    const token = randomBytes(16).toString('hex')
+    const environment = {
+      DB_CLIENT: 'pg',
+      DB_CONNECTION_STRING: url,
+      SECRET: randomBytes(32).toString('hex'),
+      ADMIN_EMAIL: 'admin@example.org',
+      ADMIN_PASSWORD: randomBytes(16).toString('hex'),
+      ADMIN_TOKEN: token,
+      HOST: '127.0.0.1',
+      PORT: `${await freePort()}`,
+      HOME: folder,
+      LOG_STYLE: 'raw',
+      TELEMETRY: 'false',
+    }
+    const program = join(folder, 'node_modules', 'directus', 'cli.js')
+    const whole = { PATH: peerPath, NODE_ENV: 'production', ...environment }
+    await runOwned(process.execPath, [program, 'bootstrap'], folder, whole)
+    const running = await startProgram(folder, [program, 'start'], environment)
+    return { ...running, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` } }
+  },
+}
+
+/** Directus takes no port 0. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

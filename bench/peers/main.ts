@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { indexesOf } from '../populate.ts'
+import { printMachine } from '../report.ts'
+import { inTheatre } from '../run.ts'
+import { directus } from './directus/peer.ts'
+import { meetPeer, type Outcome } from './duel.ts'
+import { parse } from './parse/peer.ts'
+import { postgraphile } from './postgraphile/peer.ts'
+import { printOutcomes } from './table.ts'
+
+const all = [postgraphile, parse, directus]
+const { values } = parseArgs({
+  options: {
+    people: { type: 'string', default: '100000' },
+    seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: all.map(({ name }) => name).join(',') },
+  },
+})
+
+const options = {
+  people: Number(values.people),
+  seconds: Number(values.seconds),
+  rounds: Number(values.rounds),
+  workers: 1,
+  rows: [],
+}
+const chosen = values.only.split(',').map(word => all.find(({ name }) => name === word))
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+
+if (chosen.includes(undefined)) {
+  process.stderr.write(`--only takes names of peers: ${all.map(({ name }) => name).join(', ')}.\n`)
+  process.exitCode = 2
+} else if (spawnSync('wrk', ['--version']).error) {
+  process.stderr.write("The benchmark needs wrk (Debian's package wrk).\n")
+  process.exitCode = 2
+} else {
+  const outcomes = await inTheatre(options, async ({ enter }) => {
+    const theatre = await enter(checkout, 'kith_side')
+    printMachine(options, await indexesOf(theatre.service))
+    const found: Outcome[] = []
+    let halted = false
+    for (const signal of ['SIGINT', 'SIGTERM'])
+      process.once(signal, () => {
+        halted = true
+      })
+    for (const peer of chosen) if (!halted) found.push(await meetPeer(theatre, peer!))
+    return found
+  })
+  printOutcomes(outcomes)
+  if (outcomes.some(outcome => 'reason' in outcome || outcome.duels.some(duel => 'failed' in duel)))
+    process.exitCode = 1
+}

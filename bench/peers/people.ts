@@ -1,0 +1,62 @@
+import pg from 'pg'
+
+/** The columns of a person as the service keeps them; looked up by external id, the key that a peer can use best. */
+const table = `create table people (
+  external_id text collate "C" primary key,
+  id uuid not null unique,
+  active boolean not null,
+  version integer not null,
+  first_name text,
+  last_name text,
+  email text,
+  mobile_prefix text,
+  mobile_number text,
+  date_of_birth text collate "C",
+  language text,
+  email_consent boolean,
+  sms_consent boolean,
+  push_notification_consent boolean,
+  attributes jsonb not null default '{}',
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+) with (fillfactor = 85)`
+
+const values = `('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, true, 1, 'First ' || i, 'Last ' || i,
+  'p' || i || '@example.org', '+39', (3000000000 + i)::text, 'en',
+  jsonb_build_object('city', 'city ' || i % 1000, 'score', i, 'note', repeat('n', 60)), now(), now()
+  from generate_series(1, $1::integer) i`
+const columns = 'id, active, version, first_name, last_name, email, mobile_prefix, mobile_number, language, attributes'
+
+/** A table `people` of the columns of ours, with people `p1` … `p<people>`, 370 bytes each. */
+export async function createPeople(url: string, people: number): Promise<void> {
+  await inDatabase(url, async client => {
+    await client.query(table)
+    await client.query('create index people_email on people (email)')
+    const insert = `insert into people (external_id, ${columns}, created_at, updated_at) select 'p' || i, ${values}`
+    await client.query(insert, [people])
+    await settle(client, 'people')
+  })
+}
+
+/** The same people in the table that Parse Server has made for its class `people`. */
+export async function fillParseClass(url: string, people: number): Promise<void> {
+  await inDatabase(url, async client => {
+    await client.query('create index people_email on people (email)')
+    // Parse keeps a version as any number, and an identifier as text.
+    const insert = `insert into people ("objectId", ${columns}, "createdAt", "updatedAt")
+      select 'p' || i, ${values.replace('::uuid', '')}`
+    await client.query(insert, [people])
+    await settle(client, 'people')
+  })
+}
+
+async function settle(client: pg.Client, name: string) {
+  await client.query(`vacuum (analyze) ${name}`)
+  await client.query('checkpoint')
+}
+
+async function inDatabase(url: string, work: (client: pg.Client) => Promise<void>) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await work(client).finally(() => client.end())
+}

@@ -1,0 +1,37 @@
+import { type Peer, startProgram } from '../peer.ts'
+import { createPeople } from '../people.ts'
+
+const person = `rowId externalId active version firstName lastName email mobilePrefix mobileNumber dateOfBirth language
+  emailConsent smsConsent pushNotificationConsent attributes createdAt updatedAt`.replaceAll(/\s+/g, ' ')
+
+const body = (query: string, variables: object) => JSON.stringify({ query, variables }).replaceAll('"@word"', '@word')
+
+const patch = `mutation change($key: String!, $patch: PersonPatch!) {
+  updatePersonByExternalId(input: { externalId: $key, personPatch: $patch }) { person { ${person} } } }`
+const get = `query find($key: String!) { personByExternalId(externalId: $key) { ${person} } }`
+const asked = { method: 'POST', target: '/graphql', expected: '"externalId":"p' }
+
+export const postgraphile: Peer = {
+  name: 'postgraphile',
+  package_name: 'postgraphile',
+  requests: {
+    patch: {
+      ...asked,
+      body: body(patch, {
+        key: 'p@person',
+        patch: {
+          firstName: 'F@word',
+          lastName: 'L@word',
+          language: 'en',
+          attributes: { city: 'c@word', score: '@word' },
+        },
+      }),
+    },
+    get: { ...asked, body: body(get, { key: 'p@person' }) },
+  },
+  start: async ({ folder, url, people }) => {
+    await createPeople(url, people)
+    const program = await startProgram(folder, ['server.js'], { DATABASE_URL: url, GRAPHILE_ENV: 'production' })
+    return { ...program, headers: { 'Content-Type': 'application/json' } }
+  },
+}

@@ -1,0 +1,24 @@
+import { setTimeout } from 'node:timers/promises'
+import { Fault, refuse } from '../errors.ts'
+
+/** What others keep getting ahead of is tried this often before it is refused. */
+export const attempts_limit = 10
+
+const prompt_attempts = 3
+const pause_ms = 4
+
+/** Lets others finish before the next attempt: nothing at first, then twice as long each time, 508 ms in all. */
+export async function pauseAfter(attempt: number, signal?: AbortSignal): Promise<void> {
+  if (attempt < prompt_attempts) return
+  // The next attempt notices that the time is over.
+  await setTimeout(pause_ms * 2 ** (attempt - prompt_attempts), undefined, { signal }).catch(() => {})
+}
+
+/** Answers that others were ahead each time: it passes by itself, so it is no fault. */
+export function overtaken(cause: unknown): Fault {
+  const refusal = refuse('operation_failed', 'Others kept changing what this request rests on.', {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  })
+  return new Fault(refusal, { cause })
+}

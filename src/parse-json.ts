@@ -1,0 +1,51 @@
+// V8 (nodejs/node#63785) takes a key with an escape for another one, once it has parsed one that ends in a backslash.
+const has_escaped_key = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
+
+/**
+ * As JSON.parse, but each key is the one that was sent, whatever this process has parsed before. A text that has escaped
+ * keys is read by way of plain ones. Throws a SyntaxError.
+ */
+export function parseExactly(text: string): unknown {
+  if (!text.includes('\\') || !has_escaped_key.test(text)) return JSON.parse(text)
+  const names: string[] = []
+  return restoreKeys(JSON.parse(writePlainKeys(text, names)), names)
+}
+
+/** The text with each key as its number among `names`, one for all keys that are equal. */
+function writePlainKeys(text: string, names: string[]): string {
+  const numbers = new Map<string, number>()
+  const parts: string[] = []
+  let copied = 0
+  for (let start = text.indexOf('"'); start !== -1; ) {
+    const end = endOfString(text, start)
+    if (isKey(text, end)) {
+      const name = JSON.parse(text.slice(start, end)) as string
+      const number = numbers.get(name) ?? names.push(name) - 1
+      numbers.set(name, number)
+      parts.push(text.slice(copied, start), `"k${number}"`)
+      copied = end
+    }
+    start = text.indexOf('"', end)
+  }
+  return parts.join('') + text.slice(copied)
+}
+
+/** Behind the closing quote; the end of the text where there is none. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return Math.min(at + 1, text.length)
+}
+
+function isKey(text: string, end: number): boolean {
+  let at = end
+  while (at < text.length && ' \n\r\t'.includes(text[at]!)) at++
+  return text[at] === ':'
+}
+
+function restoreKeys(value: unknown, names: string[]): unknown {
+  if (Array.isArray(value)) return value.map(element => restoreKeys(element, names))
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value)
+  return Object.fromEntries(members.map(([key, member]) => [names[Number(key.slice(1))]!, restoreKeys(member, names)]))
+}

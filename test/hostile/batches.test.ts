@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openApiDocument } from '../../src/app.ts'
+import { type Service, startService } from '../support/service.ts'
+import { makeShop, type Shop } from '../support/writes.ts'
+
+let service: Service
+let shop: Shop
+beforeAll(async () => {
+  service = await startService()
+  shop = await makeShop(service)
+})
+afterAll(() => service.stop())
+
+describe('a batch with `atomic: true`', () => {
+  test('answers the refusal of the first operation that fails', async () => {
+    const operations = [
+      { op: 'patch', external_id: 'nobody', body: {} },
+      { op: 'create', body: { email: 'none' } },
+    ]
+    expect((await shop.send('POST', '/v1/people/batch', { operations, atomic: true })).status).toBe(404)
+  })
+})
+
+describe('an operation of a batch with a text that is too long', () => {
+  test('is refused by itself', async () => {
+    const operations = [
+      { op: 'create', body: {} },
+      { op: 'create', body: { attribute_values: { a: 'x'.repeat(65_537) } } },
+    ]
+    const reply = await shop.send('POST', '/v1/people/batch', { operations })
+    expect(reply.body.data?.items.map((item: { status: number }) => item.status)).toEqual([201, 400])
+  })
+})
+
+describe('the document', () => {
+  test('says that related needs a body', () => {
+    const { requestBody } = openApiDocument(service).paths['/v1/people/{external_id}/related']!.post!
+    expect(requestBody).toMatchObject({ required: true })
+  })
+})
+
+describe('a write while definitions change', () => {
+  test('is not answered with a fault, however often they do', async () => {
+    const { id, send } = await service.organization()
+    const { db } = service
+    const { transaction } = db
+    db.transaction = async (work, options) => {
+      await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [id])
+      return transaction(work, options)
+    }
+    const { status } = await send('POST', '/v1/people', {}).finally(() => Object.assign(db, { transaction }))
+    expect(status).toBe(503)
+  })
+})
+
+describe('a query string, where all is text', () => {
+  test('gives the fields of an operation of a batch their types', async () => {
+    const query = 'operations[0][op]=create&operations[0][body][push_notification_consent]=true'
+    const { items } = (await shop.send('POST', `/v1/people/batch?${query}`)).body.data
+    expect(items[0]).toMatchObject({ status: 201 })
+  })
+})

@@ -1,0 +1,219 @@
+import fc from 'fast-check'
+import { padded } from '../texts.ts'
+import type { Body, StackKey, Values } from './model.ts'
+
+/** Whom a command means: by name, or the nth that ever was in its stack, deleted ones too. */
+export type Whom = { name: string } | { nth: number }
+export type ItemOperation = {
+  op: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
+  whom: Whom
+  body: Body
+  if_match?: string
+}
+
+/** One step of a sequence: plain data, so that it shrinks and prints. `organization` is the first or the second of two. */
+export type Command = { organization: 0 | 1; stack: StackKey } & (
+  | ({ kind: 'write'; strict: boolean } & ItemOperation)
+  | { kind: 'batch'; atomic: boolean; operations: ItemOperation[] }
+  | { kind: 'read'; whom: Whom }
+  | { kind: 'list'; size: number; ascending: boolean }
+  | { kind: 'filter'; filter: Values }
+  | { kind: 'related'; whom: Whom; target: StackKey; direction: 'outgoing' | 'incoming' | 'both' }
+  | { kind: 'declare'; scored: boolean }
+  | { kind: 'consent type'; id: 2 | 4; active: boolean }
+  | { kind: 'default'; id: 1 | 4 }
+)
+
+const names = ['a', 'b', 'c', 'ö/ü']
+const name = fc.constantFrom(...names)
+const whom: fc.Arbitrary<Whom> = fc.oneof(
+  { weight: 3, arbitrary: name.map(name => ({ name })) },
+  { weight: 1, arbitrary: fc.nat({ max: 5 }).map(nth => ({ nth })) },
+)
+
+const target = fc.oneof(
+  padded(name),
+  fc.constantFrom(7, '7', 1.5, true),
+  name.map(external_id => ({ external_id })),
+)
+const unlinking = fc.constantFrom<unknown>(null, '', [], ' ', { external_id: null })
+const one = fc.oneof(
+  { weight: 6, arbitrary: target },
+  { weight: 1, arbitrary: unlinking },
+  { weight: 1, arbitrary: fc.array(target, { maxLength: 2 }) },
+)
+const many = fc.oneof({ weight: 4, arbitrary: fc.array(target, { maxLength: 3 }) }, { weight: 1, arbitrary: one })
+const free = fc.constantFrom<unknown>(null, '', 'x', ' x ', 1, true, ['y '], { a: { b: ' z' } }, { a: null }, [])
+
+const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(model, { requiredKeys: [], noNullPrototype: true })
+const seldom = <T>(values: fc.Arbitrary<T>, often: T) =>
+  fc.oneof({ weight: 7, arbitrary: fc.constant(often) }, { weight: 1, arbitrary: values })
+
+const people_values = some<Values>({
+  city: free,
+  score: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 3 }) }, { weight: 1, arbitrary: free }),
+  referrer: one,
+  friends: many,
+  bought: many,
+})
+const of_stack: Record<StackKey, fc.Arbitrary<Values>> = {
+  people: people_values,
+  orders: some<Values>({ total: free, buyer: one }),
+  visits: some<Values>({ page: free, visitor: one }),
+}
+
+const flag = fc.constantFrom(true, false, null)
+const entry = fc.record(
+  {
+    consent_type_id: fc.constantFrom(1, 1, 2, 2, 4, 4, 3, 9),
+    channel: fc.constantFrom('email', 'sms'),
+    state: fc.boolean(),
+  },
+  { noNullPrototype: true },
+)
+
+function bodyOf(stack: StackKey): fc.Arbitrary<Body> {
+  const rename = { external_id: fc.oneof(padded(name), fc.constant(null)) }
+  const attribute_values = fc.oneof(
+    { weight: 7, arbitrary: of_stack[stack] },
+    { weight: 1, arbitrary: fc.constant(null) },
+  )
+  if (stack !== 'people') return fc.oneof(some<Body>({ attribute_values }), some<Body>({ ...rename, attribute_values }))
+  const profile = {
+    first_name: fc.constantFrom('Ada', ' Ada\u2003', '', null),
+    email: fc.constantFrom('ada@example.org', ' ada@example.org', null, 'ada@example.org', 'none'),
+    push_notification_consent: flag,
+    attribute_values,
+  }
+  const answers = { email_consent: flag, sms_consent: flag, consents: fc.array(entry, { maxLength: 2 }) }
+  return fc.oneof(
+    some<Body>(profile),
+    some<Body>({ ...profile, ...rename }),
+    some<Body>({ ...answers, attribute_values }),
+  )
+}
+
+function operationOf(stack: StackKey): fc.Arbitrary<ItemOperation> {
+  const body = bodyOf(stack)
+  const if_match = seldom(fc.constantFrom<string | undefined>('*', '"1"', '"2"'), undefined)
+  const op = fc.constantFrom<ItemOperation['op']>('create', 'create', 'put', 'patch', 'patch', 'upsert', 'delete')
+  return fc
+    .record({ op, whom, body, if_match }, { noNullPrototype: true })
+    .map(({ if_match, ...rest }) => (if_match ? { ...rest, if_match } : rest))
+}
+
+const filter = fc.oneof(
+  name.map(external_id => ({ external_id })),
+  fc.constantFrom(
+    { state: 'placeholder' },
+    { first_name: 'Ada' },
+    { first_name: { $exists: false } },
+    { sms_consent: true },
+  ),
+  fc.integer({ min: 0, max: 3 }).map(score => ({ 'attribute_values.score': { $gte: score } })),
+  name.map(friend => ({ 'attribute_values.friends': friend })),
+  fc.constant({ 'attribute_values.referrer': { $some: { first_name: 'Ada' } } }),
+)
+
+const stack = fc.constantFrom<StackKey>('people', 'people', 'people', 'orders', 'visits')
+const organization = fc.constantFrom<0 | 1>(0, 1)
+const at = <T>(kind: T) => ({ organization: organization, kind: fc.constant(kind) })
+const plain = { noNullPrototype: true }
+
+const write = stack.chain(stack =>
+  fc
+    .record(
+      {
+        ...at('write' as const),
+        stack: fc.constant(stack),
+        strict: seldom(fc.constant(true), false),
+        operation: operationOf(stack),
+      },
+      plain,
+    )
+    .map(({ operation, ...rest }) => ({ ...rest, ...operation })),
+)
+/** Operations of a batch that say whom they mean by internal identifier change places: see `defects.test.ts`. */
+const by_name = (operations: ItemOperation[]): ItemOperation[] =>
+  operations.map(({ whom, ...rest }) => ({
+    ...rest,
+    whom: 'nth' in whom ? { name: names[whom.nth % names.length]! } : whom,
+  }))
+
+/**
+ * Whether an operation addresses somebody whom another one of the same batch may bring to life: which of the two comes
+ * first is left open today, see `defects.test.ts`.
+ */
+function addressesBirth(operations: ItemOperation[]): boolean {
+  const linked = JSON.stringify(
+    operations.map(({ body: { attribute_values: values } }) => [values?.referrer, values?.friends]),
+  )
+  return operations.some(
+    ({ op, whom }) => (op === 'put' || op === 'patch') && 'name' in whom && linked.includes(whom.name),
+  )
+}
+
+const batch = stack.chain(stack =>
+  fc.record(
+    {
+      ...at('batch' as const),
+      stack: fc.constant(stack),
+      atomic: fc.boolean(),
+      operations: fc
+        .array(operationOf(stack), { maxLength: 5 })
+        .map(by_name)
+        .filter(operations => !addressesBirth(operations)),
+    },
+    plain,
+  ),
+)
+const of_people = fc.constant<StackKey>('people')
+
+/** Steps of two organizations that have the same definitions and use the same names. */
+export const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 12, arbitrary: write },
+  { weight: 2, arbitrary: batch },
+  { weight: 2, arbitrary: fc.record({ ...at('read' as const), stack, whom }, plain) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { ...at('list' as const), stack, size: fc.integer({ min: 1, max: 4 }), ascending: fc.boolean() },
+      plain,
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ ...at('filter' as const), stack: of_people, filter }, plain) },
+  {
+    weight: 2,
+    arbitrary: fc.record(
+      {
+        ...at('related' as const),
+        stack,
+        whom,
+        target: stack,
+        direction: fc.constantFrom('outgoing' as const, 'incoming' as const, 'both' as const),
+      },
+      plain,
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ ...at('declare' as const), stack: of_people, scored: fc.boolean() }, plain) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      {
+        ...at('consent type' as const),
+        stack: of_people,
+        id: fc.constantFrom(2 as const, 4 as const),
+        active: fc.boolean(),
+      },
+      plain,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { ...at('default' as const), stack: of_people, id: fc.constantFrom(1 as const, 4 as const) },
+      plain,
+    ),
+  },
+)

@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+
+/** Unicode's White_Space, as the documentation of trimming names it. */
+const white_space = ['\t', '\n', '\v', '\f', '\r', ' ', '\u0085', '\u00a0', '\u1680', '\u2003', '\u2028', '\u3000']
+
+/** Restates the rule of trimming: White_Space goes from both ends of every string, at every depth; keys stay. */
+export function trimmed(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(/^\p{White_Space}+/u, '').replace(/\p{White_Space}+$/u, '')
+  if (Array.isArray(value)) return value.map(trimmed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, trimmed(member)]))
+}
+
+/** Texts that mean something to some machine on the way, and nothing to us. */
+export const hostile_texts = [
+  `'; drop table entities; --`,
+  `' or '1'='1`,
+  `") or 1=1 --`,
+  '$1',
+  '$$;select 1;$$',
+  'E\\x27',
+  '%00',
+  '%27%20or%201=1',
+  '{{7*7}}',
+  '<script>alert(1)</script>',
+  '\u202egnp.exe',
+  '\u200f\u200b\u2066x\u2069',
+  '\ufeffbom',
+  'bom\ufeff',
+  'a\ufeffb',
+  '\u{1f469}\u200d\u{1f52c}',
+  'e\u0301',
+  'constructor',
+  'toString',
+  'prototype',
+  'null',
+  '__proto',
+  '../../etc/passwd',
+  'C:\\x\\y',
+  '/a/b//c',
+  'a#b?c&d=e',
+  'a;b,c',
+  '\\',
+  '"',
+  "'",
+  '`',
+  '~0~1/',
+  '[0]',
+  '{"a":1}',
+  '\ud83d\ude00\udbff\udfff',
+  '\uffff',
+] as const
+
+/** Texts that may be stored as they are, once trimmed: neither NUL nor lone surrogates. */
+export const text = fc.oneof(
+  { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 20 }) },
+  { weight: 3, arbitrary: fc.constantFrom(...hostile_texts) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }).map(storable) },
+  { weight: 1, arbitrary: fc.constantFrom('', ' ', 'x'.repeat(255), 'é'.repeat(200)) },
+)
+
+/** Fit to be stored: without NUL and lone surrogates. */
+export function storable(value: string): string {
+  return value.toWellFormed().replaceAll('\0', '')
+}
+
+/** A text with White_Space around it, now and then. */
+export function padded(values: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const space = fc.array(fc.constantFrom(...white_space), { maxLength: 2 }).map(parts => parts.join(''))
+  return fc.oneof(
+    { weight: 3, arbitrary: values },
+    { weight: 1, arbitrary: fc.tuple(space, values, space).map(parts => parts.join('')) },
+  )
+}
+
+const nested_key = fc
+  .oneof(
+    fc.constantFrom(
+      ...hostile_texts,
+      'constructor',
+      'valueOf',
+      'toString',
+      '\\',
+      'hasOwnProperty',
+      'length',
+      'then',
+      'toJSON',
+      '$ref',
+      '',
+    ),
+    text,
+  )
+  .map(key => (key === '__proto__' ? `${key}!` : key))
+
+const number = fc.oneof(
+  fc.integer({ min: -1000, max: 1000 }),
+  fc.maxSafeInteger(),
+  fc.double({ min: -1e9, max: 1e9, noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(0, 1e-7, 5e-324, 2.2250738585072014e-308, 0.1, 9007199254740991, -9007199254740991),
+)
+
+/** Any JSON that can be kept exactly. Numbers are equal to what reads back, -0 as 0. */
+export const json: fc.Arbitrary<unknown> = fc.letrec(tie => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    padded(text),
+    number.map(value => value + 0),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(nested_key, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+  ),
+})).value
+
+/** Keys of attributes that nobody has declared. */
+export const free_key = fc.oneof(
+  fc.constantFrom(
+    ...hostile_texts.filter(key => key !== '\\'),
+    'free',
+    'constructor',
+    'valueOf',
+    'x.y',
+    '$set',
+    'key with space',
+    '日本',
+  ),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).map(key => `k${storable(key)}`),
+)
+
+/**
+ * External identifiers: a few that meet again and again, hostile ones, and fresh ones. Controls are refused in them.
+ */
+export const external_id = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom('p0', 'p1', 'p2') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(...hostile_texts, 'list', 'internal', 'batch', 'upsert', 'x'.repeat(255), '0', '-1'),
+  },
+  { weight: 2, arbitrary: fc.uuid() },
+  { weight: 1, arbitrary: fc.constant('\u{1f600}'.repeat(255)) },
+)

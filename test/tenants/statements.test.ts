@@ -1,0 +1,180 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Statement } from '../../src/db/db.ts'
+import { fillIndexes } from '../../src/entities/fill.ts'
+import { sweepLinks } from '../../src/entities/sweep.ts'
+import { type Reply, type Service, startService } from '../support/service.ts'
+import { makeShop, type Shop } from '../support/writes.ts'
+import { copyRows, tablesOf, watchTwin } from './twins.ts'
+
+let service: Service
+let shop: Shop
+let twin: Shop
+let tables: string[]
+beforeAll(async () => {
+  service = await startService()
+  tables = await tablesOf(service)
+  shop = await makeShop(service)
+  twin = await makeShop(service)
+  const { send } = shop
+  await done(send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' }))
+  for (const body of [
+    { owner: 'people', key: 'city', type: 'text', indexed: true },
+    { owner: 'people', key: 'late', type: 'text' },
+    { owner: 'companies', key: 'founder', type: 'person' },
+  ])
+    await done(send('POST', '/v1/schema/attributes', body))
+  for (const external_id of ['ada', 'bob', 'eve', 'gone'])
+    await done(
+      send('POST', '/v1/people', {
+        ...person,
+        external_id,
+        attribute_values: { ...person.attribute_values, referrer: 'gone' },
+      }),
+    )
+  await done(send('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { founder: 'ada' } }))
+  await done(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
+  await copyRows(service, tables, shop.id, twin.id)
+})
+afterAll(() => service.stop())
+
+const person = {
+  email: 'ada@example.com',
+  consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+  attribute_values: { city: 'Rome', late: 'x', employer: 'acme', friends: ['ada', 'bob'] },
+}
+
+/** A reply that must be none of a refusal. */
+async function done(replying: Promise<Reply>): Promise<Reply> {
+  const reply = await replying
+  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
+  return reply
+}
+
+const statements_dir = fileURLToPath(new URL('../../src', import.meta.url))
+
+async function namesOfStatements(): Promise<string[]> {
+  const files = (await readdir(statements_dir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
+  const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statements_dir, file)).href)))
+  const is = (value: unknown): value is Statement =>
+    typeof value === 'object' && value !== null && 'name' in value && 'text' in value
+  return modules.flatMap(module => Object.values(module).filter(is)).map(({ name }) => name)
+}
+
+/** On the directory of organizations, on the service's keys, on all tables at once, or for an organization's birth. */
+const of_nobody = [
+  'analyze_entities',
+  'analyze_terms',
+  'find_organization',
+  'insert_change_head',
+  'insert_first_consent_type',
+  'insert_organization',
+  'insert_signing_key',
+  'insert_sweep',
+  'list_organizations',
+  'lock_signing_keys',
+  'read_signing_keys',
+  'read_versions',
+]
+
+/** A day's work: every endpoint, and what runs beside them. */
+async function work({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => done(send(method, path, body))
+  const ada = (await ok('GET', '/v1/people/ada')).body.data
+  const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data
+  await ok('POST', '/v1/people', { external_id: 'new', attribute_values: { referrer: 'born', city: 'Paris' } })
+  await ok('PATCH', '/v1/people/ada', {
+    sms_consent: true,
+    attribute_values: { city: 'Oslo', friends: ['eve', 'unborn'] },
+  })
+  await ok('PUT', `/v1/people/internal/${ada.id}`, { external_id: 'ada2', attribute_values: { city: 'Rome' } })
+  await ok('POST', '/v1/people/upsert', { external_id: 'bob', email_consent: false })
+  await ok('DELETE', '/v1/people/gone')
+  await ok('GET', `/v1/people/internal/${ada.id}`)
+  await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
+  await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
+  for (const atomic of [true, false])
+    await ok('POST', '/v1/people/batch', {
+      atomic,
+      operations: [
+        { op: 'patch', id: ada.id, body: { last_name: `L${atomic}` } },
+        { op: 'create', body: { attribute_values: { friends: ['bob'] } } },
+        { op: 'upsert', external_id: 'eve', body: { attribute_values: { city: null } } },
+      ],
+    })
+  for (const direction of ['asc', 'desc']) {
+    const cursor_configuration = { size: 2, after_id: ada.id }
+    await ok('POST', '/v1/people/list', { sorting_type: direction, cursor_configuration })
+    await ok('POST', '/v1/people/list', { sorting_type: direction })
+    await ok('POST', '/v1/stacks/companies/list', { sorting_type: direction })
+    await ok('POST', '/v1/people/bob/related', { target: 'people', sorting_type: direction })
+    await ok('POST', `/v1/stacks/companies/acme/related`, { target: 'people', sorting_type: direction })
+  }
+  for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })
+  await ok('POST', '/v1/stacks/companies/filter', {
+    filter: { 'attribute_values.founder': { $some: { email: person.email } } },
+  })
+  await define(send)
+  await fillIndexes(service.db)
+  for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
+  await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
+  await fillIndexes(service.db)
+  await sweepLinks(service.db, { grace_ms: -1_000 })
+}
+
+const filters = (id: string) => [
+  {},
+  { id },
+  { external_id: { $in: ['ada2', 'bob'] } },
+  { email: person.email },
+  { 'attribute_values.city': 'Rome' },
+  { 'attribute_values.city': { $gte: 'A' }, 'attribute_values.late': { $contains: 'X' } },
+  { 'attribute_values.referrer': 'born' },
+  { 'attribute_values.friends': { $some: { 'attribute_values.city': { $exists: true } } } },
+  { 'attribute_values.employer': { $none: { 'attribute_values.founder': { $every: { state: 'active' } } } } },
+  { consents: { $some: { consent_type_id: 1, state: true } } },
+  { $not: { state: 'placeholder' }, created_at: { $gt: '2020-01-01T00:00:00Z' } },
+]
+
+async function define(send: Shop['send']) {
+  const ok = (method: string, path: string, body: unknown) => done(send(method, `/v1/schema/${path}`, body))
+  await ok('POST', 'stacks', { key: 'made', kind: 'item' })
+  await ok('PATCH', 'stacks/made', { name: 'Made' })
+  await ok('POST', 'consent-types', { key: 'made', channels: [{ channel: 'email', is_default: true }] })
+  await ok('PATCH', 'consent-types/2', { state: 'archived' })
+  await ok('POST', 'attributes', { key: 'made', owner: 'made', type: 'date' })
+  await ok('PATCH', 'attributes/5', { indexed: true })
+  for (const path of ['stacks', 'attributes', 'consent-types', 'stacks/made', 'attributes/5', 'consent-types/1'])
+    await done(send('GET', `/v1/schema/${path}`))
+  await done(send('GET', '/v1/schema'))
+}
+
+test('every statement reads and writes the rows of its organization alone, though another has the same rows, to the identifier', {
+  timeout: 120_000,
+}, async () => {
+  const watched = watchTwin(service.db, tables, shop.id, twin.id)
+  await work(shop).finally(watched.release)
+  const known = await namesOfStatements()
+  const times = [...watched.ran.values()].reduce((sum, count) => sum + count, 0)
+  console.log(
+    `twins: ${watched.ran.size} statements ran ${times} times beside identical data in ${tables.length} tables`,
+  )
+  expect(watched.leaks).toEqual([])
+  expect(known.filter(name => !watched.ran.has(name) && !of_nobody.includes(name))).toEqual([])
+})
+
+test('the watch sees a statement that forgets its organization', async () => {
+  const forgetful = [
+    { name: 'forgetful_read', text: 'select id from entities where $1::integer is not null and external_id = $2' },
+    {
+      name: 'forgetful_write',
+      text: 'update entities set version = version + 1 where $1::integer is not null and external_id = $2',
+    },
+  ]
+  const watched = watchTwin(service.db, tables, shop.id, twin.id)
+  for (const one of forgetful) await service.db.query(one, [shop.id, 'bob'])
+  watched.release()
+  expect(watched.leaks).toEqual(['forgetful_read read the twin', 'forgetful_write changed the twin'])
+})
