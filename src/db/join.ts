@@ -8,6 +8,12 @@ const rollback = statement('', 'rollback to savepoint joined')
 const limit_locks = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
 
 /**
+ * A deadlock, and no reason to try the same part again: what the other waits for may be older than its savepoint, and
+ * would never come free.
+ */
+export class DeadlockedBefore extends Error {}
+
+/**
  * A database all of whose statements belong to `tx`, for code that would open a transaction of its own: its
  * transactions become savepoints, which may fail and be tried again. They follow each other, and `tx` is committed by
  * whoever has begun it, unless `broken` names an error: then part of the work is undone, and all of it must be.
@@ -17,8 +23,12 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
   const breaks = (error: unknown) => {
     broken ??= error
   }
-  const query: Transaction['query'] = async (statement, values) => {
+  const refuseBroken = () => {
+    if (isDeadlock(broken)) throw new DeadlockedBefore('the whole transaction has to be run again', { cause: broken })
     if (broken) throw broken
+  }
+  const query: Transaction['query'] = async (statement, values) => {
+    refuseBroken()
     return tx.query(statement, values)
   }
   const db: Database = {
@@ -31,7 +41,7 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
         throw error
       }) as never,
     transaction: async (work, { lock_timeout_ms = 0 } = {}) => {
-      if (broken) throw broken
+      refuseBroken()
       let released: Promise<unknown> | undefined
       const begun = flushed([query(begin, []), query(limit_locks, [`${Math.floor(lock_timeout_ms)}`])])
       begun.catch(() => {})
@@ -50,9 +60,9 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
           failed_to_begin => failed_to_begin,
         )
         await query(rollback, []).catch(breaks)
-        // What the other waits for may be older than the savepoint: it would never come free.
-        if (isDeadlock(first)) breaks(first)
-        throw first
+        if (!isDeadlock(first)) throw first
+        breaks(first)
+        throw new DeadlockedBefore('the whole transaction has to be run again', { cause: first })
       }
     },
   }
