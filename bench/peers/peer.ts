@@ -26,7 +26,7 @@ export const peerPath = `${dirname(process.execPath)}:${process.env.PATH}`
 /** Installs the pinned packages into `folder`, and tells the peer's version. */
 export async function installPeer({ name, package_name }: Peer, folder: string): Promise<string> {
   await cp(fileURLToPath(new URL(name, import.meta.url)), folder, { recursive: true })
-  const words = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--loglevel', 'error']
+  const words = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
   await runOwned('npm', words, folder, { ...process.env, PATH: peerPath })
   const installed = await readFile(join(folder, 'node_modules', package_name, 'package.json'), 'utf8')
   return (JSON.parse(installed) as { version: string }).version
