@@ -4,7 +4,6 @@ import { type Deadline, startDeadline } from './deadline.ts'
 import type { Drain } from './drain.ts'
 import { logRequest } from './log.ts'
 import type { Route } from './route.ts'
-import { awaitTurn } from './turns.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -46,11 +45,7 @@ export function admit(
       logRequest(request, reply)
       finish(request, reply, leave)
     })
-    if (isVersioned(request.url) && drain.refusing()) return done(draining)
-    awaitTurn(request, reply.raw, () => {
-      // Its time may have run out meanwhile, and that is answered.
-      if (!reply.sent) done()
-    })
+    done(isVersioned(request.url) && drain.refusing() ? draining : undefined)
   })
   server.addHook('onSend', (_request, reply, _payload, done) => {
     // Said as late as this, it reaches those who were under way when draining began.

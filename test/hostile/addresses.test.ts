@@ -1,7 +1,5 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { urlOfDatabase } from '../../src/db/embedded.ts'
-import { lockPerson } from '../support/process.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 
@@ -72,50 +70,5 @@ describe('the absolute form of an address (RFC 9112, 3.2.2) means the same as it
     expect((await fetch(`${service.address}/%761/nothing/at/all`)).status).toBe(401)
     const known = await fetch(`${service.address}/%761/people/ada`)
     expect(known.status).toBe(401)
-  })
-})
-
-describe('requests behind each other on one connection', () => {
-  // RFC 9112, 9.3.2: they may be worked on at once where all are safe.
-  test('take effect one after the other, where one of them writes', async () => {
-    const { key, send, token } = await service.organization()
-    await send('POST', '/v1/people', { external_id: `of ${key}` })
-    const [{ url }] = (await service.sql<{ url: string }>('select current_database() as url')) as [{ url: string }]
-    const lock = await lockPerson(urlOfDatabase(inject('postgres_admin_url'), url), `of ${key}`)
-    const { db } = service
-    const { query } = db
-    const read = new Promise<void>(resolve => {
-      db.query = (asked, values, signal) => {
-        const reading = query(asked, values, signal)
-        if (asked.name === 'read_by_external_id') void reading.then(() => resolve())
-        return reading as never
-      }
-    })
-    const body = '{"last_name":"Written"}'
-    const head = [`Host: kith`, `Authorization: Bearer ${token}`].join('\r\n')
-    const path = `/v1/people/of%20${key}`
-    const socket = connect(Number(new URL(service.address).port), '127.0.0.1')
-    const answers = new Promise<string>(resolve => {
-      let text = ''
-      socket.on('data', part => {
-        text += part
-        if (/"external_id"/.test(text)) resolve(text)
-      })
-    })
-    socket.write(
-      `PATCH ${path} HTTP/1.1\r\n${head}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}` +
-        `GET ${path} HTTP/1.1\r\n${head}\r\n\r\n`,
-    )
-    while ((await lock.waiting()) === 0);
-    // A read that waits its turn does not come before the lock goes: it is looked for some hundred times.
-    const looked = (async () => {
-      for (let times = 0; times < 300; times += 1) await lock.waiting()
-    })()
-    await Promise.race([read, looked])
-    await lock.release()
-    const text = await answers
-    Object.assign(db, { query })
-    socket.destroy()
-    expect(text).toContain('"last_name":"Written"')
   })
 })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, lstat, mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,6 +13,9 @@ import { all_scopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const program = join(checkout, 'cli', 'main.ts')
+// As `npm start` runs it.
+const { start } = (createRequire(import.meta.url)('../../package.json') as { scripts: { start: string } }).scripts
+const node_flags = start.match(/--\S+/g) ?? []
 
 /** A `kith` in a process of its own. */
 export type Kith = {
@@ -30,7 +34,7 @@ const folders: string[] = []
 /** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
   const env = { PORT: '0', ...environment }
-  const child = spawn(process.execPath, [program, ...words], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...node_flags, program, ...words], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', part => (said.stdout += part))
   child.stderr.setEncoding('utf8').on('data', part => (said.stderr += part))

@@ -2,9 +2,11 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { fillIndexes } from '../../src/entities/fill.ts'
 import { sweepLinks } from '../../src/entities/sweep.ts'
+import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
@@ -36,6 +38,8 @@ beforeAll(async () => {
     )
   await done(send('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { founder: 'ada' } }))
   await done(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
+  await done(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+  await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
   await copyRows(service, tables, shop.id, twin.id)
 })
 afterAll(() => service.stop())
@@ -73,14 +77,41 @@ const of_nobody = [
   'insert_organization',
   'insert_signing_key',
   'insert_sweep',
+  'delete_dead_keys',
+  'delete_verifying_key',
+  'extend_signing_key',
   'list_organizations',
+  'list_signing_keys',
   'lock_signing_keys',
+  'read_signing_key',
+  'read_verifying_keys',
+  'silence_older_keys',
   'read_signing_keys',
   'read_versions',
 ]
 
+/** What is done again under its key, and under one that is too old. */
+async function repeat({ send }: Shop) {
+  for (const key of ['new', 'new', 'old'])
+    await done(send('POST', '/v1/people/upsert', { external_id: 'again' }, { 'Idempotency-Key': key }))
+  await done(send('DELETE', '/v1/people/forgotten'))
+  await done(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+  await forgetKeys(service.db)
+}
+
+async function fetchTokens({ id, key }: Shop) {
+  const { db } = service
+  const credentials = await createClient(db, { organization_key: key, name: 'tests', scope: 'people:read' })
+  expect(await verifyClient(db, credentials)).toBeDefined()
+  expect(await listClients(db, id)).toHaveLength(1)
+  await revokeClient(db, credentials.client_id)
+}
+
 /** A day's work: every endpoint, and what runs beside them. */
-async function work({ send }: Shop) {
+async function work(shop: Shop) {
+  const { send } = shop
+  await repeat(shop)
+  await fetchTokens(shop)
   const ok = (method: string, path: string, body?: unknown) => done(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data
