@@ -34,7 +34,11 @@ const folders: string[] = []
 /** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
   const env = { PORT: '0', ...environment }
-  const child = spawn(process.execPath, [...node_flags, program, ...words], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...node_flags, program, ...words], {
+    env,
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const said = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', part => (said.stdout += part))
   child.stderr.setEncoding('utf8').on('data', part => (said.stderr += part))
