@@ -55,8 +55,16 @@ export async function flushed(sent: readonly Promise<unknown>[]): Promise<void> 
   for (const result of await Promise.allSettled(sent)) if (result.status === 'rejected') throw result.reason
 }
 
-// Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection.
-const session_options = ['-c jit=off', '-c plan_cache_mode=force_generic_plan', '-c timezone=UTC', '-c datestyle=ISO']
+// Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection. Each has an index to
+// go by: a table that was small when the plan was made must not be scanned when it has grown (a PATCH with links fell to a
+// fifth after the table of links had been analyzed empty).
+const session_options = [
+  '-c enable_seqscan=off',
+  '-c jit=off',
+  '-c plan_cache_mode=force_generic_plan',
+  '-c timezone=UTC',
+  '-c datestyle=ISO',
+]
 
 /** RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. */
 export function parseTimestamp(text: string): string {
