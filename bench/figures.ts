@@ -1,5 +1,6 @@
-import { median, type Run, type Usage } from './measure.ts'
+import { median, type Run } from './measure.ts'
 import type { BenchRow } from './rows.ts'
+import type { Usage } from './usage.ts'
 
 export type BenchOptions = {
   people: number
@@ -14,6 +15,14 @@ export type Side = Run & { usage: Usage }
 /** `ratio`: ours to theirs, of rates, or of latencies. */
 export type Figure = { row: BenchRow; ours: Side; theirs: Side; ratio: number; met: boolean }
 
+/** Whether a ratio had better be small: of latencies, or of how much many people slow down. */
+export const hasCeiling = ({ measure, organization }: BenchRow): boolean =>
+  measure === 'latency' || organization === 'small'
+
+/** Whether a row's ratio reaches a bound, which is a floor or a ceiling. */
+export const isWithin = (row: BenchRow, ratio: number, bound: number): boolean =>
+  hasCeiling(row) ? ratio <= bound : ratio >= bound
+
 /** The median of every figure by itself. */
 export function middle(sides: readonly Side[]): Side {
   const of = (value: (side: Side) => number) => median(sides.map(value))
@@ -26,6 +35,7 @@ export function middle(sides: readonly Side[]): Side {
       postgres: of(side => side.usage.postgres),
       generator: of(side => side.usage.generator),
       service_mb: of(side => side.usage.service_mb),
+      service_peak_mb: of(side => side.usage.service_peak_mb),
     },
   }
 }

@@ -1,19 +1,25 @@
-import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 
-/** Of one run: a second, and milliseconds. */
+/** Of one run: a second, and milliseconds. Where `p99_ms` is unknown, as pgbench's is, `p50_ms` is the mean. */
 export type Run = { rate: number; p50_ms: number; p99_ms: number | undefined }
 
-/** What the processes used in one run, in percent of one core, and the memory of the service's at its end. */
-export type Usage = { service: number; postgres: number; generator: number; service_mb: number }
+const running = new Set<ChildProcess>()
+
+/** Ends the programs that run, so that what waits for them fails. */
+export function endPrograms(): void {
+  for (const child of running) child.kill('SIGTERM')
+}
 
 /** Runs a program to its end and gives back what it printed. Throws with that when it fails. */
 export async function runProgram(command: string, words: string[], environment: NodeJS.ProcessEnv): Promise<string> {
   const child = spawn(command, words, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve))
-  const [code, out, errors] = await Promise.all([ended, text(child.stdout), text(child.stderr)])
+  running.add(child)
+  const [code, out, errors] = await Promise.all([ended, text(child.stdout), text(child.stderr)]).finally(() =>
+    running.delete(child),
+  )
   if (code !== 0) throw new Error(`${command} failed:\n${out}${errors}`)
   return out
 }
@@ -39,77 +45,6 @@ export function parseWrk(out: string): Run {
   const { requests, duration, p50, p99, refused, broken } = JSON.parse(line) as Record<string, number>
   if (refused! + broken! > 0) throw new Error(`${refused} answers were no success, ${broken} never came:\n${out}`)
   return { rate: (requests! / duration!) * 1e6, p50_ms: p50! / 1e3, p99_ms: p99! / 1e3 }
-}
-
-const ticks_per_second = 100
-const page_bytes = 4_096
-
-type Stat = { parent: number; ticks: number; children_ticks: number; resident_bytes: number }
-
-function statOf(pid: number | 'self'): Stat | undefined {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ').map(Number)
-    const [parent, user, system, children_user, children_system, resident] = [1, 11, 12, 13, 14, 21].map(
-      n => fields[n]!,
-    )
-    return {
-      parent: parent!,
-      ticks: user! + system!,
-      children_ticks: children_user! + children_system!,
-      resident_bytes: resident! * page_bytes,
-    }
-  } catch {
-    // It has ended meanwhile.
-    return undefined
-  }
-}
-
-/** A process and those it has started, by pid. */
-function family(root: number): Map<number, Stat> {
-  const all = new Map<number, Stat>()
-  for (const name of readdirSync('/proc')) {
-    const stat = /^\d+$/.test(name) ? statOf(Number(name)) : undefined
-    if (stat) all.set(Number(name), stat)
-  }
-  const found = new Map<number, Stat>()
-  const add = (pid: number) => {
-    const stat = all.get(pid)
-    if (!stat) return
-    found.set(pid, stat)
-    for (const [other, { parent }] of all) if (parent === pid) add(other)
-  }
-  add(root)
-  return found
-}
-
-/** Of all that live, and of children that have ended meanwhile, which the process that started them keeps the sum of. */
-const ticksOf = (stats: Map<number, Stat>) =>
-  [...stats.values()].reduce((sum, { ticks, children_ticks }) => sum + ticks + children_ticks, 0)
-
-/** Runs a load, and says what it used. The generator is a child of ours, which has ended by then. */
-export async function withUsage<T>(
-  pids: { service: number; postgres: number },
-  work: () => Promise<T>,
-): Promise<{ result: T; usage: Usage }> {
-  const look = () => ({
-    service: family(pids.service),
-    postgres: family(pids.postgres),
-    own: statOf('self')!,
-    at: performance.now(),
-  })
-  const before = look()
-  const result = await work()
-  const after = look()
-  const percent = (ticks: number) => (ticks / ticks_per_second / ((after.at - before.at) / 1e3)) * 100
-  return {
-    result,
-    usage: {
-      service: percent(ticksOf(after.service) - ticksOf(before.service)),
-      postgres: percent(ticksOf(after.postgres) - ticksOf(before.postgres)),
-      generator: percent(after.own.children_ticks - before.own.children_ticks),
-      service_mb: [...after.service.values()].reduce((sum, { resident_bytes }) => sum + resident_bytes, 0) / 2 ** 20,
-    },
-  }
 }
 
 /** A moment in which what a load left behind (connections, dirty pages) settles. */

@@ -1,28 +1,25 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { inDatabase } from './database.ts'
 import type { Service } from './stage.ts'
 
 export const small_people = 10_000
 const small_key = 'small'
 
-/** An organization with people `p1` … `p<people>`. */
-export type Populated = { id: number; people: number; token: string }
+/** An organization with people `p1` … `p<people>`, who may answer to these purposes. */
+export type Populated = { id: number; people: number; token: string; consent_type_ids: readonly number[] }
 
 /** Declares what the requests use, and stores people as the service stores them: 370 bytes each. */
 export async function populate(service: Service, people: number, small_token: (key: string) => Promise<string>) {
-  const client = new pg.Client({ connectionString: service.url })
-  await client.connect()
-  try {
-    const large = { id: await idOf(client, 'default'), people, token: service.token }
-    const token = await small_token(small_key)
-    const small = { id: await idOf(client, small_key), people: small_people, token }
-    await declareReferrer(service)
+  const token = await small_token(small_key)
+  const consent_type_ids = await declareDefinitions(service)
+  return inDatabase(service.url, async client => {
+    const large = { id: await idOf(client, 'default'), people, token: service.token, consent_type_ids }
+    const small = { id: await idOf(client, small_key), people: small_people, token, consent_type_ids: [] }
     for (const { id, people } of [large, small]) await insertPeople(client, id, people)
     await client.query('vacuum (analyze) entities')
     await client.query('checkpoint')
     return { large, small }
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 async function idOf(client: pg.Client, key: string): Promise<number> {
@@ -31,13 +28,24 @@ async function idOf(client: pg.Client, key: string): Promise<number> {
   return rows[0].id
 }
 
-async function declareReferrer({ address, token }: Service) {
-  const response = await fetch(`${address}/v1/schema/attributes`, {
+/** A relationship, and two purposes, of which the identifiers are given back. */
+async function declareDefinitions(service: Service): Promise<number[]> {
+  await declare(service, 'attributes', { key: 'referrer', owner: 'people', type: 'person' })
+  const channels = [{ channel: 'email' }, { channel: 'sms' }]
+  return [
+    await declare(service, 'consent-types', { key: 'surveys', channels }),
+    await declare(service, 'consent-types', { key: 'offers', channels }),
+  ]
+}
+
+async function declare({ address, token }: Service, kind: string, definition: object): Promise<number> {
+  const response = await fetch(`${address}/v1/schema/${kind}`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ key: 'referrer', owner: 'people', type: 'person' }),
+    body: JSON.stringify(definition),
   })
-  if (!response.ok) throw new Error(`the referrer could not be declared: ${await response.text()}`)
+  if (!response.ok) throw new Error(`${kind} could not be declared: ${await response.text()}`)
+  return ((await response.json()) as { data: { id: number } }).data.id
 }
 
 async function insertPeople(client: pg.Client, organization_id: number, people: number) {
@@ -54,11 +62,10 @@ async function insertPeople(client: pg.Client, organization_id: number, people: 
 
 /** The indexes that every write of a person keeps, as PostgreSQL tells them. */
 export async function indexesOf({ url }: Service): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const { rows } = await client.query<{ indexdef: string }>(
-    `select indexdef from pg_indexes where schemaname = 'public' and tablename = 'entities' order by indexname`,
+  const { rows } = await inDatabase(url, client =>
+    client.query<{ indexdef: string }>(
+      `select indexdef from pg_indexes where schemaname = 'public' and tablename = 'entities' order by indexname`,
+    ),
   )
-  await client.end()
   return rows.map(({ indexdef }) => indexdef)
 }

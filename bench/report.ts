@@ -1,19 +1,25 @@
-import { cpus, totalmem } from 'node:os'
-import type { BenchOptions, Figure, Side } from './figures.ts'
+import { cpus, loadavg, totalmem } from 'node:os'
+import { type BenchOptions, type Figure, hasCeiling, isWithin, type Side } from './figures.ts'
 import type { BenchRow } from './rows.ts'
 
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const whole = (value: number) => Math.round(value).toLocaleString('en')
 
-export function printMachine({ people, rounds, seconds, workers }: BenchOptions, indexes: string[]): void {
+export function printMachine(
+  { people, rounds, seconds, workers }: BenchOptions,
+  indexes: string[],
+  server_version?: string,
+): void {
   const [cpu] = cpus()
   print(
-    `${cpus().length} × ${cpu?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}`,
+    `${cpus().length} × ${cpu?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}${server_version ? `, PostgreSQL ${server_version}` : ''}`,
   )
+  // Loading the people is part of it; the rest are others, who slow both sides, and not always evenly.
+  print(`${new Date().toISOString()}; load average of the last minute ${loadavg()[0]!.toFixed(1)}`)
   print(
     `${whole(people)} people; medians of ${rounds} rounds of ${seconds} s a side, in alternation; ${workers} worker(s)`,
   )
-  print('the indexes that stand:')
+  if (indexes.length > 0) print('the indexes that stand:')
   for (const index of indexes) print(`  ${index}`)
 }
 
@@ -31,28 +37,39 @@ export function printFigure({ row, ours, theirs, ratio, met }: Figure): void {
 }
 
 function sideLine(name: string, { rate, p50_ms, p99_ms, usage }: Side, how: string): string {
-  const latency = `p50 ${p50_ms.toFixed(2)} ms${p99_ms === undefined ? '' : `, p99 ${p99_ms.toFixed(2)} ms`}`
-  const { service, postgres, generator, service_mb } = usage
+  const latency =
+    p99_ms === undefined ? `mean ${p50_ms.toFixed(2)} ms` : `p50 ${p50_ms.toFixed(2)} ms, p99 ${p99_ms.toFixed(2)} ms`
+  const { service, postgres, generator, service_mb, service_peak_mb } = usage
+  const memory = `kith ${whole(service_mb)} MB, at most ${whole(service_peak_mb)}`
   const used = `kith ${whole(service)} %, PostgreSQL ${whole(postgres)} %, generator ${whole(generator)} %`
-  return `  ${name.padEnd(8)} ${whole(rate).padStart(8)}/s  ${latency}; CPU: ${used}; kith ${whole(service_mb)} MB (${how})`
+  return `  ${name.padEnd(8)} ${whole(rate).padStart(8)}/s  ${latency}; CPU: ${used}; ${memory} (${how})`
 }
 
-function boundOf({ at_least, aim, measure, organization }: BenchRow): string {
-  const most = measure === 'latency' || organization === 'small'
-  return `${most ? 'at most' : 'at least'} ${at_least}, aim ${aim}`
+function boundOf(row: BenchRow): string {
+  return `${hasCeiling(row) ? 'at most' : 'at least'} ${row.at_least}, aim ${row.aim}`
 }
+
+const memory_bounds_mb = { at_least: 250, aim: 150 }
 
 /** A line a row, and last the number that a gate may read. */
 export function printSummary(figures: readonly Figure[]): void {
   print()
-  for (const { row, ratio, met } of figures)
-    print(
-      `${row.name.padEnd(6)} ${ratio.toFixed(2).padStart(6)}  ${boundOf(row).padEnd(24)} ${met ? 'met' : 'NOT MET'}`,
-    )
-  const memory = Math.max(...figures.map(({ ours }) => ours.usage.service_mb))
-  print(`memory ${whole(memory).padStart(6)}  MB at most 250, aim 150      ${memory <= 250 ? 'met' : 'NOT MET'}`)
+  printLine('row', 'ratio', 'reach', 'aim', '')
+  for (const { row, ratio, met } of figures) {
+    const sign = hasCeiling(row) ? '≤' : '≥'
+    const verdict = isWithin(row, ratio, row.aim) ? 'aim met' : met ? 'met' : 'NOT MET'
+    printLine(row.name, ratio.toFixed(2), `${sign} ${row.at_least}`, `${sign} ${row.aim}`, verdict)
+  }
+  const memory = Math.max(...figures.map(({ ours }) => ours.usage.service_peak_mb))
+  const { at_least, aim } = memory_bounds_mb
+  const verdict = memory <= aim ? 'aim met' : memory <= at_least ? 'met' : 'NOT MET'
+  printLine('memory', `${whole(memory)} MB`, `≤ ${at_least}`, `≤ ${aim}`, verdict)
   const patch = figures.find(({ row }) => row.name === 'patch')
   if (patch) print(`patch_ratio=${patch.ratio.toFixed(3)}`)
+}
+
+function printLine(name: string, ratio: string, reach: string, aim: string, verdict: string): void {
+  print(`${name.padEnd(6)} ${ratio.padStart(7)}  ${reach.padEnd(7)} ${aim.padEnd(7)} ${verdict}`.trimEnd())
 }
 
 /** Of a comparison: both sides, and how much faster the working tree is. */

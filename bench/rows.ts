@@ -21,7 +21,7 @@ const where = "organization_id = :organization and stack_id = 0 and external_id 
 const choose = '\\set person random(1, :people)\n\\set word random(1, 1000000000)\n'
 
 const update =
-  `${choose}update entities set first_name = 'F' || :word::text, last_name = 'L' || :word::text, language = 'en',
+  `${choose}update entities set first_name = 'F' || :word::text, last_name = 'L' || :word::text, language = (array['en', 'it', 'de', 'fr'])[1 + :word::integer % 4],
   attributes = attributes || jsonb_build_object('city', 'c' || :word::text, 'score', :word::integer),
   version = version + 1, updated_at = now() where ${where};`.replaceAll('\n  ', ' ')
 const select = `${choose}select * from entities where ${where};`

@@ -1,45 +1,43 @@
 import { fileURLToPath } from 'node:url'
-import { type BenchOptions, type Figure, middle, type Side } from './figures.ts'
+import { serverVersion } from './database.ts'
+import { type Ending, prepareEnding } from './ending.ts'
+import { type BenchOptions, type Figure, isWithin, middle, type Side } from './figures.ts'
 import { loadPostgres, loadService } from './load.ts'
-import { breathe, type Run, withUsage } from './measure.ts'
+import { breathe, type Run } from './measure.ts'
 import { indexesOf, type Populated, populate } from './populate.ts'
 import { printFigure, printMachine, printSummary } from './report.ts'
 import { rows as all_rows, type BenchRow } from './rows.ts'
 import { type Ground, prepareGround, type Service, startService } from './stage.ts'
 import { organizationTokens } from './tokens.ts'
+import { withUsage } from './usage.ts'
 
 /** A service with its people, ready to be asked. */
 export type Theatre = { ground: Ground; service: Service; large: Populated; small: Populated; options: BenchOptions }
 
 /** A database server, on which services of some checkout can be set up, each on a database of its own. */
-type Grounds = { folder: string; enter(checkout: string, name: string): Promise<Theatre> }
+type Grounds = {
+  folder: string
+  enter(checkout: string, name: string): Promise<Theatre>
+  hold: Ending['hold']
+}
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 
 /** Runs `work` on a fresh PostgreSQL; whatever was started on it is gone afterwards, whatever happens. */
 export async function inTheatre<T>(options: BenchOptions, work: (grounds: Grounds) => Promise<T>): Promise<T> {
-  const ground = await prepareGround()
-  const closing: (() => Promise<void>)[] = [() => ground.stop()]
-  const close = async () => {
-    for (const step of closing.splice(0).reverse()) await step()
-  }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void close().then(() => process.exit(1)))
-  const enter = async (checkout: string, name: string) => {
-    await ground.createDatabase(name)
-    const service = await startService(ground, checkout, name, options.workers)
-    closing.push(() => service.stop())
-    return {
-      ground,
-      service,
-      options,
-      ...(await populate(service, options.people, organizationTokens(checkout, service))),
-    }
-  }
+  const ending = prepareEnding()
   try {
-    return await work({ folder: ground.folder, enter })
+    const ground = await ending.hold(prepareGround, ground => ground.stop())
+    const enter = async (checkout: string, name: string) => {
+      await ground.createDatabase(name)
+      const start = () => startService(ground, checkout, name, options.workers)
+      const service = await ending.hold(start, service => service.stop())
+      const people = await populate(service, options.people, organizationTokens(checkout, service))
+      return { ground, service, options, ...people }
+    }
+    return await work({ folder: ground.folder, enter, hold: ending.hold })
   } finally {
-    await close()
+    await ending.close()
   }
 }
 
@@ -47,7 +45,7 @@ export async function inTheatre<T>(options: BenchOptions, work: (grounds: Ground
 export function benchRows(options: BenchOptions): Promise<Figure[]> {
   return inTheatre(options, async ({ enter }) => {
     const theatre = await enter(checkout, 'bench')
-    printMachine(options, await indexesOf(theatre.service))
+    printMachine(options, await indexesOf(theatre.service), await serverVersion(theatre.service))
     const figures: Figure[] = []
     for (const row of options.rows) {
       const figure = await measureRow(theatre, row)
@@ -71,11 +69,8 @@ async function measureRow(theatre: Theatre, row: BenchRow): Promise<Figure> {
   }
   const [own, other] = [middle(ours), middle(theirs)]
   const ratio = ratioOf(row, own, other)
-  const met = isGrowth(row) || row.measure === 'latency' ? ratio <= row.at_least : ratio >= row.at_least
-  return { row, ours: own, theirs: other, ratio, met }
+  return { row, ours: own, theirs: other, ratio, met: isWithin(row, ratio, row.at_least) }
 }
-
-const isGrowth = ({ organization }: BenchRow) => organization === 'small'
 
 function ratioOf(row: BenchRow, ours: Run, theirs: Run): number {
   return row.measure === 'latency' ? ours.p50_ms / theirs.p50_ms : ours.rate / theirs.rate

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import pg from 'pg'
 import { startEmbedded, urlOfDatabase } from '../src/db/embedded.ts'
+import { inDatabase } from './database.ts'
 import { runProgram } from './measure.ts'
 
 /** A PostgreSQL as `npm start` has it, with a database for each service that is measured on it. */
@@ -20,6 +20,15 @@ export type Ground = {
 
 export async function prepareGround(): Promise<Ground> {
   const folder = await mkdtemp(join(tmpdir(), 'kith-bench-'))
+  try {
+    return await groundIn(folder)
+  } catch (error) {
+    await rm(folder, { recursive: true })
+    throw error
+  }
+}
+
+async function groundIn(folder: string): Promise<Ground> {
   // PostgreSQL refuses to run as root: its own user has to get in.
   await chmod(folder, 0o711)
   const { url, data_dir, stop } = await startEmbedded({ data_dir: folder, purpose: 'command', log: () => {} })
@@ -29,9 +38,7 @@ export async function prepareGround(): Promise<Ground> {
     folder,
     postgres_pid,
     createDatabase: async name => {
-      const client = new pg.Client({ connectionString: url })
-      await client.connect()
-      await client.query(`create database ${name}`).finally(() => client.end())
+      await inDatabase(url, client => client.query(`create database ${name}`))
     },
     stop: async () => {
       await stop()
@@ -66,7 +73,7 @@ export async function startService(ground: Ground, checkout: string, name: strin
   await output.close()
   const stop = async () => {
     child.kill('SIGTERM')
-    if (child.exitCode === null) await once(child, 'exit')
+    if (!hasEnded(child)) await once(child, 'exit')
   }
   try {
     const address = await addressOf(child, log)
@@ -79,12 +86,14 @@ export async function startService(ground: Ground, checkout: string, name: strin
   }
 }
 
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null
+
 async function addressOf(child: ChildProcess, log: string): Promise<string> {
   for (;;) {
     const said = await readFile(log, 'utf8')
     const address = /^kith is ready at (\S+)$/m.exec(said)?.[1]
     if (address) return address
-    if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}:\n${said}`)
+    if (hasEnded(child)) throw new Error(`the service ended with ${child.exitCode ?? child.signalCode}:\n${said}`)
     await setTimeout(50)
   }
 }

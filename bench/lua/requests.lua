@@ -1,18 +1,20 @@
--- One kind of request, as the environment says: KIND, TOKEN, PEOPLE, and RUN, which makes new names new in every run.
+-- One kind of request, as the environment says: KIND, TOKEN, PEOPLE, CONSENT_TYPES (two identifiers), and RUN, which
+-- makes new names new in every run.
 local kind, people, run = os.getenv("KIND"), tonumber(os.getenv("PEOPLE")), os.getenv("RUN")
-local prefix = os.getenv("PREFIX") or "p"
+local languages = {"en", "it", "de", "fr"}
+local one, other = (os.getenv("CONSENT_TYPES") or ""):match("^(%d+),(%d+)$")
 local headers = { ["Authorization"] = "Bearer " .. os.getenv("TOKEN"), ["Content-Type"] = "application/json" }
 local random, format = math.random, string.format
 local made = 0
 
 local function word() return random(1, 1000000000) end
-local function person() return "/v1/people/" .. prefix .. random(1, people) end
+local function person() return "/v1/people/p" .. random(1, people) end
 
 local requests = {
   get = function() return wrk.format("GET", person(), headers) end,
   patch = function()
-    local body = format('{"first_name":"F%d","last_name":"L%d","language":"en","attribute_values":{"city":"c%d","score":%d}}',
-      word(), word(), word(), word())
+    local body = format('{"first_name":"F%d","last_name":"L%d","language":"%s","attribute_values":{"city":"c%d","score":%d}}',
+      word(), word(), languages[random(4)], word(), word())
     return wrk.format("PATCH", person(), headers, body)
   end,
   post = function()
@@ -27,8 +29,8 @@ local requests = {
       format('{"sorting_type":"asc","cursor_configuration":{"size":50,"after_id":"%s"}}', after))
   end,
   links = function()
-    local body = format('{"attribute_values":{"referrer":"p%d"},"consents":[{"consent_type_id":1,"channel":"email","state":%s},{"consent_type_id":1,"channel":"sms","state":%s}]}',
-      random(1, people), random(2) == 1, random(2) == 1)
+    local body = format('{"attribute_values":{"referrer":"p%d"},"consents":[{"consent_type_id":%s,"channel":"email","state":%s},{"consent_type_id":%s,"channel":"sms","state":%s}]}',
+      random(1, people), one, tostring(random(2) == 1), other, tostring(random(2) == 1))
     return wrk.format("PATCH", person(), headers, body)
   end,
 }

@@ -39,21 +39,22 @@ export async function writeEntities(
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
     const { set, later } = takeSet(items)
     const settled = await runSet(db, definitions, set, options)
-    noteGrowth(db.outer ?? db, organization_id, countMade(set, settled))
+    const made = countMade(set, settled)
+    for (const table of ['entities', 'links'] as const) noteGrowth(db.outer ?? db, organization_id, table, made[table])
     for (const [item, outcome] of settled) outcomes[item] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
   }
   return outcomes
 }
 
-/** About how many rows came to be: entities, and links with what they may have brought to life. */
-function countMade(set: Item[], settled: Settled): number {
-  let made = 0
+/** About how many rows came to be: links may have brought entities to life, too. */
+function countMade(set: Item[], settled: Settled): { entities: number; links: number } {
+  const made = { entities: 0, links: 0 }
   for (const { index, plan } of set) {
     const outcome = settled.get(index)
     if (!outcome || !('done' in outcome)) continue
-    if (outcome.done.result === 'created') made += 1
-    for (const { names } of plan.links.values()) made += names.length
+    if (outcome.done.result === 'created') made.entities += 1
+    for (const { names } of plan.links.values()) made.links += names.length
   }
   return made
 }
