@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { start_flags } from '../scripts/start-flags.ts'
 import { startEmbedded, urlOfDatabase } from '../src/db/embedded.ts'
 import { inDatabase } from './database.ts'
 import { runProgram } from './measure.ts'
@@ -52,9 +52,6 @@ export type Service = { address: string; url: string; pid: number; token: string
 
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const day_seconds = 86_400
-// As `npm start` of this checkout runs it, another revision too.
-const { start } = (createRequire(import.meta.url)('../package.json') as { scripts: { start: string } }).scripts
-const node_flags = start.match(/--\S+/g) ?? []
 
 /** Starts it with the log of production, written to a file. */
 export async function startService(ground: Ground, checkout: string, name: string, workers: number): Promise<Service> {
@@ -65,7 +62,7 @@ export async function startService(ground: Ground, checkout: string, name: strin
   // Into a file, as a journal would take it: a pipe to here would make us part of what is measured.
   const log = join(ground.folder, `${name}.log`)
   const output = await open(log, 'w')
-  const child = spawn(process.execPath, [...node_flags, program, ...words], {
+  const child = spawn(process.execPath, [...start_flags, program, ...words], {
     env: environment,
     cwd: checkout,
     stdio: ['ignore', output.fd, output.fd],

@@ -3,7 +3,7 @@ import { type Asked, askAll, askAny, guide_ranks, plainly, type Subject } from '
 import { askAttribute, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { askConsents } from './consents.ts'
-import { all, type Fragment, not, Parameter, render, sql } from './fragment.ts'
+import { all, type Fragment, not, type Parameter, sql } from './fragment.ts'
 import {
   type BooleanColumn,
   type Condition,
@@ -13,26 +13,14 @@ import {
   type TextColumn,
   type TimeColumn,
 } from './grammar.ts'
-import { parseFilter } from './parse.ts'
 
 /** The aliases of the rows in `entities`, by the relationships between them and what is filtered. */
 const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
 
 /**
  * A filter on the entities of a stack as a condition on the row `e` of `entities`, which is true or false and never
- * null. `$1` is the organization; no value and no key is in the text. Throws the Faults of {@link parseFilter}.
+ * null, and the index that finds who is worth checking. No value and no key is in the text.
  */
-export function compileFilter(
-  filter: unknown,
-  definitions: Definitions,
-  stack_id: number,
-): { text: string; values: unknown[] } {
-  const organization = new Parameter(definitions.organization_id)
-  const { check } = compileCondition(parseFilter(filter, definitions, stack_id), definitions, stack_id, organization)
-  return render(check, [organization])
-}
-
-/** The same of a filter that was understood, with the index that finds who is worth checking. */
 export function compileCondition(
   condition: Condition,
   definitions: Definitions,

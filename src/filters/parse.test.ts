@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../errors.ts'
 import { type Attribute, defineFrom } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'
-import { scopesTouched } from './scopes.ts'
+import { scopesOf } from './scopes.ts'
 
 const times = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
 const attribute = (id: number, owner_stack_id: number, key: string, target_stack_id: number | null): Attribute => ({
@@ -106,6 +106,6 @@ describe('a filter needs the read scope', () => {
     [{ 'attribute_values.bought': { $none: {} } }, 0, ['people:read', 'records:read']],
     [{ $or: [{ $not: { 'attribute_values.buyer': { $every: {} } } }] }, 1, ['records:read', 'people:read']],
   ])('%j of stack %i: %j', (filter, stack_id, scopes) => {
-    expect([...scopesTouched(filter, definitions, stack_id)]).toEqual(scopes)
+    expect([...scopesOf(parseFilter(filter, definitions, stack_id), stack_id)]).toEqual(scopes)
   })
 })

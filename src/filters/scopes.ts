@@ -1,19 +1,14 @@
 import { fail } from '../errors.ts'
 import type { Call } from '../http/route.ts'
-import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { people_stack_id } from '../organizations/definitions.ts'
 import type { Condition } from './grammar.ts'
-import { parseFilter } from './parse.ts'
 
 export type ReadScope = 'people:read' | 'records:read'
 
 export const readScopeOf = (stack_id: number): ReadScope =>
   stack_id === people_stack_id ? 'people:read' : 'records:read'
 
-/** The read scopes of every kind of entity that a filter looks at. Throws the Faults of `parseFilter`. */
-export function scopesTouched(filter: unknown, definitions: Definitions, stack_id: number): Set<ReadScope> {
-  return scopesOf(parseFilter(filter, definitions, stack_id), stack_id)
-}
-
+/** The read scopes of every kind of entity that a filter looks at. */
 export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope> {
   const own = new Set([readScopeOf(stack_id)])
   if (condition.kind === 'related') return own.union(scopesOf(condition.of, condition.attribute.target_stack_id))

@@ -1,21 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, lstat, mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { start_flags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { all_scopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const program = join(checkout, 'cli', 'main.ts')
-// As `npm start` runs it.
-const { start } = (createRequire(import.meta.url)('../../package.json') as { scripts: { start: string } }).scripts
-const node_flags = start.match(/--\S+/g) ?? []
 
 /** A `kith` in a process of its own. */
 export type Kith = {
@@ -34,7 +31,7 @@ const folders: string[] = []
 /** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
   const env = { PORT: '0', ...environment }
-  const child = spawn(process.execPath, [...node_flags, program, ...words], {
+  const child = spawn(process.execPath, [...start_flags, program, ...words], {
     env,
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
