@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
+import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import closeWithGrace from 'close-with-grace'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
@@ -16,6 +16,7 @@ import { fillIndexes } from './entities/fill.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
+import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { createLogger } from './logger.ts'
@@ -110,7 +111,7 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   const rate_limiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
   closing.push(async () => rate_limiter?.close())
   const app = createApp({ db, config, authenticator, logger, drain, rate_limiter })
-  tls_reload?.apply(app)
+  tls_reload?.apply(app.server as Server)
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())
@@ -137,10 +138,9 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   }
 }
 
-async function listen(app: FastifyInstance, config: Config): Promise<string> {
-  const { host, port } = config
+async function listen(app: App, { host, port }: Config): Promise<string> {
   try {
-    await app.listen({ host, port })
+    return await app.listen({ host, port })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
@@ -148,7 +148,6 @@ async function listen(app: FastifyInstance, config: Config): Promise<string> {
     if (code === 'EACCES') throw new Error(`PORT ${port} may not be opened by this user: set PORT to one above 1023`)
     throw error
   }
-  return urlOf(app.server.address() as AddressInfo, config)
 }
 
 function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }: Config): string {

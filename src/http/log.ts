@@ -1,15 +1,17 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
 
 /** One line a request. The route's template, never its address: an external identifier may be somebody's name. */
-export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
-  request.log.info(
+export function logExchange(logger: Logger, { id, request, response, place, started_ms, caller }: Exchange): void {
+  logger.info(
     {
+      request_id: id,
       method: request.method,
-      route: request.routeOptions.url ?? 'unknown',
+      route: place?.path ?? 'unknown',
       // Nobody took the answer: the client went away before it was all sent.
-      ...(reply.raw.writableFinished ? { status: reply.statusCode } : { aborted: true }),
-      duration_ms: Math.round(reply.elapsedTime * 10) / 10,
-      organization: request.caller?.organization.key,
+      ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
+      duration_ms: Math.round((performance.now() - started_ms) * 10) / 10,
+      organization: caller?.organization.key,
     },
     'request',
   )
