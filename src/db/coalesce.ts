@@ -23,12 +23,6 @@ export type QueueOptions<I, O> = {
 /** Beside the batch in flight, this many run apart: what failed, and what must not be coalesced. */
 const apart_limit = 2
 
-/** Of this many that wait, the next batch takes so many. */
-const shareOf = (waiting: number) => (waiting > few ? Math.ceil(waiting / 2) : waiting)
-// Were all taken, nobody would be left to be read and answered while the database works: of 64 clients each waits for the
-// other side. With half of them both sides have work.
-const few = 8
-
 type Entry<I, O> = Arrival<I> & {
   settle(result: Result<O>): void
   batch: Batch<I, O> | undefined
@@ -91,7 +85,7 @@ export class Queue<I, O> {
   #takeBatch(): Entry<I, O>[] {
     let bytes = this.#ready[0]!.bytes ?? 0
     let count = 1
-    for (; count < Math.min(shareOf(this.#ready.length), this.#options.items_limit); count += 1) {
+    for (; count < Math.min(this.#ready.length, this.#options.items_limit); count += 1) {
       bytes += this.#ready[count]!.bytes ?? 0
       if (bytes > this.#options.bytes_limit) break
     }

@@ -1,11 +1,10 @@
 import { entityTag } from '../entity-tag.ts'
 import { fail } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
-import { definitionsAt } from '../organizations/definitions.ts'
 import type { Kind } from './kind.ts'
 import { readQueued } from './queues.ts'
-import type { Read } from './row.ts'
-import type { Address, EntityBody } from './write.ts'
+import type { Shown } from './shown.ts'
+import type { Address, Done, EntityBody } from './write.ts'
 import { writeOne } from './write-one.ts'
 
 /** Whom a path addresses. */
@@ -20,8 +19,8 @@ export async function createEntity(kind: Kind, call: Call<EntityBody>): Promise<
   const address = external_id ? { external_id } : null
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation: 'create', stack_id, address, represent: true })
-  if (done.result === 'unchanged') return showEntity(kind, call, done.standing!, 200)
-  return showEntity(kind, call, done.standing!, 201, { Location: locationOf(kind, call, done.standing!) })
+  if (done.result === 'unchanged') return answerShown(done.standing!, 200)
+  return answerShown(done.standing!, 201, { Location: locationOf(kind, call, done) })
 }
 
 /** Creates who is not there (201), merges like PATCH who is (200). */
@@ -29,8 +28,8 @@ export async function upsertEntity(kind: Kind, call: Call<EntityBody & { externa
   const address = { external_id: call.body.external_id }
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
-  if (done.result !== 'created') return showEntity(kind, call, done.standing!, 200)
-  return showEntity(kind, call, done.standing!, 201, { Location: locationOf(kind, call, done.standing!) })
+  if (done.result !== 'created') return answerShown(done.standing!, 200)
+  return answerShown(done.standing!, 201, { Location: locationOf(kind, call, done) })
 }
 
 /** Said where the preference made the answer another (RFC 7240, 3): everywhere else there is no choice. */
@@ -40,7 +39,7 @@ export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call:
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
-  if (represent) return showEntity(kind, call, done.standing!, 200, applied)
+  if (represent) return answerShown(done.standing!, 200, applied)
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
@@ -53,25 +52,17 @@ export async function deleteEntity(kind: Kind, call: Call<EntityBody>): Promise<
 export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
-  const read = await readQueued(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
-  if (!read) return fail('not_found', `There is no such ${kind.noun}.`)
-  return showEntity(kind, call, read, 200)
+  const shown = await readQueued(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
+  if (!shown) return fail('not_found', `There is no such ${kind.noun}.`)
+  return answerShown(shown, 200)
 }
 
-async function showEntity(
-  kind: Kind,
-  { db, caller, signal }: Call,
-  read: Read,
-  status: number,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
-  const definitions = await definitionsAt(db, caller.organization.id, read.schema_version, signal)
-  return { status, json: kind.show(read, definitions), headers: { ...headers, ETag: entityTag(read.version) } }
+function answerShown({ json, version }: Shown, status: number, headers: Record<string, string> = {}): Answer {
+  return { status, json, headers: { ...headers, ETag: entityTag(version) } }
 }
 
-function locationOf({ path, identifier }: Kind, { params }: Call, read: Read): string {
+function locationOf({ path, identifier }: Kind, { params }: Call, { external_id, id }: Done): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')
-  const { external_id, id } = read
   if (external_id !== null) return `${base}/${encodeURIComponent(external_id)}`
   return `${base}/internal/${identifier.fromUuid(id)}`
 }

@@ -2,9 +2,8 @@ import { Queue, type Result } from '../db/coalesce.ts'
 import type { Database } from '../db/db.ts'
 import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import { nameKey, nameTaken } from './plan.ts'
-import { readByExternalId, readById } from './read.ts'
-import type { Read } from './row.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
+import { readShown, type Shown } from './shown.ts'
 import type { Address, Outcome, Write } from './write.ts'
 
 const items_limit = 256
@@ -15,7 +14,7 @@ type Settled = Exclude<Outcome, { error: unknown }>
 
 /** Of one database: what waits to be written, by organization, and to be read, by organization, stack and identifier. */
 const writing = new WeakMap<Database, Queues<Write, Settled>>()
-const reading = new WeakMap<Database, Queues<string, Read | undefined>>()
+const reading = new WeakMap<Database, Queues<string, Shown | undefined>>()
 
 function queueOf<I, O>(
   all: WeakMap<Database, Queues<I, O>>,
@@ -90,12 +89,11 @@ export async function readQueued(
   stack_id: number,
   address: Address,
   signal: AbortSignal,
-): Promise<Read | undefined> {
+): Promise<Shown | undefined> {
   const [by, item] = 'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
-  const run = async (identifiers: string[], signal: AbortSignal): Promise<Result<Read | undefined>[]> => {
-    const read = by === 'id' ? readById : readByExternalId
-    const reads = await read(db, organization_id, stack_id, identifiers, signal)
-    const found = new Map(reads.map(read => [read[by], read]))
+  const run = async (identifiers: string[], signal: AbortSignal): Promise<Result<Shown | undefined>[]> => {
+    const shown = await readShown(db, organization_id, stack_id, by, identifiers, signal)
+    const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
   const make = () => new Queue({ run, items_limit, bytes_limit, undone: false })

@@ -1,13 +1,16 @@
 import { consentDefaults } from '../consents/answers.ts'
-import type { Database } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { type Definitions, definitionsAt, knownDefinitions, people_stack_id } from '../organizations/definitions.ts'
 import { type Position, sizeToRead, startOf } from './page.ts'
-import { read_shown_page } from './shown-sql.ts'
+import { read_shown, read_shown_page } from './shown-sql.ts'
 
 /** A page as it goes out: its items as JSON texts with commas between them. */
 export type ShownPage = { items: string; has_more: boolean }
 
-type ShownRow = { items: string | null; has_more: boolean; schema_version: number }
+/** An entity as it goes out, and the identifier that it was asked by. */
+export type Shown = { identifier: string; version: number; json: string }
+
+type Dated = { schema_version: number }
 
 /** A page of the entities of a stack, in order of their ids, shown by definitions that are no older than its rows. */
 export async function readShownPage(
@@ -17,15 +20,63 @@ export async function readShownPage(
   position: Position,
   signal?: AbortSignal,
 ): Promise<ShownPage> {
-  const kind = stack_id === people_stack_id ? 'person' : 'record'
+  const kind = kindOf(stack_id)
   const range = [organization_id, stack_id, startOf(position), sizeToRead(position)]
+  const [row] = await underDefinitions(db, organization_id, signal, definitions => {
+    const values = [...range, ...parametersOf(definitions)[kind](stack_id)]
+    return db.query<Dated & { items: string | null; has_more: boolean }>(
+      read_shown_page[kind][position.direction],
+      values,
+      signal,
+    )
+  })
+  if (!row) throw new Error('an aggregate came back without a row')
+  return { items: row.items ?? '', has_more: row.has_more }
+}
+
+/** Entities of a stack by identifiers of one sort, in no order; missing ones are left out. */
+export async function readShown(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  by: 'id' | 'external_id',
+  identifiers: readonly string[],
+  signal?: AbortSignal,
+): Promise<Shown[]> {
+  return underDefinitions(db, organization_id, signal, definitions =>
+    queryShown(db, definitions, stack_id, by, identifiers, signal),
+  )
+}
+
+/** The same, shown by these definitions; each tells by which it should be. */
+export function queryShown(
+  db: Database | Transaction,
+  definitions: Definitions,
+  stack_id: number,
+  by: 'id' | 'external_id',
+  identifiers: readonly string[],
+  signal?: AbortSignal,
+): Promise<(Dated & Shown)[]> {
+  const kind = kindOf(stack_id)
+  const values = [definitions.organization_id, stack_id, identifiers, ...parametersOf(definitions)[kind](stack_id)]
+  return db.query(read_shown[kind][by], values, signal)
+}
+
+const kindOf = (stack_id: number) => (stack_id === people_stack_id ? 'person' : 'record')
+
+/** Reads until the definitions are no older than what was read. */
+async function underDefinitions<R extends Dated>(
+  db: Database,
+  organization_id: number,
+  signal: AbortSignal | undefined,
+  read: (definitions: Definitions) => Promise<R[]>,
+): Promise<R[]> {
   let definitions = await knownDefinitions(db, organization_id, signal)
   for (;;) {
-    const values = [...range, ...parametersOf(definitions)[kind](stack_id)]
-    const [row] = await db.query<ShownRow>(read_shown_page[kind][position.direction], values, signal)
-    if (!row) throw new Error('an aggregate came back without a row')
-    if (row.schema_version <= definitions.version) return { items: row.items ?? '', has_more: row.has_more }
-    definitions = await definitionsAt(db, organization_id, row.schema_version, signal)
+    const rows = await read(definitions)
+    const newest = rows.reduce((version, row) => Math.max(version, row.schema_version), 0)
+    if (newest <= definitions.version) return rows
+    definitions = await definitionsAt(db, organization_id, newest, signal)
   }
 }
 

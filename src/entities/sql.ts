@@ -57,8 +57,9 @@ export const read_links = statement(
 )
 
 /**
- * $2: new rows in order of their names, $3: the time. Names that another transaction took meanwhile are waited for
- * and left out of the answer: the set is then decided again.
+ * $2: new rows in order of their names, $3: the time. A name that another transaction is taking is waited for; once it
+ * is taken this fails, and the set is decided again. (That it fails, instead of leaving the name out, lets it travel
+ * with what follows: a round trip less, a tenth more creates a second.)
  */
 export const make_entities = statement(
   'make_entities',
@@ -71,9 +72,7 @@ export const make_entities = statement(
    from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, external_id text, active boolean,
      version integer, first_name text, last_name text, email text, mobile_prefix text, mobile_number text,
      date_of_birth text, language text, email_consent boolean, sms_consent boolean,
-     push_notification_consent boolean, answers jsonb, attributes jsonb)
-   on conflict do nothing
-   returning id`,
+     push_notification_consent boolean, answers jsonb, attributes jsonb)`,
 )
 
 const text_column = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`

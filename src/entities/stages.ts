@@ -5,8 +5,8 @@ import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
-import { readById } from './read.ts'
-import type { EntityRow, Links, LockedRow, Read, Target } from './row.ts'
+import type { EntityRow, Links, LockedRow, Target } from './row.ts'
+import { queryShown, type Shown } from './shown.ts'
 import {
   append_consent_history,
   apply_changes,
@@ -107,25 +107,24 @@ export function placeholdersOf(accepted: Accepted[]): Map<string, Placeholder> {
 }
 
 /** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
-export async function makeEntities(
+export function makeEntities(
   tx: Transaction,
   organization_id: number,
   accepted: Accepted[],
   placeholders: Iterable<Placeholder>,
   at: string,
-) {
+): Promise<unknown>[] {
   const rows: Record<string, unknown>[] = []
   for (const { item, change } of accepted)
     if (change.operation === 'create')
       rows.push({ stack_id: item.write.stack_id, id: change.id, ...change.columns, attributes: change.set })
   for (const { stack_id, external_id, id } of placeholders)
     rows.push({ stack_id, id, external_id, active: false, version: 1 })
-  if (rows.length === 0) return
+  if (rows.length === 0) return []
   rows.sort(
     (a, b) => Number(a.stack_id) - Number(b.stack_id) || (String(a.external_id) < String(b.external_id) ? -1 : 1),
   )
-  const made = await tx.query(make_entities, [organization_id, JSON.stringify(rows), at])
-  if (made.length < rows.length) throw new LostRace('a name was taken meanwhile')
+  return [tx.query(make_entities, [organization_id, JSON.stringify(rows), at])]
 }
 
 /** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
@@ -222,19 +221,15 @@ export function appendAnswers(
 /** The entities that were asked for, as they stand within the transaction, by internal identifier. */
 export async function represent(
   tx: Transaction,
-  organization_id: number,
+  definitions: Definitions,
   wanted: { stack_id: number; id: string }[],
-): Promise<Map<string, Read>> {
+): Promise<Map<string, Shown>> {
   const by_stack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
-  const reads = [...by_stack].map(([stack_id, entities]) =>
-    readById(
-      tx,
-      organization_id,
-      stack_id,
-      entities.map(({ id }) => id),
-    ),
-  )
+  const reads = [...by_stack].map(([stack_id, entities]) => {
+    const ids = entities.map(({ id }) => id)
+    return queryShown(tx, definitions, stack_id, 'id', ids)
+  })
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()
-  return new Map(standings.map(standing => [standing.id, standing]))
+  return new Map(standings.map(standing => [standing.identifier, standing]))
 }

@@ -6,7 +6,8 @@ import { type Decision, type DecisionLimits, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { indexTerms } from './index-stage.ts'
 import { type Name, nameKey } from './plan.ts'
-import type { EntityRow, Links, LockedRow, Read, Standing } from './row.ts'
+import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
+import type { Shown } from './shown.ts'
 import {
   type Accepted,
   appendAnswers,
@@ -55,15 +56,14 @@ export async function transactSet(
   )
 
   const placeholders = placeholdersOf(accepted)
-  await makeEntities(tx, organization_id, accepted, placeholders.values(), at)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
-  const shown = represent(tx, organization_id, decisions.flatMap(toRepresent))
+  const shown = represent(tx, definitions, decisions.flatMap(toRepresent))
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
 }
 
-/** Link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
+/** Make, link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
 function storeAll(
   tx: Transaction,
   definitions: Definitions,
@@ -75,6 +75,7 @@ function storeAll(
   // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
   if (accepted.length === 0) return [compareVersion(tx, definitions)]
   return [
+    ...makeEntities(tx, definitions.organization_id, accepted, placeholders.values(), at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
     ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
@@ -101,7 +102,7 @@ function toRepresent([item, decision]: [Item, Decision]): { stack_id: number; id
 
 const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Read>): Outcome {
+function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Shown>): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
     const { id, external_id, version } = decision.unchanged
@@ -113,7 +114,7 @@ function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, R
   return { done: withStanding({ result, id, external_id, version }, standings) }
 }
 
-function withStanding<D extends { id: string }>(done: D, standings: Map<string, Read>): D & { standing?: Read } {
+function withStanding<D extends { id: string }>(done: D, standings: Map<string, Shown>): D & { standing?: Shown } {
   const standing = standings.get(done.id)
   return standing ? { ...done, standing } : done
 }
