@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { median } from '../measure.ts'
-import { type BenchRow, rows } from '../rows.ts'
-import { askService, type Theatre } from '../run.ts'
+import type { Theatre } from '../run.ts'
 import { loadPeer, verifyPeer } from './ask.ts'
+import { kithOf, requests as own_requests } from './kith.ts'
 import { installPeer, type Peer, type RunningPeer } from './peer.ts'
 
 /** Requests a second of both sides; `failed` tells why there are none. */
@@ -27,6 +27,7 @@ export async function meetPeer(theatre: Theatre, peer: Peer): Promise<Outcome> {
     const running = await peer.start({ folder, url: urlOfDatabase(ground.url, database), people: options.people })
     try {
       await verifyPeer(running, peer.requests)
+      await verifyPeer(kithOf(theatre), own_requests)
       const duels: Duel[] = []
       for (const work of works) duels.push(await duel(theatre, peer, running, work))
       return { peer, version, duels }
@@ -40,18 +41,23 @@ export async function meetPeer(theatre: Theatre, peer: Peer): Promise<Outcome> {
 
 async function duel(theatre: Theatre, peer: Peer, running: RunningPeer, work: Work): Promise<Duel> {
   const { people, rounds, seconds } = theatre.options
-  const row: BenchRow = rows.find(({ name }) => name === work)!
-  const ask = async (duration: number) => ({
-    theirs: (await loadPeer(running, peer.requests[work], people, duration)).rate,
-    ours: (await askService(theatre, row, duration)).rate,
-  })
+  const askTheirs = (duration: number) => loadPeer(running, peer.requests[work], people, duration)
+  const askOurs = (duration: number) => loadPeer(kithOf(theatre), own_requests[work], people, duration)
   const found: { ours: number; theirs: number }[] = []
   try {
     // The first seconds of either side fill caches and compile; they do not count.
-    await ask(warm_up_seconds)
-    for (let round = 0; round < rounds; round += 1) found.push(await ask(seconds))
+    await askTheirs(warm_up_seconds)
+    await askOurs(warm_up_seconds)
+    for (let round = 0; round < rounds; round += 1) found.push(await oneRound(round))
   } catch (error) {
     return { work, failed: (error as Error).message }
   }
   return { work, ours: median(found.map(({ ours }) => ours)), theirs: median(found.map(({ theirs }) => theirs)) }
+
+  /** Whoever comes second finds the machine warmer: they take turns. */
+  async function oneRound(round: number) {
+    const first = round % 2 === 0 ? undefined : (await askOurs(seconds)).rate
+    const theirs = (await askTheirs(seconds)).rate
+    return { theirs, ours: first ?? (await askOurs(seconds)).rate }
+  }
 }

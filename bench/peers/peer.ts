@@ -50,6 +50,8 @@ export async function startProgram(folder: string, words: string[], environment:
         if (found) resolve(found)
       })
     child.once('error', reject)
+    const late = () => reject(new Error(`${words.join(' ')} did not listen in ${start_seconds} s:\n${said()}`))
+    setTimeout(late, start_seconds * 1_000).unref()
     child.once('close', code => reject(new Error(`${words.join(' ')} ended with ${code}:\n${said()}`)))
   })
   const stop = async () => {
@@ -57,8 +59,15 @@ export async function startProgram(folder: string, words: string[], environment:
     kill()
     await once(child, 'exit')
   }
-  return { address: await address, stop }
+  try {
+    return { address: await address, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
 }
+
+const start_seconds = 120
 
 const moments = ['SIGINT', 'SIGTERM', 'exit'] as const
 
