@@ -1,13 +1,15 @@
 import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan.ts'
 import type { EntityRow } from './row.ts'
-import type { Write } from './write.ts'
+import { isMaking, type Write } from './write.ts'
 
 /** One write of a set, planned, at its place in the order of arrival. */
 export type Item = { index: number; write: Write; plan: Plan }
 
-/** Of one set: at most this many writes, and bytes of bodies, so that no neighbour waits long. */
-const set_items = 256
-const set_bytes = 1_048_576
+/** What one set may hold: writes, and bytes of their bodies. */
+export type SetSize = { items: number; bytes: number }
+
+/** Of writes that others wait beside: so that no neighbour waits long. */
+const usual_size: SetSize = { items: 256, bytes: 1_048_576 }
 
 /** What an item has to do with: the row it writes; names that it writes, mentions, or links to. */
 type Touched = {
@@ -20,6 +22,8 @@ type Touched = {
   linked: string[]
   /** Whether it frees a name that is not known before its row is read. */
   frees_unknown: boolean
+  /** Whether others of its set may link to what it makes, and it to what they make: an import, among imports. */
+  joins: boolean
 }
 
 /** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
@@ -39,9 +43,13 @@ type Seen = {
  * Splits items into those that one set can decide side by side and those that must wait for the next one. Whoever
  * conflicts with an earlier item waits, and makes those wait that conflict with it. Two items conflict when both address
  * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
- * a name that nobody bears and so brings to life whom the other is addressed to.
+ * a name that nobody bears and so brings to life whom the other is addressed to. Imports, which come in sets of their own,
+ * conflict only where both write one name.
  */
-export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { set: Item[]; later: Item[] } {
+export function takeSet(
+  items: Item[],
+  { rows, size = usual_size }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
+): { set: Item[]; later: Item[] } {
   const none = () => new Set<string>()
   const seen: Seen = {
     rows: none(),
@@ -59,7 +67,7 @@ export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { s
   for (const item of items) {
     const touched = touches(item, rows?.get(item))
     bytes += item.write.bytes
-    const full = set.length >= set_items || (set.length > 0 && bytes > set_bytes)
+    const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
     const waits =
       closed || full || conflicts(touched, seen, rows !== undefined) || seen.vague.has(wayOf(item.write, false))
     if (waits && touched.addressed !== undefined) seen.wanted.add(touched.addressed)
@@ -79,7 +87,9 @@ export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { s
 }
 
 function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
-  const { row, addressed, written, mentioned, linked } = touched
+  const { row, addressed, written, mentioned, linked, joins } = touched
+  // A file whose lines name the next would be as many sets as lines.
+  if (joins) return written.some(name => seen.written.has(name))
   return (
     (row !== undefined && seen.rows.has(row)) ||
     written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
@@ -102,7 +112,7 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
   const taken = nameTaken(write)
   if (taken) written.push(taken)
   const addressed = addressedName(write)
-  const makes = write.operation === 'create' || write.operation === 'upsert'
+  const makes = isMaking(write)
   if (makes && addressed) written.push(addressed)
   const leaves = write.operation === 'delete' || taken !== undefined || write.body.external_id === null
   const standing = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
@@ -119,6 +129,7 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
     frees_unknown: leaves && !standing,
+    joins: write.operation === 'import',
   }
 }
 

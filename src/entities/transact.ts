@@ -2,10 +2,10 @@ import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
-import { type Decision, type DecisionLimits, decide } from './decide.ts'
-import { newEntityId } from './identifiers.ts'
+import type { Decision, DecisionLimits } from './decide.ts'
+import { decideSet } from './decide-set.ts'
 import { indexTerms } from './index-stage.ts'
-import { type Name, nameKey } from './plan.ts'
+import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
 import type { Shown } from './shown.ts'
 import {
@@ -19,10 +19,13 @@ import {
   replaceLinks,
   represent,
 } from './stages.ts'
-import type { Outcome } from './write.ts'
+import { isCompleting, type Outcome } from './write.ts'
 
 /** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
 export type Settled = Map<number, Outcome>
+
+// The items are a set already, however large.
+const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
  * The write path of one set within one transaction: read, decide, make, link, index, answer, apply. A stage with nothing to do
@@ -38,18 +41,15 @@ export async function transactSet(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const rows = await lockRows(tx, organization_id, items)
-  const { set } = takeSet(items, rows)
+  const { set } = takeSet(items, { rows, size: unlimited })
   const { bearers, links } = await lookAround(tx, definitions, set, rows)
 
-  const decisions = set.map((item): [Item, Decision] => {
-    const circumstances = {
-      definitions,
-      at,
-      limits,
-      bearer: (name: Name) => bearers.get(nameKey(name)),
-      new_id: () => newEntityId(item.write.stack_id),
-    }
-    return [item, decide(standingOf(rows.get(item), links), item.write, item.plan, circumstances)]
+  const decisions = decideSet(set, {
+    definitions,
+    at,
+    limits,
+    bearer: name => bearers.get(nameKey(name)),
+    standing: item => standingOf(rows.get(item), links),
   })
   const accepted = decisions.flatMap(([item, decision]) =>
     'change' in decision ? [{ item, change: decision.change }] : [],
@@ -60,7 +60,9 @@ export async function transactSet(
   const shown = represent(tx, definitions, decisions.flatMap(toRepresent))
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
-  return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
+  return new Map(
+    decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, rows.get(item), standings)]),
+  )
 }
 
 /** Make, link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
@@ -102,15 +104,20 @@ function toRepresent([item, decision]: [Item, Decision]): { stack_id: number; id
 
 const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Shown>): Outcome {
+function outcomeOf(
+  { write }: Item,
+  decision: Decision,
+  row: EntityRow | undefined,
+  standings: Map<string, Shown>,
+): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
     const { id, external_id, version } = decision.unchanged
     return { done: withStanding({ result: 'unchanged', id, external_id, version }, standings) }
   }
   const { id, external_id, version, operation } = decision.change
-  // A create that completes a placeholder is stored as an update and answered as the creation it is.
-  const result = write.operation === 'create' ? 'created' : results[operation]
+  // What completes a placeholder is stored as an update and answered as the creation it is.
+  const result = isCompleting(write, row) ? 'created' : results[operation]
   return { done: withStanding({ result, id, external_id, version }, standings) }
 }
 

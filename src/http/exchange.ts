@@ -4,6 +4,7 @@ import type { Refusal } from '../errors.ts'
 import type { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
+import { sendStream } from './streams.ts'
 
 /** What is served at an address. */
 export type Place = {
@@ -14,6 +15,8 @@ export type Place = {
   row?: Route
   /** Bytes that a body may have, where it is not the usual limit. */
   body_bytes?: number
+  /** Whether the body is left to the handler, to be read as it arrives. */
+  streams?: boolean | undefined
   /** Decides, before the body is read, whether the request is carried out: throws a Fault where it is not. */
   guard?(exchange: Exchange): void | Promise<void>
   /** Carries the request out and answers it. What it throws is answered as an error. */
@@ -21,6 +24,8 @@ export type Place = {
 }
 
 export const json_type = 'application/json; charset=utf-8'
+/** What streams of lines of JSON are sent as, both ways. */
+export const lines_type = 'application/x-ndjson'
 
 /**
  * One request and its answer, from the first byte to the last. Headers are set by name until the answer is sent, which
@@ -79,6 +84,13 @@ export class Exchange {
   /** Answers that there is nothing to say. */
   sendNothing(status: 204): void {
     if (!this.response.headersSent) this.#writeHead(status).end()
+  }
+
+  /** Answers with lines of JSON as they are made; each part of that work has its own time. See {@link sendStream}. */
+  async sendLines(status: number, lines: AsyncIterable<string>, idle_ms: number): Promise<void> {
+    this.deadline.end()
+    this.#headers['Content-Type'] = lines_type
+    await sendStream(this.#writeHead(status), lines, idle_ms)
   }
 
   /** Answers a refusal: the one place that makes an error response out of one. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import { Fault } from '../errors.ts'
+import { Fault, type Refusal } from '../errors.ts'
 import { admit, refuseLatecomers } from './admission.ts'
 import { bringsBody, readBody } from './body.ts'
 import { crowded, guardConnections } from './connections.ts'
@@ -41,11 +41,11 @@ export function createPipeline(house: House, places: Router, nowhere: Place): (e
     refuseMalformed(exchange)
     if (share(exchange)) return
     exchange.place = places.find(request.method!, exchange.url)
-    const { guard, handle, body_bytes = limits.body_bytes } = exchange.place ?? nowhere
+    const { guard, handle, streams, body_bytes = limits.body_bytes } = exchange.place ?? nowhere
     // What decides at once is not waited for: each turn of the queue would cost a microsecond.
     const guarded = guard?.(exchange)
     if (guarded) await guarded
-    if (bringsBody(request)) exchange.body = await readBody(request, body_bytes)
+    if (!streams && bringsBody(request)) exchange.body = await readBody(request, body_bytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
     await exchange.work
@@ -56,15 +56,15 @@ export function createPipeline(house: House, places: Router, nowhere: Place): (e
     if (entrance === 'dropped') return
     admit(exchange, gate)
     if (entrance === 'refused') exchange.refuse(crowded.refusal)
-    else carryOut(exchange).catch(error => answerError(exchange, error, logger))
+    else carryOut(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }
 
-function answerError(exchange: Exchange, error: unknown, logger: Logger): void {
-  const refusal = refusalOf(error, exchange.place?.row?.statuses)
-  if (!(error instanceof Fault) && refusal.status >= 500)
-    logger.error({ request_id: exchange.id, ...describeFault(error) })
-  exchange.refuse(refusal)
+/** What an error is answered with; where it is a fault of ours, the log says so. */
+export function explain({ id, place }: Exchange, error: unknown, logger: Logger): Refusal {
+  const refusal = refusalOf(error, place?.row?.statuses)
+  if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
+  return refusal
 }
 
 /** A fault without the data that it happened on: PostgreSQL's own messages quote values. */

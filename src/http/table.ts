@@ -5,15 +5,17 @@ import { Fault, fail, refuse } from '../errors.ts'
 import { isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
+import { parseJson } from './json.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
-import type { House } from './pipeline.ts'
+import { explain, type House } from './pipeline.ts'
 import { parseIfMatch, parsePrefer } from './preferences.ts'
 import { coerce } from './query.ts'
 import { success } from './reply.ts'
-import { type Answer, type Call, type Route, takesKeys } from './route.ts'
+import { type Call, type Enveloped, type Route, takesKeys } from './route.ts'
 import type { Router } from './router.ts'
+import { receive, requireLines } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
@@ -41,7 +43,8 @@ export function nowhereOf(house: House): Place {
 
 function placeOf(row: Route, path: string, house: House): Place {
   const { config, rate_limiter } = house
-  const validate = row.body && compile(row.body)
+  const shape = row.body ?? row.query
+  const validate = shape && compile(shape)
   const checkItem = itemChecker(row, config.limits)
   const enter = (exchange: Exchange, caller: Caller) => {
     exchange.caller = caller
@@ -50,25 +53,32 @@ function placeOf(row: Route, path: string, house: House): Place {
   const enterLater = async (exchange: Exchange, caller: Caller | Promise<Caller>) => {
     enter(exchange, await caller)
     if (rate_limiter) exchange.headers(await rate_limiter.spend(exchange.caller!, budgetOf(row)))
-    refuseLimits(exchange, config)
+    refuseLimits(exchange, config, row)
   }
   return {
     method: row.method,
     path,
     row,
+    streams: row.streams,
     ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
     guard: exchange => {
       const caller = authenticate(house, exchange)
       if (caller instanceof Promise || rate_limiter) return enterLater(exchange, caller)
       enter(exchange, caller)
-      return refuseLimits(exchange, config)
+      return refuseLimits(exchange, config, row)
     },
     handle: async exchange => {
       const call = readCall(house, exchange, row, checkItem)
       if (validate) validate(call.body, call.bound_from)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
-      sendAnswer(exchange, await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call)))
+      const answer = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      if (!('stream' in answer)) return sendAnswer(exchange, answer)
+      if (answer.headers) exchange.headers(answer.headers)
+      // A stream that breaks has cut its connection: there is nothing left to answer.
+      await exchange
+        .sendLines(answer.status, answer.stream, config.limits.request_ms)
+        .catch(error => explain(exchange, error, house.logger))
     },
   }
 }
@@ -116,7 +126,7 @@ export function authorizationsOf({ rawHeaders: headers }: Exchange['request']): 
   return found
 }
 
-function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config) {
+function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { streams, item }: Route) {
   // As many characters are at most three times as many bytes.
   if (url.length * 3 > limits.url_bytes && Buffer.byteLength(url) > limits.url_bytes)
     fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
@@ -124,25 +134,27 @@ function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: 
     fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
   if (isOther(headers['transfer-encoding'], 'chunked'))
     fail('invalid_parameter', 'Of all transfer encodings, chunked alone is accepted.', { status: 415 })
+  if (streams && item) requireLines(headers['content-type'])
 }
 
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function readCall({ db, config: { limits } }: House, exchange: Exchange, row: Route, checkItem: CheckItem): Call {
+function readCall(house: House, exchange: Exchange, row: Route, checkItem: CheckItem): Call {
+  const { limits } = house.config
   const [path = '', ...query] = exchange.url.split('?')
   const params = readParameters(row, path)
   const { headers } = exchange.request
   const arrived = { content_type: headers['content-type'], body: exchange.body, query_string: query.join('?') }
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
-  const depth = row.item
-    ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
-    : limits
-  const bound = row.body
-    ? bind(arrived, { ...row, body: row.body }, depth)
-    : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  const depth =
+    row.item && row.body
+      ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
+      : limits
+  const wanted = row.body ? { ...row, body: row.body } : row.query && { body: row.query, has_defaults: true }
+  const bound = wanted ? bind(arrived, wanted, depth) : { value: {}, bound_from: 'query' as const, bytes: 0 }
   return {
-    db,
+    db: house.db,
     limits,
     caller: exchange.caller!,
     params,
@@ -154,12 +166,34 @@ function readCall({ db, config: { limits } }: House, exchange: Exchange, row: Ro
       ...parsePrefer(headers.prefer as string | undefined),
     },
     checkItem: value => checkItem(value, bound.bound_from),
+    ...(row.streams ? streamOf(house, exchange, checkItem) : no_stream),
     request_id: exchange.id,
     signal: exchange.deadline.signal,
   }
 }
 
-function sendAnswer(exchange: Exchange, answer: Answer) {
+type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
+
+function streamOf({ config: { limits }, drain, logger }: House, exchange: Exchange, checkItem: CheckItem): Streaming {
+  return {
+    chunks: receive(exchange.request, limits.request_ms),
+    checkLine: line => checkItem(parseJson(line, limits), 'body'),
+    explain: error => explain(exchange, error, logger),
+    draining: () => !drain.accepting(),
+  }
+}
+
+const notStreaming = () => {
+  throw new Error('the route does not stream')
+}
+const no_stream = {
+  chunks: { [Symbol.asyncIterator]: notStreaming },
+  checkLine: notStreaming,
+  explain: notStreaming,
+  draining: notStreaming,
+} as Streaming
+
+function sendAnswer(exchange: Exchange, answer: Enveloped) {
   if (answer.headers) exchange.headers(answer.headers)
   exchange.send(answer.status, success(answer))
 }

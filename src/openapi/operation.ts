@@ -7,6 +7,7 @@ import type { JsonSchema, Shapes } from './shapes.ts'
 type Parts = { shapes: Shapes; refusals: ReturnType<typeof createRefusals>; parameters: Record<string, JsonSchema> }
 
 const json = 'application/json'
+const lines = 'application/x-ndjson'
 
 const header = (description: string, schema: JsonSchema = { type: 'string' }) => ({ description, schema })
 
@@ -63,6 +64,10 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),
     ...(body && { requestBody: requestOf(row, body, parts) }),
+    ...(row.streams &&
+      row.item && {
+        requestBody: { required: true, content: { [lines]: contentOf(row.item, undefined, parts.shapes) } },
+      }),
     responses: { ...successesOf(row, parts), ...parts.refusals.write(wordsOf(row)) },
   }
 }
@@ -112,7 +117,11 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   if (prefers)
     in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
   if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
-  return [...in_path, ...in_headers]
+  const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
+  const in_query = Object.entries(properties).map(([name, { description, ...schema }]) =>
+    share(`${row.operation_id}-${name}`, { name, in: 'query', description, schema }),
+  )
+  return [...in_path, ...in_query, ...in_headers]
 }
 
 const request_id = {
@@ -163,7 +172,9 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (takesKeys(row)) names.push('Idempotency-Replayed')
-  const content = { [json]: envelopeOf(answer, example?.answer, shapes) }
+  const content = row.streams
+    ? { [lines]: contentOf(answer, example?.answer, shapes) }
+    : { [json]: envelopeOf(answer, example?.answer, shapes) }
   return Object.fromEntries(
     Object.entries(successes).map(([status, description]) => {
       const shown = status === '201' ? [...names, 'Location'] : names
