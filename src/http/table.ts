@@ -6,6 +6,7 @@ import { isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
 import { parseJson } from './json.ts'
+import { staged } from './observe.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
@@ -46,6 +47,13 @@ function placeOf(row: Route, path: string, house: House): Place {
   const shape = row.body ?? row.query
   const validate = shape && compile(shape)
   const checkItem = itemChecker(row, config.limits)
+  const { tracer } = house.instruments.observer
+  const authenticateCaller = staged(tracer, 'authenticate', exchange => authenticate(house, exchange))
+  const bindCall = staged(tracer, 'bind', exchange => {
+    const call = readCall(house, exchange, row, checkItem)
+    if (validate) validate(call.body, call.bound_from)
+    return call
+  })
   const enter = (exchange: Exchange, caller: Caller) => {
     exchange.caller = caller
     requireScope(caller, row.scope)
@@ -62,14 +70,13 @@ function placeOf(row: Route, path: string, house: House): Place {
     streams: row.streams,
     ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
     guard: exchange => {
-      const caller = authenticate(house, exchange)
+      const caller = authenticateCaller(exchange)
       if (caller instanceof Promise || rate_limiter) return enterLater(exchange, caller)
       enter(exchange, caller)
       return refuseLimits(exchange, config, row)
     },
     handle: async exchange => {
-      const call = readCall(house, exchange, row, checkItem)
-      if (validate) validate(call.body, call.bound_from)
+      const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
       const answer = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
