@@ -172,9 +172,13 @@ function problemsOfRates(values: Variables): string[] {
 const budgetOf = (per_second: number | undefined, burst: number): Budget | undefined =>
   per_second === undefined ? undefined : Object.freeze({ per_second, burst })
 
+/** What the commands read that speak to a service (cli/connection.ts): whoever sets it may run all commands with it. */
+const of_commands = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
+
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
-  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !known.includes(name))
+  const may_stand = new Set([...known, ...of_commands])
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !may_stand.has(name))
   const problems = unknown.map(name => `${name} is not a setting of kith`)
   const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   try {
