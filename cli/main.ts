@@ -3,6 +3,7 @@ import { type Command, CommanderError } from 'commander'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
 import { newGroup, UsageError } from './command.ts'
+import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
@@ -10,7 +11,16 @@ import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
 
-const commands = [serveCommand, migrateCommand, orgCommand, tokenCommand, clientCommand, keysCommand, codegenCommand]
+const commands = [
+  serveCommand,
+  importCommand,
+  migrateCommand,
+  orgCommand,
+  tokenCommand,
+  clientCommand,
+  keysCommand,
+  codegenCommand,
+]
 
 function programFor(environment: NodeJS.ProcessEnv): Command {
   const description =
