@@ -4,7 +4,7 @@ import { lineOf, type Node, readSources, report, type Source, type Violation, vi
 /** Rooms of nouns in columns: a room imports from the columns to its right, never from its own or from the left. */
 const columns = [
   ['people', 'records', 'schema'],
-  ['filters'],
+  ['filters', 'transfer'],
   ['entities'],
   ['relationships', 'consents'],
   ['attributes', 'stacks'],

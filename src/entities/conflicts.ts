@@ -1,13 +1,15 @@
 import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan.ts'
 import type { EntityRow } from './row.ts'
-import type { Write } from './write.ts'
+import { isMaking, type Write } from './write.ts'
 
 /** One write of a set, planned, at its place in the order of arrival. */
 export type Item = { index: number; write: Write; plan: Plan }
 
-/** Of one set: at most this many writes, and bytes of bodies, so that no neighbour waits long. */
-const set_items = 256
-const set_bytes = 1_048_576
+/** What one set may hold: writes, and bytes of their bodies. */
+export type SetSize = { items: number; bytes: number }
+
+/** Of writes that others wait beside: so that no neighbour waits long. */
+const usual_size: SetSize = { items: 256, bytes: 1_048_576 }
 
 /** What an item has to do with: the row it writes; names that it writes, mentions, or links to. */
 type Touched = {
@@ -41,7 +43,10 @@ type Seen = {
  * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
  * a name that nobody bears and so brings to life whom the other is addressed to.
  */
-export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { set: Item[]; later: Item[] } {
+export function takeSet(
+  items: Item[],
+  { rows, size = usual_size }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
+): { set: Item[]; later: Item[] } {
   const none = () => new Set<string>()
   const seen: Seen = {
     rows: none(),
@@ -59,7 +64,7 @@ export function takeSet(items: Item[], rows?: ReadonlyMap<Item, EntityRow>): { s
   for (const item of items) {
     const touched = touches(item, rows?.get(item))
     bytes += item.write.bytes
-    const full = set.length >= set_items || (set.length > 0 && bytes > set_bytes)
+    const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
     const waits =
       closed || full || conflicts(touched, seen, rows !== undefined) || seen.vague.has(wayOf(item.write, false))
     if (waits && touched.addressed !== undefined) seen.wanted.add(touched.addressed)
@@ -102,7 +107,7 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
   const taken = nameTaken(write)
   if (taken) written.push(taken)
   const addressed = addressedName(write)
-  const makes = write.operation === 'create' || write.operation === 'upsert'
+  const makes = isMaking(write)
   if (makes && addressed) written.push(addressed)
   const leaves = write.operation === 'delete' || taken !== undefined || write.body.external_id === null
   const standing = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed

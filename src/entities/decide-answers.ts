@@ -30,6 +30,8 @@ export function decideAnswers(
   if (!answersAnything(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
   const given = answering(write.body, current, consent_types)
+  if (write.operation === 'import')
+    given.answers = given.answers.filter(({ state, previous_state }) => state !== previous_state)
   faults.push(...given.faults)
   if (given.faults.length > 0) return { answers: [] }
   for (const channel of channels) {

@@ -5,7 +5,7 @@ import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
 import { type Columns, type EntityRow, profile_columns, type Standing } from './row.ts'
-import type { Write } from './write.ts'
+import { isCompleting, isMaking, type Write } from './write.ts'
 
 /** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
 export type DecisionLimits = { entity_keys: number; entity_bytes: number; placeholders: number }
@@ -67,8 +67,7 @@ function decideRetry(standing: Standing, write: Write, plan: Plan, circumstances
 }
 
 function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
-  const makes = write.operation === 'create' || write.operation === 'upsert'
-  if (!standing && !makes) {
+  if (!standing && !isMaking(write)) {
     const kind = write.stack_id === people_stack_id ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
   }
@@ -98,7 +97,7 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
   if (faults.length > 0)
     return { refusal: refuse('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
 
-  const completed = write.operation === 'create'
+  const completed = isCompleting(write, row)
   const effective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || completed
   if (row && !effective) return { unchanged: row }
   if (!row?.active) columns.active = true

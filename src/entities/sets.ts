@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { attempts_limit, overtaken, pauseAfter } from './attempts.ts'
-import { type Item, takeSet } from './conflicts.ts'
+import { type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'
 import { LostRace } from './stages.ts'
@@ -16,6 +16,8 @@ export type WriteOptions = {
   signal?: AbortSignal | undefined
   /** A set that fails is run again in halves, and a single write waits for its locks; else the caller sees to that. */
   halves?: boolean
+  /** How large a set may be, where it is not the usual size. */
+  set_size?: SetSize
 }
 
 /** One row locked elsewhere must not stall those beside it: after this long they are run in halves. */
@@ -37,7 +39,7 @@ export async function writeEntities(
   while (pending.length > 0) {
     const definitions = await knownDefinitions(db, organization_id, options.signal)
     const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
-    const { set, later } = takeSet(items)
+    const { set, later } = takeSet(items, { size: options.set_size })
     const settled = await runSet(db, definitions, set, options)
     const made = countMade(set, settled)
     for (const table of ['entities', 'links'] as const) noteGrowth(db.outer ?? db, organization_id, table, made[table])

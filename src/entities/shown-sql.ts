@@ -54,3 +54,16 @@ export const read_shown_page = {
     desc: statement('read_records_descending', page(record, '<', 'desc')),
   },
 }
+
+const part = (shown: string) =>
+  `select string_agg(x.line, E'\\n') || E'\\n' as lines, (array_agg(x.id))[count(*)] as last from (
+     select e.id, row_to_json(p)::text as line
+     from entities e ${linked}, lateral (select ${shown}) p
+     where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4
+   ) x`
+
+/** $2: stack, $3: beyond this id, $4: how many. A part of all there is, as lines of JSON in order of id, by kind. */
+export const read_shown_part = {
+  person: statement('read_people_part', part(person)),
+  record: statement('read_records_part', part(record)),
+}

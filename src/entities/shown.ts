@@ -2,7 +2,7 @@ import { consentDefaults } from '../consents/answers.ts'
 import type { Database } from '../db/db.ts'
 import { type Definitions, definitionsAt, knownDefinitions, people_stack_id } from '../organizations/definitions.ts'
 import { type Position, sizeToRead, startOf } from './page.ts'
-import { read_shown_page } from './shown-sql.ts'
+import { read_shown_page, read_shown_part } from './shown-sql.ts'
 
 /** A page as it goes out: its items as JSON texts with commas between them. */
 export type ShownPage = { items: string; has_more: boolean }
@@ -27,6 +27,23 @@ export async function readShownPage(
     if (row.schema_version <= definitions.version) return { items: row.items ?? '', has_more: row.has_more }
     definitions = await definitionsAt(db, organization_id, row.schema_version, signal)
   }
+}
+
+/** A part of an export: lines of JSON, each with its line feed, and the id of the last one; null behind the end. */
+export type ShownPart = { lines: string; last: string | null }
+
+/** The entities of a stack beyond an id, `size` of them at most, in order of their ids, as the definitions show them. */
+export async function readShownPart(
+  db: Pick<Database, 'query'>,
+  definitions: Definitions,
+  stack_id: number,
+  after_id: string,
+  size: number,
+): Promise<ShownPart> {
+  const kind = stack_id === people_stack_id ? 'person' : 'record'
+  const values = [definitions.organization_id, stack_id, after_id, size, ...parametersOf(definitions)[kind](stack_id)]
+  const [row] = await db.query<{ lines: string | null; last: string | null }>(read_shown_part[kind], values)
+  return { lines: row?.lines ?? '', last: row?.last ?? null }
 }
 
 type Parameters = Record<'person' | 'record', (stack_id: number) => unknown[]>

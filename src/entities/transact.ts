@@ -18,10 +18,13 @@ import {
   replaceLinks,
   represent,
 } from './stages.ts'
-import type { Outcome } from './write.ts'
+import { isCompleting, type Outcome } from './write.ts'
 
 /** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
 export type Settled = Map<number, Outcome>
+
+// The items are a set already, however large.
+const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
  * The write path of one set within one transaction: read, decide, make, link, index, answer, apply. A stage with nothing to do
@@ -37,7 +40,7 @@ export async function transactSet(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const rows = await lockRows(tx, organization_id, items)
-  const { set } = takeSet(items, rows)
+  const { set } = takeSet(items, { rows, size: unlimited })
   const { bearers, links } = await lookAround(tx, definitions, set, rows)
 
   const decisions = set.map((item): [Item, Decision] => {
@@ -60,7 +63,9 @@ export async function transactSet(
   const shown = represent(tx, organization_id, decisions.flatMap(toRepresent))
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
-  return new Map(decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, standings)]))
+  return new Map(
+    decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, rows.get(item), standings)]),
+  )
 }
 
 /** Link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
@@ -101,15 +106,20 @@ function toRepresent([item, decision]: [Item, Decision]): { stack_id: number; id
 
 const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-function outcomeOf({ write }: Item, decision: Decision, standings: Map<string, Read>): Outcome {
+function outcomeOf(
+  { write }: Item,
+  decision: Decision,
+  row: EntityRow | undefined,
+  standings: Map<string, Read>,
+): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
     const { id, external_id, version } = decision.unchanged
     return { done: withStanding({ result: 'unchanged', id, external_id, version }, standings) }
   }
   const { id, external_id, version, operation } = decision.change
-  // A create that completes a placeholder is stored as an update and answered as the creation it is.
-  const result = write.operation === 'create' ? 'created' : results[operation]
+  // What completes a placeholder is stored as an update and answered as the creation it is.
+  const result = isCompleting(write, row) ? 'created' : results[operation]
   return { done: withStanding({ result, id, external_id, version }, standings) }
 }
 

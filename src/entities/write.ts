@@ -14,8 +14,11 @@ export type Address = { external_id: string } | { id: string }
 
 /** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
 export type Write = {
-  /** An upsert creates what is not there and merges like a patch where it is. */
-  operation: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
+  /**
+   * An upsert creates what is not there and merges like a patch where it is. So does an import; it completes placeholders
+   * as a create does, and takes an answer that stands already for no news: what is sent again changes nothing.
+   */
+  operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete'
   stack_id: number
   /** Whom to write to. A create is addressed by the external identifier it takes, or by nothing. */
   address: Address | null
@@ -32,6 +35,14 @@ export type Write = {
   actor: string
   request_id: string
 }
+
+/** Whether it makes the entity where none stands. */
+export const isMaking = ({ operation }: Pick<Write, 'operation'>): boolean =>
+  operation === 'create' || operation === 'upsert' || operation === 'import'
+
+/** Whether it makes whoever stands there active, be there nothing else to change: a create is only decided where nobody is. */
+export const isCompleting = ({ operation }: Pick<Write, 'operation'>, row: { active: boolean } | undefined): boolean =>
+  operation === 'create' || (operation === 'import' && !row?.active)
 
 export type Done = {
   result: 'created' | 'updated' | 'unchanged' | 'deleted'

@@ -1,13 +1,15 @@
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import { Fault, fail, refuse } from '../errors.ts'
+import { Fault, fail, type Refusal, refuse } from '../errors.ts'
 import { admit, isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Drain } from './drain.ts'
+import { parseJson } from './json.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
@@ -15,8 +17,9 @@ import { parseIfMatch, parsePrefer } from './preferences.ts'
 import { coerce } from './query.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf, success } from './reply.ts'
-import { type Answer, type Call, type Route, takesKeys } from './route.ts'
-import { refusalOfFramework, refuseMalformed, sendRefusal } from './server.ts'
+import { type Call, type Enveloped, type Route, type Streamed, takesKeys } from './route.ts'
+import { refusalOfFramework, refuseMalformed, sendRefusal, stream_type } from './server.ts'
+import { allowTime, receive, requireLines, send } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
@@ -64,7 +67,8 @@ function serveRow(server: FastifyInstance, house: House, row: Route, path: strin
     if (validate) validate(call.body, call.bound_from)
     const key = request.headers['idempotency-key']
     const keyed = key !== undefined && takesKeys(row)
-    return sendAnswer(reply, await (keyed ? handleOnce(row, call, key, bytesOf(request, call)) : row.handle(call)))
+    const answered = await (keyed ? handleOnce(row, call, key, bytesOf(request, call)) : row.handle(call))
+    return 'stream' in answered ? sendStream(request, reply, answered, house) : sendAnswer(reply, answered)
   }
   server.route({
     method: row.method,
@@ -76,12 +80,39 @@ function serveRow(server: FastifyInstance, house: House, row: Route, path: strin
       requireScope(request.caller, row.scope)
       if (house.rate_limiter) await spend(house.rate_limiter, request, reply)
       refuseLimits(request, house.config)
+      if (row.streams) beginStream(request, reply, row)
     },
     handler: (request, reply) => {
       request.work = answer(request, reply)
       return request.work
     },
   })
+}
+
+/** The body of a stream is left where it is, and takes its time. */
+function beginStream(request: FastifyRequest, reply: FastifyReply, row: Route) {
+  if (row.item) requireLines(request.content_type)
+  request.headers['content-type'] = stream_type
+  allowTime(request.raw, reply.raw)
+}
+
+async function sendStream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers, stream }: Streamed,
+  house: House,
+) {
+  // From here on each part of the work has its own time.
+  request.deadline.end()
+  reply.hijack()
+  const closing = house.drain.accepting() ? {} : { Connection: 'close' }
+  reply.raw.writeHead(status, {
+    ...reply.getHeaders(),
+    ...headers,
+    ...closing,
+    'Content-Type': stream_type,
+  } as OutgoingHttpHeaders)
+  await send(reply.raw, stream, house.config.limits.request_ms).catch(error => explain(request, error))
 }
 
 const item_depth = 3
@@ -130,13 +161,18 @@ function refuseLimits({ raw, headers }: FastifyRequest, { limits }: Config) {
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function readCall({ db, config: { limits } }: House, request: FastifyRequest, row: Route, checkItem: CheckItem): Call {
+function readCall(
+  { db, drain, config: { limits } }: House,
+  request: FastifyRequest,
+  row: Route,
+  checkItem: CheckItem,
+): Call {
   const [path = '', ...query] = (request.raw.url ?? '').split('?')
   const params = readParameters(row, path)
   const { headers } = request
   const arrived = {
     content_type: request.content_type,
-    body: request.body as Buffer | undefined,
+    body: row.streams ? undefined : (request.body as Buffer | undefined),
     query_string: query.join('?'),
   }
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
@@ -159,22 +195,30 @@ function readCall({ db, config: { limits } }: House, request: FastifyRequest, ro
       ...parsePrefer(headers.prefer as string | undefined),
     },
     checkItem: value => checkItem(value, bound.bound_from),
+    chunks: receive(request.raw, limits.request_ms),
+    checkLine: line => checkItem(parseJson(line, limits), 'body'),
+    explain: error => explain(request, error),
+    draining: () => !drain.accepting(),
     request_id: request.id,
     signal: request.deadline.signal,
   }
 }
 
-function sendAnswer(reply: FastifyReply, answer: Answer) {
+function sendAnswer(reply: FastifyReply, answer: Enveloped) {
   reply.code(answer.status).header('Content-Type', 'application/json; charset=utf-8')
   for (const name in answer.headers) reply.header(name, answer.headers[name])
   return reply.send(success(answer))
 }
 
 function answerError(request: FastifyRequest, reply: FastifyReply, error: unknown) {
+  sendRefusal(reply, explain(request, error), request.id)
+}
+
+function explain(request: FastifyRequest, error: unknown): Refusal {
   const from_framework = error instanceof Error && (error as { code?: string }).code?.startsWith('FST_')
   const refusal = from_framework ? refusalOfFramework(error as never) : refusalOf(error, request.row?.statuses)
   if (!(error instanceof Fault) && refusal.status >= 500) request.log.error(describeFault(error))
-  sendRefusal(reply, refusal, request.id)
+  return refusal
 }
 
 /** A fault without the data that it happened on: PostgreSQL's own messages quote values. */

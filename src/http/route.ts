@@ -3,7 +3,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import type { ErrorWord } from '../errors.ts'
+import type { ErrorWord, Refusal } from '../errors.ts'
 import type { Preferences } from './preferences.ts'
 
 /** What a handler is given: everything the pipeline has established about one request. */
@@ -21,13 +21,26 @@ export type Call<Body = unknown> = {
   preferences: Preferences
   /** One element of a batch, held to the route's `item` schema and the limits of a body of its own; throws a Fault. */
   checkItem: (value: unknown) => Record<string, unknown>
+  /** Of a streaming row: the body's bytes as they arrive. Throws where the connection breaks, or nothing comes for long. */
+  chunks: AsyncIterable<Buffer>
+  /** One line of them, held to the route's `item` schema and the limits of a body of its own; throws a Fault. */
+  checkLine: (line: Buffer) => Record<string, unknown>
+  /** What an error is answered with; where it is a fault of ours, the log says so. */
+  explain: (error: unknown) => Refusal
+  /** Whether the service is shutting down, so that a stream should come to its end. */
+  draining: () => boolean
   request_id: string
   /** Aborts when the request's time is over: statements under it are cancelled on the server. */
   signal: AbortSignal
 }
 
 /** What a handler answers: the payload of the success envelope, as data or as JSON text. */
-export type Answer = { status: number; headers?: Record<string, string> } & ({ data: unknown } | { json: string })
+export type Enveloped = { status: number; headers?: Record<string, string> } & ({ data: unknown } | { json: string })
+
+/** What a streaming row answers: lines of JSON. Where it throws, the connection is cut: half is never taken for the whole. */
+export type Streamed = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string> }
+
+export type Answer = Enveloped | Streamed
 
 /** The check a path parameter must pass before the handler runs. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
@@ -63,8 +76,10 @@ export type Route = {
   refusals?: Partial<Record<number, ErrorWord>>
   /** Whether a request with neither a body nor a query means the defaults, instead of being refused. */
   has_defaults?: boolean
-  /** Of a batch: what each element's body is held to by itself. */
+  /** Of a batch or a stream: what each element's or line's body is held to by itself. */
   item?: TSchema
+  /** Its answer, and its body where it has an `item`, are lines of JSON of any number. Its `body` is what its query holds. */
+  streams?: boolean
   /** Bytes that the body may have, where it is not the usual limit. */
   body_bytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
@@ -83,9 +98,9 @@ export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' 
   own_refusals?: Record<number, { description: string; answer: TSchema }>
 }
 
-/** Whether a row honours Idempotency-Key: every write that is not one by nature. A POST that only reads ignores it. */
-export function takesKeys({ method, scope }: Pick<Route, 'method' | 'scope'>): boolean {
-  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write')
+/** Whether a row honours Idempotency-Key: every write that is not one by nature, nor a stream. A POST that only reads ignores it. */
+export function takesKeys({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams
 }
 
 /** A row whose handler knows the type of the body that its schema has validated. */

@@ -13,6 +13,7 @@ import { Fault, type Refusal, refuse } from '../errors.ts'
 import { securityHeaders } from './headers.ts'
 import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
+import { isStreaming } from './streams.ts'
 import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
 
@@ -29,6 +30,9 @@ const request_id_form = /^[\w-]{1,64}$/
 function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
+
+/** What streams of lines of JSON are sent as, both ways. */
+export const stream_type = 'application/x-ndjson'
 
 const least_connection_ms = 2_000
 
@@ -62,6 +66,7 @@ export function createServer(config: Config, logger: FastifyBaseLogger): Fastify
   } as unknown as FastifyServerOptions
   const server = Fastify(options) as unknown as FastifyInstance
   server.removeAllContentTypeParsers()
+  server.addContentTypeParser(stream_type, (_request, _body, done) => done(null))
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   return server
 }
@@ -126,6 +131,7 @@ const reasons: Record<number, string> = {
 
 /** Answers what is no HTTP request: the parser's refusals arrive here, before there is a request. */
 function answerClientError(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isStreaming(socket)) return
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy()
     return

@@ -7,6 +7,7 @@ import type { JsonSchema, Shapes } from './shapes.ts'
 type Parts = { shapes: Shapes; refusals: ReturnType<typeof createRefusals>; parameters: Record<string, JsonSchema> }
 
 const json = 'application/json'
+const lines = 'application/x-ndjson'
 
 const header = (description: string, schema: JsonSchema = { type: 'string' }) => ({ description, schema })
 
@@ -62,7 +63,7 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     description: [description, `Takes the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),
-    ...(body && { requestBody: requestOf(row, body, parts) }),
+    ...(row.streams ? streamedBodyOf(row, parts) : body && { requestBody: requestOf(row, body, parts) }),
     responses: { ...successesOf(row, parts), ...parts.refusals.write(wordsOf(row)) },
   }
 }
@@ -112,7 +113,18 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   if (prefers)
     in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
   if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
-  return [...in_path, ...in_headers]
+  return [...in_path, ...(row.streams ? queryOf(row) : []), ...in_headers]
+}
+
+/** A row that streams reads its query alone as another reads its body. */
+function queryOf({ body }: Route): JsonSchema[] {
+  const { properties = {} } = (body ?? {}) as { properties?: Record<string, JsonSchema> }
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    description,
+    schema,
+  }))
 }
 
 const request_id = {
@@ -157,13 +169,19 @@ function requestOf({ has_defaults, example }: Route, body: TSchema, { shapes }: 
   return { required: !has_defaults || required.length > 0, content: { [json]: contentOf(body, example?.body, shapes) } }
 }
 
+function streamedBodyOf({ item }: Route, { shapes }: Parts): JsonSchema {
+  return item ? { requestBody: { required: true, content: { [lines]: contentOf(item, undefined, shapes) } } } : {}
+}
+
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
   const { successes = { 200: 'Done.' }, answer, example, versioned, prefers, method } = row
   const names = ['X-Request-Id']
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (takesKeys(row)) names.push('Idempotency-Replayed')
-  const content = { [json]: envelopeOf(answer, example?.answer, shapes) }
+  const content = row.streams
+    ? { [lines]: contentOf(answer, example?.answer, shapes) }
+    : { [json]: envelopeOf(answer, example?.answer, shapes) }
   return Object.fromEntries(
     Object.entries(successes).map(([status, description]) => {
       const shown = status === '201' ? [...names, 'Location'] : names

@@ -4,6 +4,7 @@ import type { Kind } from '../entities/kind.ts'
 import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
+import { transferEndpoints } from '../transfer/endpoints.ts'
 import { personText } from './person.ts'
 import { person, personBody } from './schema.ts'
 
@@ -30,5 +31,5 @@ export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
     stackOf: async () => people_stack_id,
     show: personText,
   }
-  return [...entityEndpoints(people, limits), ...readingEndpoints(people, shows, limits)]
+  return [...entityEndpoints(people, limits), ...readingEndpoints(people, shows, limits), ...transferEndpoints(people)]
 }

@@ -6,6 +6,7 @@ import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
+import { transferEndpoints } from '../transfer/endpoints.ts'
 import { recordText } from './record.ts'
 import { record, recordBody } from './schema.ts'
 
@@ -31,7 +32,11 @@ export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
     stackOf,
     show: recordText,
   }
-  return [...entityEndpoints(records, limits), ...readingEndpoints(records, shows, limits)]
+  return [
+    ...entityEndpoints(records, limits),
+    ...readingEndpoints(records, shows, limits),
+    ...transferEndpoints(records),
+  ]
 }
 
 /** A stack never goes, and its key and kind never change: one that is known needs no second look. */

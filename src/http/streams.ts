@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Fault, fail, refuse } from '../errors.ts'
+
+const is_lines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
+
+/** Throws a Fault of 400 unless the body comes as lines of JSON. */
+export function requireLines(content_type: string | undefined): void {
+  if (!is_lines.test(content_type ?? ''))
+    fail('invalid_parameter', 'The body must come with Content-Type: application/x-ndjson, one JSON object a line.')
+}
+
+const streaming = new WeakSet<Socket>()
+
+/** Whether a request on this connection may take longer than its usual time to arrive. */
+export const isStreaming = (socket: Socket): boolean => streaming.has(socket)
+
+/** Takes a request out of the reach of Node's own timeout, until its response is done. */
+export function allowTime({ socket }: IncomingMessage, response: ServerResponse): void {
+  streaming.add(socket)
+  response.once('close', () => streaming.delete(socket))
+}
+
+/** A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idle_ms` while it was waited for. */
+export async function* receive(request: IncomingMessage, idle_ms: number): AsyncGenerator<Buffer> {
+  const silence = new Fault(
+    refuse('operation_failed', `Nothing arrived for ${idle_ms / 1000} seconds.`, { status: 504 }),
+  )
+  // Whoever stops reading still wants to answer: the connection stays.
+  const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
+  try {
+    for (;;) {
+      const { value, done } = await within(chunks.next(), idle_ms, silence)
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Not waited for: it comes after the bytes that do not come.
+    chunks.return?.().catch(() => {})
+  }
+}
+
+async function within<T>(work: Promise<T>, time_ms: number, late: Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const lateness = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late), time_ms)
+  })
+  // Nobody may be left to hear of a connection that breaks after its time.
+  work.catch(() => {})
+  try {
+    return await Promise.race([work, lateness])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Sends a stream as it is made, and makes no more of it than the client reads. The connection is cut when the stream throws,
+ * and when the client reads nothing for `idle_ms`. Settles when the stream has come to its end, read or not.
+ */
+export async function send(response: ServerResponse, stream: AsyncIterable<string>, idle_ms: number): Promise<void> {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const { signal } = gone
+  try {
+    response.flushHeaders()
+    for await (const text of stream) {
+      if (signal.aborted) break
+      if (!response.write(text)) await drained(response, signal, idle_ms)
+    }
+    // What is still on its way is read and dropped, as after any answer that comes early.
+    response.end(() => response.req.resume())
+  } catch (error) {
+    response.destroy()
+    throw error
+  }
+}
+
+async function drained(response: ServerResponse, signal: AbortSignal, idle_ms: number) {
+  const patience = setTimeout(() => response.destroy(), idle_ms)
+  // Closed: the loop that waits here notices by itself.
+  await once(response, 'drain', { signal }).catch(() => {})
+  clearTimeout(patience)
+}

@@ -1,0 +1,97 @@
+import type { Database } from '../db/db.ts'
+import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
+import type { Kind } from '../entities/kind.ts'
+import { startOf } from '../entities/page.ts'
+import { readShownPart } from '../entities/shown.ts'
+import { fail } from '../errors.ts'
+import type { Answer, Call } from '../http/route.ts'
+import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
+import { read_schema_version } from '../organizations/definitions-sql.ts'
+
+const part_size = 2_000
+
+/** Each holds a connection of its own for as long as its client takes to read. */
+const most_at_once = 2
+
+const running = new WeakMap<Database, number>()
+
+export type ExportQuery = { after_id?: string }
+
+/** Answers all entities of a stack as lines, in order of their ids, as they stood at one moment. */
+export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promise<Answer> {
+  const { db, caller, body, signal } = call
+  const stack_id = await kind.stackOf(call)
+  const leave = enter(db)
+  try {
+    const snapshot = await openSnapshot(db)
+    const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
+    const after_id = startOf({
+      direction: 'asc',
+      size: part_size,
+      after_id: body.after_id && kind.identifier.toUuid(body.after_id),
+    })
+    const close = () => snapshot.close().finally(leave)
+    return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+function enter(db: Database): () => void {
+  const before = running.get(db) ?? 0
+  if (before >= most_at_once)
+    fail('operation_failed', `There are ${most_at_once} exports running already.`, {
+      status: 503,
+      headers: { 'Retry-After': '10' },
+    })
+  running.set(db, before + 1)
+  return () => running.set(db, running.get(db)! - 1)
+}
+
+/** Definitions no older than what the snapshot shows. */
+async function definitionsOf(
+  db: Database,
+  snapshot: Snapshot,
+  organization_id: number,
+  signal: AbortSignal,
+): Promise<Definitions> {
+  const [head] = await snapshot.query<{ schema_version: number }>(read_schema_version, [organization_id])
+  return definitionsAt(db, organization_id, head!.schema_version, signal)
+}
+
+type Export = {
+  snapshot: Snapshot
+  close: () => Promise<void>
+  definitions: Definitions
+  stack_id: number
+  after_id: string
+  signal: AbortSignal
+}
+
+/** The next part is read while this one is sent. */
+async function* linesFrom({
+  snapshot,
+  close,
+  definitions,
+  stack_id,
+  after_id,
+  signal,
+}: Export): AsyncGenerator<string> {
+  const read = (after: string) => readShownPart(snapshot, definitions, stack_id, after, part_size)
+  const cut = () => close()
+  signal.addEventListener('abort', cut, { once: true })
+  try {
+    let reading = read(after_id)
+    for (;;) {
+      const { lines, last } = await reading
+      if (last === null) return
+      reading = read(last)
+      reading.catch(() => {})
+      yield lines
+    }
+  } finally {
+    signal.removeEventListener('abort', cut)
+    await close()
+  }
+}

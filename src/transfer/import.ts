@@ -1,0 +1,136 @@
+import { isUnavailable } from '../db/pg-errors.ts'
+import type { Kind } from '../entities/kind.ts'
+import { writeEntities } from '../entities/sets.ts'
+import type { EntityBody, Outcome, Write } from '../entities/write.ts'
+import { Fault, type Refusal, refuse } from '../errors.ts'
+import type { Answer, Call } from '../http/route.ts'
+import { knownDefinitions } from '../organizations/definitions.ts'
+import { beside } from './beside.ts'
+import { gather } from './gather.ts'
+import { type Line, linesOf } from './lines.ts'
+import { rehearse } from './rehearse.ts'
+
+/** Of lines in one transaction: see docs/decisions/0016. */
+const set_size = { items: 1_024, bytes: 1_048_576 }
+
+const progress_ms = 1_000
+
+export type ImportQuery = { dry_run?: boolean }
+
+/** One line, read: what it asks to write, or why it is refused. */
+type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
+
+type Counts = { received: number; created: number; updated: number; unchanged: number; failed: number }
+
+/** Writes the lines of a body, set after set, and answers line by line what was refused, and counts. */
+export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promise<Answer> {
+  const stack_id = await kind.stackOf(call)
+  const { stacks } = await knownDefinitions(call.db, call.caller.organization.id, call.signal)
+  const is_event = stacks.some(({ id, kind }) => id === stack_id && kind === 'event')
+  const readEntry = (line: Line) => entryOf(call, stack_id, is_event, line)
+  return { status: 200, stream: answerLines(call, readEntry) }
+}
+
+const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
+
+async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<string> {
+  const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+  const progress = () => textOf({ progress: counts })
+  try {
+    const sets = gather(entriesOf(call, readEntry), set_size)
+    for (;;) {
+      const { value: set, done } = yield* beside(sets.next(), progress_ms, progress)
+      if (done) break
+      if (call.draining()) throw shutting_down
+      const refusals = yield* beside(writeSet(call, set, counts), progress_ms, progress)
+      if (refusals !== '') yield refusals
+    }
+    yield textOf(counts)
+  } catch (error) {
+    const { word, message, details } = call.explain(error)
+    yield textOf({ error: word, message, details, request_id: call.request_id, progress: counts })
+  }
+}
+
+const shutting_down = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
+
+async function* entriesOf(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
+  for await (const lines of linesOf(call.chunks, call.limits.body_bytes)) yield lines.map(readEntry)
+}
+
+function entryOf(call: Call<ImportQuery>, stack_id: number, is_event: boolean, { number, text }: Line): Entry {
+  if (!text) {
+    const message = `A line may have ${call.limits.body_bytes} bytes.`
+    return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
+  }
+  const bytes = text.length
+  try {
+    const body = call.checkLine(text) as EntityBody
+    return { number, bytes, write: writeOf(call, stack_id, is_event, body, bytes) }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { number, bytes, refusal: error.refusal }
+  }
+}
+
+function writeOf(
+  { preferences, caller, request_id }: Call<ImportQuery>,
+  stack_id: number,
+  is_event: boolean,
+  body: EntityBody,
+  bytes: number,
+): Write {
+  const { external_id } = body
+  return {
+    operation: is_event || !external_id ? 'create' : 'import',
+    stack_id,
+    address: external_id ? { external_id } : null,
+    body,
+    bound_from: 'body',
+    if_match: null,
+    references: preferences.references,
+    represent: false,
+    bytes,
+    actor: caller.subject,
+    request_id,
+  }
+}
+
+/** Writes one set within its own time, counts, and tells of the refused lines. Throws what fails for all of them. */
+async function writeSet(call: Call<ImportQuery>, set: Entry[], counts: Counts): Promise<string> {
+  const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
+  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes)
+  const faulty = outcomes.find(outcome => 'error' in outcome)
+  if (faulty && (isUnavailable(faulty.error) || outcomes.every(outcome => 'error' in outcome))) throw faulty.error
+  let next = 0
+  let said = ''
+  for (const entry of set) {
+    const outcome = 'write' in entry ? outcomes[next++]! : entry
+    counts.received += 1
+    if ('done' in outcome) counts[outcome.done.result as 'created' | 'updated' | 'unchanged'] += 1
+    else {
+      counts.failed += 1
+      const { word, message, details } = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
+      said += textOf({ line: entry.number, error: word, message, details })
+    }
+  }
+  return said
+}
+
+async function writeWithin({ db, caller, limits, body }: Call<ImportQuery>, writes: Write[]): Promise<Outcome[]> {
+  const controller = new AbortController()
+  const late = `A set of lines took longer than ${limits.request_ms / 1000} seconds and was cancelled.`
+  const timer = setTimeout(
+    () => controller.abort(new Fault(refuse('operation_failed', late, { status: 504 }))),
+    limits.request_ms,
+  )
+  const options = { limits, signal: controller.signal, set_size }
+  try {
+    const write = body.dry_run ? rehearse : writeEntities
+    const outcomes = await write(db, caller.organization.id, writes, options)
+    if (controller.signal.aborted && outcomes.some(outcome => 'error' in outcome)) throw controller.signal.reason
+    return outcomes
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,49 @@
+import { type TSchema, Type } from 'typebox'
+
+/** What the query of an import may hold. */
+export const importQuery = Type.Object(
+  { dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, and store nothing.' })) },
+  { additionalProperties: false },
+)
+
+/** What the query of an export may hold; `format` is that of the kind's identifiers. */
+export const exportQuery = (format: 'uuid' | 'object-id'): TSchema =>
+  Type.Object(
+    { after_id: Type.Optional(Type.String({ format, description: 'Only what comes behind this identifier.' })) },
+    { additionalProperties: false },
+  )
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+const counts = {
+  received: count('Lines so far, but for blank ones.'),
+  created: count('New, or completed where a placeholder stood.'),
+  updated: count('Merged into what stood.'),
+  unchanged: count('Nothing to change.'),
+  failed: count('Refused.'),
+}
+
+const details = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))
+
+const refused_line = Type.Object({
+  line: Type.Integer({ minimum: 1, description: 'Its place in the body, blank lines counted.' }),
+  error: Type.String({ description: 'The error word, as a request of its own would have it.' }),
+  message: Type.String(),
+  details,
+})
+
+const progress_line = Type.Object({ progress: Type.Object(counts) })
+
+const fault_line = Type.Object({
+  error: Type.String(),
+  message: Type.String(),
+  details,
+  request_id: Type.String(),
+  progress: Type.Object(counts),
+})
+
+/** A line of the answer to an import. The last is the counts, or what ended it before. */
+export const import_answer = Type.Union([Type.Object(counts), progress_line, refused_line, fault_line], {
+  title: 'ImportLine',
+  examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1 }],
+})
