@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { answer, newCommand } from './command.ts'
+import { answer, newCommand, UsageError } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
 import { columnsOf, type Wishes } from './import/columns.ts'
 import { type CsvHead, csvItems } from './import/csv.ts'
@@ -92,6 +92,7 @@ function withCsvOptions(command: Command): Command {
 
 async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
   const format = formatOf(file, options.format)
+  if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const { client } = await connect(environment, options, { scope })
@@ -100,7 +101,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const refused = await openRefused({ file, extension: format, named: options.refused }, path, head)
   const job = { client, owner, file, format, input, refused, head, options }
   const started_ms = performance.now()
-  const outcome = await transfer(job)
+  const outcome = await transfer(job).finally(input.close)
   await refused.close()
   report(job, outcome, (performance.now() - started_ms) / 1_000)
 }
@@ -119,10 +120,18 @@ type Job = {
 type Outcome = { state: State; stopped: boolean; error: Error | null }
 
 async function transfer({ client, owner, input, refused, options, ...job }: Job): Promise<Outcome> {
-  const state: State = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0, line: options.skipLines }
+  const state: State = {
+    received: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    failed: 0,
+    line: options.skipLines,
+    drawn: 0,
+  }
   const reading = () => ({
     count: state.received,
-    part: input.total_bytes === null ? null : Math.min(1, input.readBytes() / Math.max(1, input.total_bytes)),
+    part: partOf(input, state),
     refused: state.failed,
   })
   const meter = startMeter('lines', reading, { silent: Boolean(options.quiet || options.json) })
@@ -148,6 +157,12 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
     interrupt.end()
   }
   return { state, stopped: interrupt.asked, error }
+}
+
+/** What has been read of the file, less what is still on its way. */
+function partOf({ total_bytes, readBytes }: Input, { received, drawn }: State): number | null {
+  if (total_bytes === null) return null
+  return Math.min(1, readBytes() / Math.max(1, total_bytes)) * (received / Math.max(1, drawn))
 }
 
 const isRefused = (item: Item): item is Item & { refusal: Refusal } => item.refusal !== undefined
@@ -176,27 +191,31 @@ async function* skipping(batches: AsyncIterable<Item[]>, lines: number): AsyncGe
   for await (const batch of batches) yield lines === 0 ? batch : batch.filter(({ line }) => line > lines)
 }
 
-function report({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number) {
-  const { line, ...counts } = state
-  const refused_file = refused.count() > 0 ? refused.name : null
-  const stopped_after = stopped || error ? line : null
+function report(job: Job, outcome: Outcome, seconds: number) {
+  const { state, stopped, error } = outcome
+  const { received, created, updated, unchanged, failed } = state
   const value = {
-    ...counts,
-    dry_run: options.dryRun ?? false,
-    refused_file,
-    stopped_after,
+    ...{ received, created, updated, unchanged, failed },
+    dry_run: job.options.dryRun ?? false,
+    refused_file: failed > 0 ? job.refused.name : null,
+    stopped_after: stopped || error ? state.line : null,
     error: error?.message ?? null,
   }
-  const would = options.dryRun ? ' (nothing is stored)' : ''
-  const said = [
-    ...(error ? [error.message] : []),
-    `${numeral(counts.received)} lines in ${timeOf(seconds)}${would}: ${numeral(counts.created)} created, ` +
-      `${numeral(counts.updated)} updated, ${numeral(counts.unchanged)} unchanged, ${numeral(counts.failed)} refused`,
-    ...(refused_file ? [`the refused ones and their reasons are in ${refused_file}: mend it, and import it`] : []),
-    ...(stopped_after === null ? [] : [howToGoOn(file, stopped_after)]),
+  const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
+  answer(job.options, { value, said: [...(error ? [error.message] : []), ...summary] })
+  if (stopped || error || failed > 0) process.exitCode = 1
+}
+
+function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
+  const { received, created, updated, unchanged, failed, line } = state
+  const of_words = { created, updated, unchanged, refused: failed }
+  const counts = Object.entries(of_words).map(([word, count]) => `${numeral(count)} ${word}`)
+  const would = options.dryRun ? ', checked and not stored' : ''
+  return [
+    `${numeral(received)} lines in ${timeOf(seconds)}${would}: ${counts.join(', ')}`,
+    ...(failed > 0 ? [`the refused ones and their reasons are in ${refused.name}: mend it, and import it`] : []),
+    ...(stopped || error ? [howToGoOn(file, line)] : []),
   ]
-  answer(options, { value, said })
-  if (stopped || error || counts.failed > 0) process.exitCode = 1
 }
 
 function howToGoOn(file: string, line: number): string {

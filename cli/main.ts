@@ -3,6 +3,7 @@ import { type Command, CommanderError } from 'commander'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
 import { newGroup, UsageError } from './command.ts'
+import { exportCommand } from './export.ts'
 import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
@@ -14,6 +15,7 @@ import { tokenCommand } from './token.ts'
 const commands = [
   serveCommand,
   importCommand,
+  exportCommand,
   migrateCommand,
   orgCommand,
   tokenCommand,

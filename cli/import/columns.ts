@@ -104,7 +104,7 @@ function unknownColumns(unknown: string[], known: Map<string, Target>): string {
   return (
     `${some} ${unknown.map(name => JSON.stringify(name)).join(', ')} ${them}. Name a field by --map column=field, take ` +
     'all of them as attribute values by --attributes rest, or leave one out by --ignore column. The fields are ' +
-    `${[...known.keys()].join(', ')}, and attribute_values.<any key>.`
+    `${[...known.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
   )
 }
 

@@ -14,6 +14,8 @@ export type Input = {
   total_bytes: number | null
   /** How much of that has been read. */
   readBytes(): number
+  /** Lets go of it: a terminal, or a pipe, would keep the process. */
+  close(): void
 }
 
 const piece_bytes = 262_144
@@ -38,7 +40,7 @@ export async function openInput(file: string, path: string): Promise<Input> {
       yield piece as Buffer
     }
   }
-  return { pieces: unpacked(file, counted()), total_bytes, readBytes: () => read_bytes }
+  return { pieces: unpacked(file, counted()), total_bytes, readBytes: () => read_bytes, close: () => source.destroy() }
 }
 
 async function sizeOf(file: string, path: string): Promise<number | null> {

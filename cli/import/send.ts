@@ -1,18 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import {
-  type ImportAnswer,
-  type ImportCounts,
-  KithConnectionError,
-  KithError,
-  KithImportError,
-  KithTimeoutError,
-} from '../../client/index.ts'
+import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
+import { Attempts } from '../attempts.ts'
 import type { Interrupt } from '../interrupt.ts'
 import type { Item } from './item.ts'
 import { Window } from './window.ts'
 
-/** How far an import is. The counts are of the lines that are done; `line` is the last of them. */
-export type State = ImportCounts & { line: number }
+/** How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too. */
+export type State = ImportCounts & { line: number; drawn: number }
 
 export type Sending = {
   /** In the order of the file, a piece of it at a time. */
@@ -27,32 +21,29 @@ export type Sending = {
   broken: (error: Error, pause_ms: number) => void
 }
 
-// A service that restarts, or one that a balancer takes over from, is back within half a minute.
-const most_attempts = 8
-const first_pause_ms = 200
-const longest_pause_ms = 10_000
 /** Whoever feeds us may be slow. The service does not wait ten seconds for a line: then the next one gets a request. */
 const longest_idle_ms = 5_000
 
 /**
  * Sends all items, in as many requests as it takes: one that breaks is sent again from the last line that is known to be
- * done, up to eight times in a row without a line more. Ends early when asked to, after the lines that were sent.
+ * done, a bounded number of times in a row. Ends early when asked to, after the lines that were sent.
  */
 export async function sendAll(sending: Sending): Promise<void> {
   const { interrupt, state } = sending
   const window = new Window()
   const source = new Source(sending.items)
-  for (let attempt = 1; !interrupt.asked; ) {
+  const attempts = new Attempts()
+  while (!interrupt.asked) {
     const line_before = state.line
     try {
       await sendOnce(sending, window, source)
       if (source.is_used_up) return
+      attempts.succeed()
       await Promise.race([source.more(), interrupt.whenAsked])
-      attempt = 1
     } catch (error) {
-      if (state.line > line_before) attempt = 1
-      if (interrupt.signal.aborted || attempt++ >= most_attempts || !isPassing(error, state)) throw error
-      const pause_ms = pauseAfter(error, attempt)
+      if (state.line > line_before) attempts.succeed()
+      const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.received > 0)
+      if (pause_ms === null) throw error
       sending.broken(error as Error, pause_ms)
       await Promise.race([pause(pause_ms), interrupt.whenAsked])
     }
@@ -83,7 +74,8 @@ async function sendOnce(sending: Sending, window: Window, source: Source): Promi
 }
 
 /** What the last request left, then the rest of the file as the service takes it, until nothing comes or it is enough. */
-async function* linesOf({ interrupt }: Sending, window: Window, source: Source): AsyncGenerator<string> {
+async function* linesOf(sending: Sending, window: Window, source: Source): AsyncGenerator<string> {
+  const { interrupt } = sending
   for (const item of window.restart()) {
     window.send(item)
     yield item.body!
@@ -96,6 +88,7 @@ async function* linesOf({ interrupt }: Sending, window: Window, source: Source):
     const item = source.take()
     if (item) {
       window.add(item)
+      sending.state.drawn++
       if (item.body === null) continue
       window.send(item)
       yield item.body
@@ -127,6 +120,8 @@ class Source {
       this.is_used_up = done === true
       return !this.is_used_up
     })
+    // Whoever was told to stop does not wait for it, and the file is closed.
+    this.#coming.catch(() => {})
     return this.#coming
   }
 
@@ -140,25 +135,4 @@ class Source {
       timer.abort()
     }
   }
-}
-
-/** Whether it is worth another attempt. A service that was never reached is more likely misspelt than away. */
-function isPassing(error: unknown, state: State): boolean {
-  if (error instanceof KithImportError || error instanceof KithTimeoutError) return true
-  if (error instanceof KithError) return [429, 500, 503, 504].includes(error.status)
-  if (!(error instanceof KithConnectionError)) return false
-  if (error.status !== null) return [429, 502, 503, 504].includes(error.status)
-  return state.received > 0 || causes(error).some(code => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code))
-}
-
-function causes(error: unknown): string[] {
-  if (!(error instanceof Error)) return []
-  const { code } = error as NodeJS.ErrnoException
-  return [...(code === undefined ? [] : [code]), ...causes(error.cause)]
-}
-
-function pauseAfter(error: unknown, attempt: number): number {
-  const asked = error instanceof KithError || error instanceof KithConnectionError ? error.retry_after_seconds : null
-  const growing_ms = Math.min(longest_pause_ms, first_pause_ms * 2 ** (attempt - 2))
-  return Math.max((asked ?? 0) * 1_000, growing_ms)
 }
