@@ -1,8 +1,17 @@
 import { Command } from 'commander'
+import { KithError } from '../client/index.ts'
 import { tell } from './session.ts'
 
 /** Wrong usage that commander does not know of: the program ends with 2. */
 export class UsageError extends Error {}
+
+/** What went wrong, for a person: never a stack trace. */
+export function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error) || error.message === '') return `The command failed: ${String(error)}`
+  const details =
+    error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
+  return details.length > 0 ? `${error.message} (${details.join('; ')})` : error.message
+}
 
 /** A command of kith: each has examples in its help, and `--json`. */
 export function newCommand(name: string, description: string, examples: string[]): Command {

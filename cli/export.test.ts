@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createClient } from '../client/index.ts'
 import { breakingProxy, startCommand } from '../test/support/command.ts'
 import { type Service, startService } from '../test/support/service.ts'
 
@@ -18,8 +19,8 @@ let folders = 0
 beforeAll(async () => {
   service = await startService()
   base = await mkdtemp(join(tmpdir(), 'kith-export-'))
-  const { token: made, client } = await service.organization()
-  token = made
+  ;({ token } = await service.organization())
+  const client = createClient({ url: service.address, token })
   const bodies = Array.from({ length: people_count }, (_, i) => ({ external_id: `p${i}`, first_name: `a\n"${i}` }))
   for await (const answer of client.people.import(bodies)) expect(answer).not.toHaveProperty('error')
 })

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Client, Person, StackRecord } from '../client/index.ts'
 import { Attempts } from './attempts.ts'
-import { answer, newCommand, UsageError } from './command.ts'
+import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
 import { csvShape } from './export/csv.ts'
 import { type Output, openOutput } from './export/output.ts'
@@ -121,7 +121,7 @@ async function copyAll(job: Job, interrupt: Interrupt, meter: Meter): Promise<vo
       const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.count > 0)
       if (pause_ms === null) throw error
       const then = `Going on after ${numeral(state.count)} entities in ${(pause_ms / 1_000).toFixed(1)} s`
-      meter.tell(`${(error as Error).message} ${then}; what follows is of a later moment.`)
+      meter.tell(`${sentenceOf(error)} ${then}; what follows is of a later moment.`)
       await Promise.race([pause(pause_ms), interrupt.whenAsked])
     }
   }
@@ -155,12 +155,12 @@ function report({ name, output, state, options }: Job, error: Error | null, seco
   const count = output.remains.lines + state.count
   const told = `${numeral(state.count)} entities in ${timeOf(seconds)}${name === undefined ? '' : `, ${error ? output.part_name : name}`}`
   const again = name === undefined ? `--after-id ${state.after_id}` : '--resume'
+  const fault = error && sentenceOf(error)
+  const can_go_on = state.count > 0 || output.remains.lines > 0
   const said = error
-    ? [error.message, ...(state.after_id === undefined ? [] : [`${told}; to go on, run it again with ${again}`])]
+    ? [sentenceOf(error), ...(can_go_on ? [`${told}; to go on, run it again with ${again}`] : [])]
     : [told]
-  answer(options, {
-    value: { count, file: error ? null : name, after_id: state.after_id ?? null, error: error?.message ?? null },
-    said,
-  })
+  const file = error ? null : name
+  answer(options, { value: { count, file, after_id: state.after_id ?? null, error: fault }, said })
   if (error) process.exitCode = 1
 }

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { answer, newCommand, UsageError } from './command.ts'
+import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
 import { columnsOf, type Wishes } from './import/columns.ts'
 import { type CsvHead, csvItems } from './import/csv.ts'
@@ -147,8 +147,8 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
       interrupt,
       state,
       done: items => refused.write(items.filter(isRefused)),
-      broken: ({ message }, pause_ms) =>
-        meter.tell(`${message} Going on after line ${state.line} in ${(pause_ms / 1_000).toFixed(1)} s.`),
+      broken: (error, pause_ms) =>
+        meter.tell(`${sentenceOf(error)} Going on after line ${state.line} in ${(pause_ms / 1_000).toFixed(1)} s.`),
     })
   } catch (fault) {
     error = fault as Error
@@ -199,10 +199,10 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
-    error: error?.message ?? null,
+    error: error && sentenceOf(error),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
-  answer(job.options, { value, said: [...(error ? [error.message] : []), ...summary] })
+  answer(job.options, { value, said: [...(error ? [sentenceOf(error)] : []), ...summary] })
   if (stopped || error || failed > 0) process.exitCode = 1
 }
 

@@ -2,7 +2,8 @@
 import { type Command, CommanderError } from 'commander'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
-import { newGroup, UsageError } from './command.ts'
+import { newGroup, sentenceOf, UsageError } from './command.ts'
+import { completeCommand, completionCommand } from './completion.ts'
 import { exportCommand } from './export.ts'
 import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
@@ -22,6 +23,7 @@ const commands = [
   clientCommand,
   keysCommand,
   codegenCommand,
+  completionCommand,
 ]
 
 function programFor(environment: NodeJS.ProcessEnv): Command {
@@ -29,6 +31,10 @@ function programFor(environment: NodeJS.ProcessEnv): Command {
     'A self-hosted contact and record data service. Settings come from the environment: see README.md.'
   const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
   for (const command of commands) program.addCommand(command(environment))
+  program.addCommand(
+    completeCommand(() => program),
+    { hidden: true },
+  )
   settle(program, '')
   return program
 }
@@ -44,11 +50,6 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   tell(sentenceOf(error))
   return error instanceof UsageError ? 2 : 1
-}
-
-/** What went wrong, for a person: never a stack trace. */
-function sentenceOf(error: unknown): string {
-  return error instanceof Error && error.message !== '' ? error.message : `The command failed: ${String(error)}`
 }
 
 /** Whoever reads us may have heard enough: then there is nobody to tell, and nothing to do. */

@@ -16,7 +16,7 @@ export function startCommand(words: string[], environment: Record<string, string
   const child = spawn(process.execPath, [program, ...words], { cwd, env: environment })
   // It may end before it has read what it is given.
   child.stdin.on('error', () => {})
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+  const ended = Promise.all([text(child.stdout).catch(() => 'closed'), text(child.stderr), once(child, 'close')]).then(
     ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr }),
   )
   return { child, ended }
