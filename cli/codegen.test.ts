@@ -145,14 +145,14 @@ describe('kith codegen', () => {
   })
 
   it.each([
-    ['no address', { SERVICE_URL: '' }, /SERVICE_URL/],
-    ['no token', { TOKEN: '' }, /TOKEN/],
-    ['a token that is none', { TOKEN: 'none' }, /token/],
-    ['an address that is none', { SERVICE_URL: 'nowhere' }, /URL/],
-  ])('says in one sentence that there is %s', async (_, change, sentence) => {
+    ['no service on this machine', { SERVICE_URL: '', PORT: '1' }, 1, /127\.0\.0\.1:1 cannot be reached/],
+    ['no token', { TOKEN: '' }, 2, /KITH_TOKEN/],
+    ['a token that is none', { TOKEN: 'none' }, 1, /token/],
+    ['an address that is none', { SERVICE_URL: 'nowhere' }, 2, /no URL/],
+  ])('says in one sentence that there is %s', async (_, change, exit_code, sentence) => {
     environment = { ...environment, ...change }
     const { code, stdout, stderr } = await codegen()
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
     expect(stderr).toMatch(/^[^\n]+\n$/)
     expect(stderr).toMatch(sentence)
   })

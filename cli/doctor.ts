@@ -1,30 +1,28 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
 import type { Database } from '../src/db/db.ts'
+import { answer, newCommand } from './command.ts'
 import { checkClock, checkKeys, checkMigrations, checkServer } from './doctor/database.ts'
 import { attempt, type Finding, ok, warning, wrong } from './doctor/finding.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { withStorage } from './doctor/storage.ts'
 
 export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
-  return new Command('doctor')
-    .description('check configuration, database, keys and files, and say what to do; changes nothing')
-    .option('--json', 'answer JSON: {"healthy", "findings": [{"check", "verdict", "message", "advice"}]}')
-    .addHelpText(
-      'after',
-      '\nEnds with 0, or with 1 when something is wrong; a warning is nothing wrong.' +
-        '\n\nExamples:\n  npm run -s kith -- doctor\n  npm run -s kith -- doctor --json',
-    )
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const findings = await examine(environment)
-      const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
-      process.stdout.write(json ? `${JSON.stringify({ healthy, findings })}\n` : findings.map(lineOf).join(''))
-      if (!healthy) process.exitCode = 1
-    })
+  const description =
+    'check configuration, database, keys and files, and say what to do; changes nothing. Ends with 1 when something is ' +
+    'wrong, which a warning is not'
+  return newCommand('doctor', description, ['doctor', 'doctor --json']).action(async (options: { json?: boolean }) => {
+    const findings = await examine(environment)
+    const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
+    answer(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
+    if (!healthy) process.exitCode = 1
+  })
 }
 
-const lineOf = ({ check, verdict, message, advice }: Finding): string =>
-  `${verdict.padEnd(8)} ${check.padEnd(13)} ${message}\n${advice === undefined ? '' : `${' '.repeat(23)}→ ${advice}\n`}`
+const linesOf = ({ check, verdict, message, advice }: Finding): string[] => [
+  `${verdict.padEnd(8)} ${check.padEnd(13)} ${message}`,
+  ...(advice === undefined ? [] : [`${' '.repeat(23)}→ ${advice}`]),
+]
 
 async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const config = readConfiguration(environment)

@@ -1,7 +1,12 @@
-import { Command, CommanderError } from 'commander'
+#!/usr/bin/env node
+import { type Command, CommanderError } from 'commander'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
+import { newGroup, sentenceOf, UsageError } from './command.ts'
+import { completeCommand, completionCommand } from './completion.ts'
 import { doctorCommand } from './doctor.ts'
+import { exportCommand } from './export.ts'
+import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
@@ -9,43 +14,56 @@ import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
 
+const commands = [
+  serveCommand,
+  importCommand,
+  exportCommand,
+  migrateCommand,
+  orgCommand,
+  tokenCommand,
+  clientCommand,
+  keysCommand,
+  codegenCommand,
+  doctorCommand,
+  completionCommand,
+]
+
 function programFor(environment: NodeJS.ProcessEnv): Command {
-  const program = new Command('kith')
-    .description('A self-hosted contact and record data service. Settings come from the environment: see README.md.')
-    .addHelpText('after', '\nExample:\n  npm run -s kith -- token --org default --scope "people:read people:write"')
-  for (const command of [
-    serveCommand,
-    migrateCommand,
-    orgCommand,
-    tokenCommand,
-    clientCommand,
-    keysCommand,
-    codegenCommand,
-    doctorCommand,
-  ])
-    program.addCommand(command(environment))
-  throwErrors(program)
+  const description =
+    'A self-hosted contact and record data service. Settings come from the environment: see README.md.'
+  const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
+  for (const command of commands) program.addCommand(command(environment))
+  program.addCommand(
+    completeCommand(() => program),
+    { hidden: true },
+  )
+  settle(program, '')
   return program
 }
 
-/** Commander would end the process by itself, with 1 for wrong usage too. */
-function throwErrors(command: Command) {
-  command.exitOverride()
-  for (const subcommand of command.commands) throwErrors(subcommand)
+/** Commander would end the process by itself, with 1 for wrong usage too, and say no word of where to look. */
+function settle(command: Command, path: string) {
+  command.exitOverride().showHelpAfterError(`See npm run -s kith --${path} --help`)
+  for (const subcommand of command.commands) settle(subcommand, `${path} ${subcommand.name()}`)
 }
 
 /** 0 for help, 2 for wrong usage, 1 for all else. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   tell(sentenceOf(error))
-  return 1
+  return error instanceof UsageError ? 2 : 1
 }
 
-/** What went wrong, for a person: never a stack trace. */
-function sentenceOf(error: unknown): string {
-  return error instanceof Error && error.message !== '' ? error.message : `The command failed: ${String(error)}`
+/** Whoever reads us may have heard enough: then there is nobody to tell, and nothing to do. */
+function heedClosedOutput() {
+  process.stdout.on('error', error => {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') tell(sentenceOf(error))
+    process.exit(1)
+  })
+  process.stderr.on('error', () => {})
 }
 
+heedClosedOutput()
 try {
   await programFor(process.env).parseAsync()
 } catch (error) {

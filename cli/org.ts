@@ -1,35 +1,33 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { createOrganization, listOrganizations } from '../src/organizations/directory.ts'
-import { tell, withSession } from './session.ts'
+import { answer, newCommand, newGroup } from './command.ts'
+import { withSession } from './session.ts'
+
+type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
-  return new Command('org')
-    .description('make and list organizations, the tenants of the service')
-    .addHelpText('after', '\nExample:\n  npm run -s kith -- org create acme')
+  return newGroup('org', 'make and list organizations, the tenants of the service', ['org create acme', 'org list'])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
-  return new Command('create')
-    .description('make an organization')
+  return newCommand('create', 'make an organization', ['org create acme'])
     .argument('<key>', 'its key: 1 to 63 of a-z, 0-9, _ and -, a letter first')
-    .addHelpText('after', '\nExample:\n  npm run -s kith -- org create acme')
-    .action((key: string) =>
+    .action((key: string, options: Json) =>
       withSession(environment, async ({ db }) => {
-        await createOrganization(db, key)
-        tell(`made the organization ${key}`)
+        const { created_at } = await createOrganization(db, key)
+        answer(options, { value: { key, created_at }, said: [`made the organization ${key}`] })
       }),
     )
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  return new Command('list')
-    .description('list the organizations: key, tab, when it was made; a line each')
-    .addHelpText('after', '\nExample:\n  npm run -s kith -- org list')
-    .action(() =>
+  return newCommand('list', 'list the organizations: key, tab, when it was made; a line each', ['org list']).action(
+    (options: Json) =>
       withSession(environment, async ({ db }) => {
-        for (const { key, created_at } of await listOrganizations(db)) process.stdout.write(`${key}\t${created_at}\n`)
+        const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
+        answer(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
       }),
-    )
+  )
 }

@@ -1,14 +1,14 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import { newCommand } from './command.ts'
 
 export function serveCommand(environment: NodeJS.ProcessEnv): Command {
-  return new Command('serve')
-    .description('run the service until a signal ends it')
+  const examples = ['PORT=8081 serve', 'serve --workers 2', 'serve --json 2>> kith.log']
+  return newCommand('serve', 'run the service until a signal ends it', examples)
     .option('--workers <count>', 'processes that serve, on one port', wholeNumber, 1)
-    .addHelpText('after', '\nExamples:\n  PORT=8081 npm run -s kith -- serve\n  npm run -s kith -- serve --workers 2')
-    .action(async ({ workers }: { workers: number }) => {
+    .action(async (options: { workers: number; json?: true }) => {
       // Loading the whole service takes 0.1 s more, which the other commands do without.
       const { serve } = await import('../src/main.ts')
-      await serve(environment, { workers })
+      await serve(environment, options)
     })
 }
 

@@ -2,9 +2,16 @@ export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export { type Client, createClient, type StackEntities } from './src/client.ts'
 export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
-export type { EntityReads, FilterOptions, ListOptions, RelatedOptions } from './src/entity-reads.ts'
+export type { EntityReads, ExportOptions, FilterOptions, ListOptions, RelatedOptions } from './src/entity-reads.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter } from './src/filter.ts'
+export {
+  type ImportAnswer,
+  type ImportCounts,
+  type ImportOptions,
+  type ImportRefusal,
+  KithImportError,
+} from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { CallOptions, ClientOptions, UpdateOptions, WriteOptions } from './src/options.ts'
 export type {

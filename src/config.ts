@@ -206,9 +206,13 @@ function wantsTraces(values: Variables): boolean {
   return values.OTEL_SDK_DISABLED !== 'true' && exporter !== 'none' && (exporter === 'otlp' || addressed)
 }
 
+/** What the commands read that speak to a service (cli/connection.ts): whoever sets it may run all commands with it. */
+const of_commands = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
+
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
-  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !known.includes(name))
+  const may_stand = new Set([...known, ...of_commands])
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !may_stand.has(name))
   const problems = unknown.map(name => `${name} is not a setting of kith`)
   const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   try {

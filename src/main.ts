@@ -42,11 +42,12 @@ const forget_interval_ms = 60_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
- * one worker this process keeps the database, and each worker, which is this program again, serves.
+ * one worker this process keeps the database, and each worker, which is this program again, serves. With `json` standard
+ * output is one JSON value, the address, and the log goes to standard error.
  */
-export async function serve(environment: NodeJS.ProcessEnv, { workers = 1 } = {}): Promise<void> {
+export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
-  const logger = createLogger(config.log_level)
+  const logger = createLogger(config.log_level, json ? process.stderr : process.stdout)
   const closing: Closing = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()
@@ -65,7 +66,7 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1 } = {}
     const spread = cluster.isPrimary && workers > 1
     starting = spread ? startSpread(workers, environment, config, logger, closing) : start(config, logger, closing)
     const address = await starting
-    if (cluster.isPrimary) process.stdout.write(firstSteps(address, config))
+    if (cluster.isPrimary) process.stdout.write(json ? `${JSON.stringify({ address })}\n` : firstSteps(address, config))
   } catch (error) {
     await stop()
     grace.uninstall()

@@ -2,7 +2,7 @@ import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
-import { createTransport, type Send } from './transport.ts'
+import { createTransport, type Transport } from './transport.ts'
 
 /** The endpoints of a stack's records; those of an event stack are never changed, so it has none that would. */
 export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> = S['stacks'][K]['kind'] extends 'event'
@@ -11,14 +11,14 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 
 /** One service, spoken to for one caller. It holds no connection of its own, and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {
-  readonly #send: Send
+  readonly #transport: Transport
   readonly people: Entities<S, 'people'>
   readonly schema: SchemaEndpoints
 
   constructor(options: ClientOptions) {
-    this.#send = createTransport(options)
-    this.people = new Entities<S, 'people'>(this.#send, 'people')
-    this.schema = new SchemaEndpoints(this.#send)
+    this.#transport = createTransport(options)
+    this.people = new Entities<S, 'people'>(this.#transport, 'people')
+    this.schema = new SchemaEndpoints(this.#transport.send)
   }
 
   /**
@@ -32,7 +32,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   stack<K extends StackKey<S>>(key: K): StackEntities<S, K> {
     // People have a client of their own, and no stack is called so.
     if (key === 'people') throw new TypeError('people are no stack: they are client.people')
-    return new Entities<S, K>(this.#send, key) as StackEntities<S, K>
+    return new Entities<S, K>(this.#transport, key) as StackEntities<S, K>
   }
 
   /**
@@ -58,7 +58,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   }
 
   #ask(path: string, options: CallOptions | undefined): Promise<unknown> {
-    return this.#send({ method: 'GET', path, options, repeatable: true, writes: false, authorized: false })
+    return this.#transport.send({ method: 'GET', path, options, repeatable: true, writes: false, authorized: false })
   }
 }
 

@@ -1,6 +1,7 @@
 import { type BatchResult, batchBody, type Operation } from './batch.ts'
 import { at, atId, EntityReads } from './entity-reads.ts'
 import { isKithError } from './errors.ts'
+import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { CallOptions, Updated, UpdateOptions, WriteOptions } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import type { Request } from './transport.ts'
@@ -156,6 +157,28 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     return this.#write('POST', '/batch', batchBody(operations, atomic), options, false)
   }
 
+  /**
+   * Creates who is not there and changes like `patch` who is, any number of them, while they are drawn from `lines`. A
+   * text is a line of JSON as it stands. Sent once: what a broken stream has done, sending all again leaves as it is.
+   * Rejects with a {@link KithImportError} when the service cannot go on. Nothing is sent before it is iterated; in a
+   * browser it needs one that streams bodies.
+   *
+   * ```ts
+   * const people = [{ external_id: 'ada', language: 'en' }, { external_id: 'mary', email: 'none' }]
+   * for await (const answer of client.people.import(people)) {
+   *   if ('line' in answer) console.log(answer.line, answer.error) // 2 invalid_parameter
+   *   if ('received' in answer) console.log(answer.updated, answer.failed) // 1 1
+   * }
+   * ```
+   */
+  import(
+    lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
+    { dry_run, ...options }: ImportOptions = {},
+  ): AsyncIterable<ImportAnswer> {
+    const path = `${this.path}/import${dry_run ? '?dry_run=true' : ''}`
+    return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream({ path, options, lines })) }
+  }
+
   async #delete(path: string, options: WriteOptions | undefined): Promise<true> {
     try {
       return await this.#write<true>('DELETE', path, undefined, options, true)
@@ -172,6 +195,6 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     options: UpdateOptions | undefined,
     repeatable: boolean,
   ): Promise<T> {
-    return (await this.send({ method, path: this.path + path, body, options, repeatable, writes: true })) as T
+    return (await this.transport.send({ method, path: this.path + path, body, options, repeatable, writes: true })) as T
   }
 }

@@ -3,7 +3,7 @@ import { segment } from './json.ts'
 import { Listing, type PageOptions } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
-import type { Send } from './transport.ts'
+import type { Transport } from './transport.ts'
 
 type Direction = 'asc' | 'desc'
 
@@ -20,14 +20,17 @@ export type RelatedOptions<Target> = ListOptions & {
   direction?: 'outgoing' | 'incoming' | 'both'
 }
 
+/** Where an export begins. */
+export type ExportOptions = Pick<PageOptions, 'after_id'> & CallOptions
+
 /** The endpoints that read people, or the records of one stack. */
 export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
-  protected readonly send: Send
+  protected readonly transport: Transport
   protected readonly path: string
   readonly #owner: string
 
-  constructor(send: Send, owner: O) {
-    this.send = send
+  constructor(transport: Transport, owner: O) {
+    this.transport = transport
     this.#owner = owner
     this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
   }
@@ -107,6 +110,22 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     return this.#related(`${atId(id)}/related`, options)
   }
 
+  /**
+   * All of them as they stand at one moment, in order of the internal identifier, over one connection. Rejects when that
+   * breaks: the rest is what an export `after_id` of the last one gives.
+   *
+   * ```ts
+   * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1
+   * ```
+   */
+  export({ after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
+    const after = after_id === undefined ? '' : `?after_id=${encodeURIComponent(after_id)}`
+    const request = { path: `${this.path}/export${after}`, options }
+    return {
+      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<EntityOf<S, O>, void, undefined>,
+    }
+  }
+
   #related<T extends Owner<S>>(path: string, given: RelatedOptions<T>): Listing<EntityOf<S, T>> {
     const { target, attribute_key, direction, size, after_id, sorting_type, ...options } = given
     const question = { target, attribute_key, direction, sorting_type }
@@ -136,7 +155,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
 
   async #read<T>(method: 'GET' | 'POST', path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
     const request = { method, path: this.path + path, body, options, repeatable: true, writes: false }
-    return (await this.send(request)) as T
+    return (await this.transport.send(request)) as T
   }
 }
 

@@ -3,6 +3,7 @@ import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
 import { type Failure, pauseBefore, workOf } from './retry.ts'
+import { valuesFrom } from './stream.ts'
 
 /** One call of the service. */
 export type Request = {
@@ -24,18 +25,27 @@ export type Request = {
 /** Sends a request, again where that is safe, and answers the payload. */
 export type Send = (request: Request) => Promise<unknown>
 
+/** A request whose answer is NDJSON of any length, and so is its body, if it has one. It is sent once. */
+export type StreamRequest = Pick<Request, 'path' | 'options'> & {
+  /** A text is a line as it stands. */
+  lines?: AsyncIterable<unknown> | Iterable<unknown>
+}
+
+/** The ways to one service: `send` for what is answered as a whole, `stream` for what is answered value by value. */
+export type Transport = { send: Send; stream: (request: StreamRequest) => AsyncGenerator<unknown, void, undefined> }
+
 // What a timer can hold; a longer one would ring at once.
 const longest_timer_ms = 2_147_483_647
 
-/** The way to one service, for one caller. */
-export function createTransport(options: ClientOptions): Send {
+/** The ways to one service, for one caller. */
+export function createTransport(options: ClientOptions): Transport {
   const base = baseOf(options.url)
   const { retries = 2, timeout_ms = 12_000, random = Math.random, sleep = sleepFor } = options
   if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries is a whole number, 0 or more')
   if (!(timeout_ms > 0 && timeout_ms <= longest_timer_ms))
     throw new TypeError(`timeout_ms is more than 0, and at most ${longest_timer_ms}`)
   const ask = options.fetch ?? globalThis.fetch
-  return async request => {
+  const send: Send = async request => {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
@@ -63,6 +73,16 @@ export function createTransport(options: ClientOptions): Send {
       }
     }
   }
+  async function* stream({ path, options: told, lines }: StreamRequest) {
+    told?.signal?.throwIfAborted()
+    const headers = headersOf({ method: 'GET', path, options: told, repeatable: false, writes: false })
+    headers.set('Accept', 'application/x-ndjson, application/json')
+    if (lines) headers.set('Content-Type', 'application/x-ndjson')
+    headers.set('Authorization', `Bearer ${await tokenOf(options)}`)
+    const method = lines ? 'POST' : 'GET'
+    yield* valuesFrom({ ask, url: `${base}${path}`, method, headers, timeout_ms, signal: told?.signal, lines })
+  }
+  return { send, stream }
 }
 
 function baseOf(url: string): string {

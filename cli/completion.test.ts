@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startCommand } from '../test/support/command.ts'
+
+const program = fileURLToPath(new URL('./main.ts', import.meta.url))
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kith-completion-'))
+  await symlink(program, join(folder, 'kith'))
+  await writeFile(join(folder, 'people one.csv'), '')
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+/** What a real bash that has sourced the script offers for a line, the cursor at its end. */
+async function offered(line: string): Promise<string[]> {
+  const script = `
+    source <(kith completion bash)
+    COMP_WORDS=(${line}); [[ "$LINE" == *' ' ]] && COMP_WORDS+=('')
+    COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+    _kith
+    printf '%s\\n' "\${COMPREPLY[@]}"`
+  const env = { PATH: `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`, LINE: line }
+  const { stdout } = await promisify(execFile)('bash', ['--noprofile', '--norc', '-c', script], { cwd: folder, env })
+  return stdout.split('\n').filter(Boolean)
+}
+
+it.each([
+  ['kith im', ['import']],
+  ['kith org ', ['create', 'list', 'help']],
+  ['kith token --s', ['--scope', '--subject']],
+  ['kith import people --format ', ['ndjson', 'csv']],
+  ["kith import people --format '=' c", ['csv']],
+  ['kith export ', ['people']],
+  ['kith import people peo', ['people one.csv']],
+  ['kith codegen --out ', ['kith', 'people one.csv']],
+  ['kith completion ', ['bash', 'zsh', 'fish']],
+  ['kith token --org ', []],
+  ['kith nonsense ', []],
+])('bash offers for "%s": %j', async (line, expected) => {
+  expect((await offered(line)).toSorted()).toEqual(expected.toSorted())
+})
+
+it.each(['bash', 'zsh', 'fish'])('there is a script for %s', async shell => {
+  const { code, stdout, stderr } = await startCommand(['completion', shell], {}, folder).ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toContain('kith complete --')
+})

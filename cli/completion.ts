@@ -1,0 +1,129 @@
+import { Argument, type Command, type Option } from 'commander'
+import { answer, newCommand } from './command.ts'
+
+/** A word that may stand where the cursor is, and what it is for. */
+export type Candidate = { value: string; description: string }
+
+/** Instead of words: the names of files, which the shell knows best. */
+const files = ':files'
+
+const shells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof shells)[number]
+
+export function completionCommand(): Command {
+  return newCommand('completion', 'print what teaches a shell to complete the words of kith', [
+    'completion bash > ~/.local/share/bash-completion/completions/kith',
+    'completion zsh > "$fpath[1]/_kith"',
+    'completion fish > ~/.config/fish/completions/kith.fish',
+  ])
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .action((shell: Shell, options: { json?: true }) =>
+      answer(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
+    )
+}
+
+/** What the scripts ask: candidates for the last of the words, a line each, a tab before the description. */
+export function completeCommand(program: () => Command): Command {
+  return newCommand('complete', 'answer the words that may stand last', ['complete -- import people --for'])
+    .argument('[words...]', 'what stands after kith; the last one is not finished')
+    .action((words: string[], options: { json?: true }) => {
+      const value = candidatesFor(program(), words)
+      answer(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
+    })
+}
+
+/** The words that may stand in the place of the last one, as far as commands, options and choices go. */
+export function candidatesFor(program: Command, words: string[]): Candidate[] {
+  // Bash takes --format=csv for three words.
+  const all = words.flatMap(word => (/^--[\w-]+=./.test(word) ? word.split(/=(.*)/, 2) : [word]))
+  const last = all.at(-1) ?? ''
+  const prefix = last === '=' ? '' : last
+  const { command, position, option } = standAfter(program, all.slice(0, -1).concat(last === '=' ? ['='] : []))
+  return possible(command, position, option, prefix).filter(({ value }) => value === files || value.startsWith(prefix))
+}
+
+type Place = { command: Command; position: number; option: Option | undefined }
+
+/** Where the next word stands: in which command, as which of its arguments, or as the value of which option. */
+function standAfter(program: Command, words: string[]): Place {
+  let place: Place = { command: program, position: 0, option: undefined }
+  for (const word of words) {
+    const { command, position, option } = place
+    if (word === '=') continue
+    const subcommand = command.commands.find(each => each.name() === word)
+    if (option) place = { command, position, option: undefined }
+    else if (word.startsWith('-'))
+      place.option = command.options.find(
+        each => [each.long, each.short].includes(word) && (each.required || each.optional),
+      )
+    else place = subcommand ? { ...place, command: subcommand, position: 0 } : { ...place, position: position + 1 }
+  }
+  return place
+}
+
+function possible(command: Command, position: number, option: Option | undefined, prefix: string): Candidate[] {
+  if (option) return valuesOf(option.argChoices, option.flags)
+  const help = command.createHelp()
+  if (prefix.startsWith('-'))
+    return help.visibleOptions(command).map(each => ({ value: each.long ?? each.flags, description: each.description }))
+  const argument = command.registeredArguments[position]
+  return [
+    ...(position > 0 ? [] : help.visibleCommands(command)).map(each => ({
+      value: each.name(),
+      description: each.description(),
+    })),
+    ...(argument ? valuesOf(argument.argChoices, argument.name()) : []),
+  ]
+}
+
+function valuesOf(choices: readonly string[] | undefined, name: string): Candidate[] {
+  if (choices) return choices.map(value => ({ value, description: '' }))
+  if (/\bfile\b/.test(name)) return [{ value: files, description: '' }]
+  return name.startsWith('people|') ? [{ value: 'people', description: 'or the key of a stack' }] : []
+}
+
+const scripts: Record<Shell, string> = {
+  bash: `_kith() {
+  local value rest
+  COMPREPLY=()
+  while IFS=$'\\t' read -r value rest; do
+    if [ "$value" = ${files} ]; then
+      compopt -o filenames 2>/dev/null
+      while IFS= read -r value; do COMPREPLY+=("$value"); done < <(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")
+    elif [ -n "$value" ]; then
+      COMPREPLY+=("$value")
+    fi
+  done < <(kith complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _kith kith
+`,
+  zsh: `#compdef kith
+_kith() {
+  local line value
+  local -a candidates
+  for line in "\${(@f)$(kith complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    value="\${line%%$'\\t'*}"
+    if [[ "$value" == ${files} ]]; then
+      _files
+    elif [[ -n "$value" ]]; then
+      candidates+=("\${value//:/\\\\:}:\${line#*$'\\t'}")
+    fi
+  done
+  (( \${#candidates} )) && _describe kith candidates
+}
+if [[ "$funcstack[1]" == _kith ]]; then _kith "$@"; else compdef _kith kith; fi
+`,
+  fish: `function __kith_candidates
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  for line in (kith complete -- $words[2..-1] "$current" 2>/dev/null)
+    if string match -q '${files}*' -- $line
+      __fish_complete_path "$current"
+    else
+      echo $line
+    end
+  end
+end
+complete -c kith -f -a '(__kith_candidates)'
+`,
+}

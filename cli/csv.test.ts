@@ -1,0 +1,164 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../client/index.ts'
+import { startCommand } from '../test/support/command.ts'
+import { type Service, startService } from '../test/support/service.ts'
+
+let service: Service
+let client: Client
+let token: string
+let base: string
+let directory: string
+
+beforeAll(async () => {
+  service = await startService()
+  base = await mkdtemp(join(tmpdir(), 'kith-csv-'))
+})
+afterAll(async () => {
+  await service.stop()
+  await rm(base, { recursive: true })
+})
+beforeEach(async () => {
+  const organization = await service.organization()
+  ;({ token, client } = organization)
+  directory = join(base, organization.key)
+  await mkdir(directory)
+  const { stacks, attributes } = client.schema
+  await stacks.create({ key: 'orders', kind: 'item' })
+  const types = {
+    age: 'number',
+    member: 'boolean',
+    since: 'date',
+    seen: 'datetime',
+    extra: 'json',
+    friend: 'person',
+  } as const
+  for (const [key, type] of Object.entries(types)) await attributes.create({ key, owner: 'people', type })
+  await attributes.create({ key: 'tags', owner: 'people', type: 'text', cardinality: 'many' })
+})
+
+/** Imports this text as people.csv and answers the counts, and what was said. */
+async function importCsv(content: string | Buffer, ...words: string[]) {
+  await writeFile(join(directory, 'people.csv'), content)
+  const all = ['import', 'people', 'people.csv', '--json', ...words]
+  const { child, ended } = startCommand(all, { KITH_URL: service.address, KITH_TOKEN: token }, directory)
+  child.stdin.end()
+  const { code, stdout, stderr } = await ended
+  return { code, stderr, counts: stdout === '' ? null : JSON.parse(stdout) }
+}
+
+const refusedText = () => readFile(join(directory, 'people.refused.csv'), 'latin1')
+
+describe('kith import of CSV', () => {
+  it('reads columns by header, and each cell as its type has it', async () => {
+    const text = `\ufeffexternal_id;first_name;date_of_birth;age;member;since;seen;extra;tags;friend;consents.1.email;sms_consent
+a;"Ä ""q""
+b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
+"b";B;;;;;;;;;;\r\n;;;;;;;;;;;\n`
+    expect(await importCsv(text)).toMatchObject({ code: 0, counts: { received: 2, created: 2, failed: 0 } })
+    expect(await client.people.get('a')).toMatchObject({
+      first_name: 'Ä "q"\nb',
+      date_of_birth: '1999-12-31',
+      email_consent: false,
+      sms_consent: true,
+      attribute_values: {
+        age: -1.5,
+        member: true,
+        since: '1999-01-02',
+        seen: '1999-12-31T23:59:00+01:00',
+        extra: { a: [1] },
+        tags: ['x', 'y z'],
+        friend: 'b',
+      },
+    })
+  })
+
+  it('refuses what may be read in two ways until it is told which', async () => {
+    const text = 'external_id,since,seen\na,01/02/1999,1999-12-31 10:00\nb,31/12/1999,1999-12-31T10:00Z\n'
+    expect((await importCsv(text)).counts).toMatchObject({ created: 1, failed: 1 })
+    expect(await refusedText()).toMatch(/^refused_because,external_id,since,seen\n"?line 2: .*--date-order.*--offset/)
+    const told = await importCsv(text, '--date-order', 'mdy', '--offset', 'Z')
+    expect(told.counts).toMatchObject({ created: 1, failed: 1 })
+    expect((await client.people.get('a')).attribute_values).toMatchObject({
+      since: '1999-01-02',
+      seen: '1999-12-31T10:00:00Z',
+    })
+  })
+
+  it('keeps what stands where a cell is empty, or clears it where it is told so', async () => {
+    await client.people.create({ external_id: 'a', first_name: 'Ada', attribute_values: { age: 1 } })
+    expect((await importCsv('external_id,first_name,age\na,,\n')).counts).toMatchObject({ unchanged: 1 })
+    expect((await importCsv('external_id,first_name,age\na,,\n', '--empty', 'null')).counts).toMatchObject({
+      updated: 1,
+    })
+    expect(await client.people.get('a')).toMatchObject({ first_name: null, attribute_values: {} })
+  })
+
+  it('refuses a column that is no field, until it is mapped, taken as an attribute, or ignored', async () => {
+    const text = 'ID\tVorname\tColour\tnotes\na\tAda\tred\tx\n'
+    const { code, counts, stderr } = await importCsv(text)
+    expect({ code, counts }).toMatchObject({ code: 1, counts: { received: 0 } })
+    expect(stderr).toMatch(/"ID", "Vorname", "Colour", "notes".*--map.*--attributes rest.*first_name/)
+    const maps = ['--map', 'ID=external_id', '--map', 'Vorname=first_name', '--ignore', 'notes', '--attributes', 'rest']
+    expect((await importCsv(text, ...maps)).counts).toMatchObject({ created: 1 })
+    expect(await client.people.get('a')).toMatchObject({ first_name: 'Ada', attribute_values: { Colour: 'red' } })
+    expect((await importCsv(text, '--map', 'Id=external_id')).stderr).toContain('no column Id')
+    expect((await importCsv('age,attribute_values.age\n1,2\n')).stderr).toMatch(
+      /age and attribute_values\.age are both/,
+    )
+  })
+
+  it('refuses records of the wrong shape, and takes them when they are mended', async () => {
+    const wrong = Buffer.concat([
+      Buffer.from('external_id,first_name,age,member\na,A\nb,B,1,yes,5\nc,'),
+      Buffer.from([0xe4]),
+      Buffer.from(',many,perhaps\nd,a "quoted" D,1,no\n'),
+    ])
+    expect((await importCsv(wrong)).counts).toMatchObject({ created: 1, failed: 3 })
+    expect((await client.people.get('d')).first_name).toBe('a "quoted" D')
+    const refused = await refusedText()
+    const reasons = refused.split('\n').map(line => line.split(/,(?=[a-e])/, 1)[0])
+    expect(reasons.slice(1, 3)).toEqual(
+      ['"line 2: has 2 cells, and the header has 4"', '"line 3: has 5 cells, and the header has 4"'].map(reason =>
+        expect.stringContaining(reason.slice(1, 24)),
+      ),
+    )
+    expect(refused).toContain('c,\xe4,many,perhaps')
+    const mended = refused.replace('a,A\n', 'a,A,,\n').replace('yes,5', 'yes').replace('\xe4,many,perhaps', 'C,3,no')
+    expect((await importCsv(mended)).counts).toMatchObject({ created: 3, failed: 0 })
+  })
+})
+
+describe('what kith export writes as CSV', () => {
+  it('imports into another organization as it was, values that no cell can hold among it', async () => {
+    const bodies = [
+      { external_id: 'ada', first_name: 'A, "b"\nc', date_of_birth: '1999-12-31', push_notification_consent: false },
+      {
+        external_id: 'bob',
+        consents: [{ consent_type_id: 1, channel: 'sms' as const, state: false }],
+        attribute_values: {
+          ...{ age: 0.5, member: false, since: '2020-02-29', seen: '2020-02-29T00:00:00.123Z', extra: 'text' },
+          ...{ tags: ['a|b', '[c'], friend: 'ada', undeclared: { deep: [1, null, ''] }, empty: '' },
+        },
+      },
+      { external_id: 'cy', attribute_values: { tags: ['x', 'y'], extra: [], friend: 'cy' } },
+    ]
+    for (const body of bodies) await client.people.create(body)
+    const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+    const words = ['export', 'people', '--output', 'out.csv.gz']
+    const exported = startCommand(words, environment, directory)
+    expect(await exported.ended).toMatchObject({ code: 0, stdout: '' })
+    const before = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
+    for (const { external_id } of bodies) await client.people.delete(external_id)
+    const imported = startCommand(['import', 'people', 'out.csv.gz'], environment, directory)
+    expect(await imported.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('3 created') })
+    const bare = ({ id, version, created_at, updated_at, consents, ...rest }: (typeof before)[number]) => ({
+      ...rest,
+      consents: consents.map(({ answered_at, ...consent }) => consent),
+    })
+    const after = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
+    expect(after.map(bare)).toEqual(before.map(bare))
+  })
+})

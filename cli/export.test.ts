@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createClient } from '../client/index.ts'
+import { breakingProxy, startCommand } from '../test/support/command.ts'
+import { type Service, startService } from '../test/support/service.ts'
+
+const people_count = 3_000
+
+let service: Service
+let token: string
+let base: string
+let directory: string
+let folders = 0
+
+beforeAll(async () => {
+  service = await startService()
+  base = await mkdtemp(join(tmpdir(), 'kith-export-'))
+  ;({ token } = await service.organization())
+  const client = createClient({ url: service.address, token })
+  const bodies = Array.from({ length: people_count }, (_, i) => ({ external_id: `p${i}`, first_name: `a\n"${i}` }))
+  for await (const answer of client.people.import(bodies)) expect(answer).not.toHaveProperty('error')
+})
+afterAll(async () => {
+  await service.stop()
+  await rm(base, { recursive: true })
+})
+beforeEach(async () => {
+  directory = join(base, String(++folders))
+  await mkdir(directory)
+})
+
+const file = (name: string) => join(directory, name)
+const start = (words: string[], url = service.address) =>
+  startCommand(['export', 'people', ...words], { KITH_URL: url, KITH_TOKEN: token }, directory)
+const run = (words: string[], url?: string) => start(words, url).ended
+
+const names = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line).external_id)
+const all_names = Array.from({ length: people_count }, (_, i) => `p${i}`)
+
+describe('kith export', () => {
+  it('writes everybody once, to standard output or a file', async () => {
+    const { code, stdout, stderr } = await run([])
+    expect(code).toBe(0)
+    expect(names(stdout).toSorted()).toEqual(all_names.toSorted())
+    expect(stderr).toMatch(/^3,000 entities in \d+ s\n$/)
+    const to_file = await run(['--output', 'people.ndjson', '--json'])
+    expect(JSON.parse(to_file.stdout)).toMatchObject({ count: 3_000, file: 'people.ndjson', error: null })
+    expect(await readFile(file('people.ndjson'), 'utf8')).toBe(stdout)
+    const packed = await run(['--output', 'people.ndjson.gz'])
+    expect(packed.code).toBe(0)
+    expect(gunzipSync(await readFile(file('people.ndjson.gz'))).toString()).toBe(stdout)
+    expect(await readdir(directory)).toEqual(['people.ndjson', 'people.ndjson.gz'])
+    const last = JSON.parse(stdout.trimEnd().split('\n').at(-2)!).id
+    expect(names((await run(['--after-id', last])).stdout)).toHaveLength(1)
+  })
+
+  it('never writes over a file unless it is told so', async () => {
+    await writeFile(file('people.ndjson'), 'mine')
+    expect(await run(['--output', 'people.ndjson'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/--force/),
+    })
+    expect(await readFile(file('people.ndjson'), 'utf8')).toBe('mine')
+    expect(await run(['--output', 'people.ndjson', '--force'])).toMatchObject({ code: 0 })
+    expect(names(await readFile(file('people.ndjson'), 'utf8'))).toHaveLength(people_count)
+  })
+
+  it('goes on by itself where the connection breaks, with notice', async () => {
+    const proxy = await breakingProxy(service.address, { down: 600_000 })
+    const { code, stdout, stderr } = await run([], proxy.address)
+    proxy.server.close()
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/broke.*Going on after [\d,]+ entities in 0\.2 s; what follows is of a later moment/)
+    expect(names(stdout).toSorted()).toEqual(all_names.toSorted())
+  })
+
+  it.each(['people.ndjson', 'people.csv', 'people.ndjson.gz', 'people.csv.gz'])(
+    'of %s that was cut off anywhere is gone on with',
+    async name => {
+      await run(['--output', name])
+      const whole = await readFile(file(name))
+      for (const part of [0, 0.3, 0.7]) {
+        await rm(file(name))
+        await writeFile(file(`${name}.part`), whole)
+        await truncate(file(`${name}.part`), Math.floor(whole.length * part))
+        const without = await run(['--output', name])
+        expect(without).toMatchObject({ code: 1, stderr: expect.stringMatching(/--resume/) })
+        expect(await run(['--output', name, '--resume'])).toMatchObject({ code: 0 })
+        const read = (bytes: Buffer) => (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+        expect(read(await readFile(file(name)))).toBe(read(whole))
+        expect(await readdir(directory)).toEqual([name])
+      }
+    },
+  )
+
+  it('stops without a word when nobody reads on', async () => {
+    const { child, ended } = start([])
+    await once(child.stdout, 'data')
+    child.stdout.destroy()
+    const { code, stderr } = await ended
+    expect(code).toBe(1)
+    expect(stderr).not.toMatch(/EPIPE|^ {4}at /m)
+  })
+
+  it.each([
+    ['a folder that is not there', ['--output', 'none/people.ndjson'], 1, /none/],
+    ['nothing to go on with', ['--resume'], 2, /--output/],
+    ['a part of something else', ['--output', 'other.ndjson', '--resume'], 1, /no export of this kind/],
+    ['an identifier that is none', ['--after-id', 'x'], 1, /after_id|uuid|UUID/],
+  ])('tells of %s in a sentence', async (_, words, exit_code, sentence) => {
+    await writeFile(file('other.ndjson.part'), 'something\nelse\n')
+    const { code, stdout, stderr } = await run(words)
+    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+})

@@ -1,0 +1,166 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Command, Option } from 'commander'
+import type { Client, Person, StackRecord } from '../client/index.ts'
+import { Attempts } from './attempts.ts'
+import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
+import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { csvShape } from './export/csv.ts'
+import { type Output, openOutput } from './export/output.ts'
+import type { Format } from './import/input.ts'
+import { heedInterrupt, type Interrupt } from './interrupt.ts'
+import { type Meter, numeral, startMeter, timeOf } from './meter.ts'
+
+type ExportOptions = ConnectionOptions & {
+  format?: Format
+  output?: string
+  afterId?: string
+  gzip?: true
+  resume?: true
+  force?: true
+  listSeparator: string
+  quiet?: true
+  json?: true
+}
+
+type Entity = Person | StackRecord
+
+export function exportCommand(environment: NodeJS.ProcessEnv): Command {
+  const command = newCommand('export', 'write all people, or all records of a stack, in order of their identifiers', [
+    'export people --output people.ndjson.gz',
+    'export orders --output orders.csv --resume',
+    'export people | jq .email',
+  ])
+    .argument('<people|stack_key>', 'people, or the key of a stack')
+    .option('--output <file>', 'the file to write; else standard output')
+  return withConnection(command)
+    .addOption(
+      new Option('--format <format>', 'else as the name of the file says, else ndjson').choices(['ndjson', 'csv']),
+    )
+    .option('--gzip', 'pack it; so is a file whose name ends in .gz')
+    .option('--resume', 'go on with a file that a broken export has left; from the beginning where there is none')
+    .option('--force', 'write over a file that is there')
+    .option('--after-id <id>', 'begin after the one of this internal identifier')
+    .option('--list-separator <text>', 'CSV: between the values of an attribute that holds many', '|')
+    .option('--quiet', 'show no progress')
+    .action((owner: string, options: ExportOptions) => run(environment, owner, options))
+}
+
+async function run(environment: NodeJS.ProcessEnv, owner: string, options: ExportOptions) {
+  if (options.output === undefined && (options.resume || options.json))
+    throw new UsageError(`${options.resume ? '--resume' : '--json'} needs a file, by --output.`)
+  const name = options.output
+  const format = options.format ?? (/\.csv(?:\.gz)?$/i.test(name ?? '') ? 'csv' : 'ndjson')
+  const packed = options.gzip ?? /\.gz$/i.test(name ?? '')
+  const identifier = owner === 'people' ? 'id' : 'record_id'
+  const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
+  const { client } = await connect(environment, options, { scope })
+  const shape = await shapeOf(client, owner, format, options.listSeparator)
+  const place = { name, path: pathOf(environment, name ?? ''), format, packed, identifier }
+  const output = await openOutput({ ...place, resume: options.resume ?? false, force: options.force ?? false })
+  const started_ms = performance.now()
+  const state = { count: 0, after_id: output.remains.after_id ?? options.afterId }
+  const job = { client, owner, identifier, shape, output, state, name, options }
+  const fault = await transfer(job)
+  report(job, fault, (performance.now() - started_ms) / 1_000)
+}
+
+type Shape = { header: string; rowsOf: (entities: Entity[]) => string }
+
+async function shapeOf(client: Client, owner: string, format: Format, list_separator: string): Promise<Shape> {
+  if (format === 'csv') return csvShape(owner, await client.schema.get(), list_separator)
+  return { header: '', rowsOf: entities => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
+}
+
+type Job = {
+  client: Client
+  owner: string
+  identifier: string
+  shape: Shape
+  output: Output
+  state: { count: number; after_id: string | undefined }
+  name: string | undefined
+  options: ExportOptions
+}
+
+/** What ended it before it was whole; null where it is. */
+async function transfer(job: Job): Promise<Error | null> {
+  const { output, shape, state, options } = job
+  const meter = startMeter('entities', () => ({ count: state.count, part: null }), {
+    silent: Boolean(options.quiet || options.json),
+  })
+  const interrupt = heedInterrupt(() => {})
+  try {
+    if (output.remains.bytes === 0) await output.write(shape.header)
+    else meter.tell(`going on after ${numeral(output.remains.lines)} entities; what follows is of this moment`)
+    await copyAll(job, interrupt, meter)
+    if (interrupt.asked) throw new Error('Stopped.')
+    await output.complete()
+    return null
+  } catch (error) {
+    await output.leave().catch(() => {})
+    return error as Error
+  } finally {
+    meter.end()
+    interrupt.end()
+  }
+}
+
+/** From the beginning to the end, and again from where the connection broke. */
+async function copyAll(job: Job, interrupt: Interrupt, meter: Meter): Promise<void> {
+  const { client, owner, state } = job
+  const entities = owner === 'people' ? client.people : client.stack(owner)
+  const attempts = new Attempts()
+  while (!interrupt.asked) {
+    const count_before = state.count
+    try {
+      const { after_id } = state
+      const stream = entities.export({ ...(after_id !== undefined && { after_id }), signal: interrupt.signal })
+      return await copyOnce(job, stream as AsyncIterable<Entity>, interrupt)
+    } catch (error) {
+      if (state.count > count_before) attempts.succeed()
+      const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.count > 0)
+      if (pause_ms === null) throw error
+      const then = `Going on after ${numeral(state.count)} entities in ${(pause_ms / 1_000).toFixed(1)} s`
+      meter.tell(`${sentenceOf(error)} ${then}; what follows is of a later moment.`)
+      await Promise.race([pause(pause_ms), interrupt.whenAsked])
+    }
+  }
+}
+
+async function copyOnce(job: Job, entities: AsyncIterable<Entity>, interrupt: Interrupt): Promise<void> {
+  const { output, shape, state, identifier } = job
+  let held: Entity[] = []
+  const flush = async () => {
+    const last = held.at(-1) as Record<string, unknown> | undefined
+    if (!last) return
+    await output.write(shape.rowsOf(held))
+    state.count += held.length
+    state.after_id = String(last[identifier])
+    held = []
+  }
+  try {
+    for await (const entity of entities) {
+      if (held.push(entity) >= rows_at_once) await flush()
+      if (interrupt.asked) break
+    }
+  } finally {
+    await flush()
+  }
+}
+
+/** How many entities are written together. */
+const rows_at_once = 500
+
+function report({ name, output, state, options }: Job, error: Error | null, seconds: number) {
+  const count = output.remains.lines + state.count
+  const told = `${numeral(state.count)} entities in ${timeOf(seconds)}${name === undefined ? '' : `, ${error ? output.part_name : name}`}`
+  const again = name === undefined ? `--after-id ${state.after_id}` : '--resume'
+  const fault = error && sentenceOf(error)
+  const can_go_on = state.count > 0 || output.remains.lines > 0
+  const said = error
+    ? [sentenceOf(error), ...(can_go_on ? [`${told}; to go on, run it again with ${again}`] : [])]
+    : [told]
+  const file = error ? null : name
+  answer(options, { value: { count, file, after_id: state.after_id ?? null, error: fault }, said })
+  if (error) process.exitCode = 1
+}

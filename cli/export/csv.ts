@@ -1,0 +1,106 @@
+import { stringify } from 'csv-stringify/sync'
+import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
+
+type Entity = Person | StackRecord
+type Cell = string | number | boolean | null
+type Column = { name: string; cellOf: (entity: Entity) => Cell }
+
+const profile = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'date_of_birth',
+  'language',
+  'push_notification_consent',
+] as const
+const of_person_reads = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
+const of_record_reads = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
+
+/** Entities as CSV that an import reads again. */
+export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string }
+
+/**
+ * A column for each field, for each declared attribute and for each consent that can be answered, answers alone. A value
+ * that a cell could not give back (of a key that is not declared, or not of the declared type, or empty) is in the column
+ * `attribute_values`, which is JSON. What only a read has comes last.
+ */
+export function csvShape(owner: string, definitions: Definitions, list_separator: string): CsvShape {
+  const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
+  const columns = [
+    field('external_id'),
+    ...(owner === 'people' ? [...profile.map(field), ...consentColumns(definitions)] : []),
+    ...declared.map(attribute => attributeColumn(attribute, list_separator)),
+    restColumn(declared, list_separator),
+    ...(owner === 'people' ? of_person_reads : of_record_reads).map(field),
+  ]
+  const options = { cast: { boolean: String } }
+  return {
+    header: stringify([columns.map(({ name }) => name)]),
+    rowsOf: entities =>
+      stringify(
+        entities.map(entity => columns.map(({ cellOf }) => cellOf(entity))),
+        options,
+      ),
+  }
+}
+
+const field = (name: string): Column => ({ name, cellOf: entity => (entity as Record<string, unknown>)[name] as Cell })
+
+function consentColumns({ consent_types }: Definitions): Column[] {
+  const answerable = consent_types.filter(({ state, mandatory }) => state === 'active' && !mandatory)
+  return answerable.flatMap(({ id, channels }) =>
+    channels.map(({ channel }) => ({
+      name: `consents.${id}.${channel}`,
+      cellOf: entity => {
+        const { consents } = entity as Person
+        const found = consents.find(each => each.consent_type_id === id && each.channel === channel)
+        return found?.source === 'answer' ? found.state : null
+      },
+    })),
+  )
+}
+
+function attributeColumn(attribute: Attribute, list_separator: string): Column {
+  return {
+    name: `attribute_values.${attribute.key}`,
+    cellOf: ({ attribute_values }) => cellOf(attribute, attribute_values[attribute.key], list_separator) ?? null,
+  }
+}
+
+function restColumn(declared: Attribute[], list_separator: string): Column {
+  const by_key = new Map(declared.map(attribute => [attribute.key, attribute]))
+  const isRest = ([key, value]: [string, unknown]) => {
+    const attribute = by_key.get(key)
+    return attribute === undefined || cellOf(attribute, value, list_separator) === undefined
+  }
+  return {
+    name: 'attribute_values',
+    cellOf: ({ attribute_values }) => {
+      const rest = Object.entries(attribute_values).filter(isRest)
+      return rest.length > 0 ? JSON.stringify(Object.fromEntries(rest)) : null
+    },
+  }
+}
+
+/** A value as a cell from which an import makes the value again; undefined where there is none. */
+function cellOf({ type, cardinality }: Attribute, value: unknown, list_separator: string): Cell | undefined {
+  // A link to somebody without a name: nobody can write it, and a patch keeps it.
+  if (value === undefined || value === null) return null
+  if (type === 'json') return cardinality === 'one' || Array.isArray(value) ? JSON.stringify(value) : undefined
+  if (cardinality === 'one') return plain(type, value)
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  const texts = value.map(element => plain(type, element))
+  if (texts.includes(undefined)) return undefined
+  const joined = texts.join(list_separator)
+  return texts.some(text => String(text).includes(list_separator)) || joined.startsWith('[')
+    ? JSON.stringify(value)
+    : joined
+}
+
+function plain(type: Attribute['type'], value: unknown): Cell | undefined {
+  const wanted = type === 'number' || type === 'boolean' ? type : 'string'
+  if (typeof value !== wanted || value === '') return undefined
+  return value as Cell
+}

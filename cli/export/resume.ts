@@ -1,0 +1,65 @@
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { constants, createGunzip } from 'node:zlib'
+import { parse } from 'csv-parse'
+import type { Format } from '../import/input.ts'
+
+/** What a broken export has left: so many bytes of whole lines, unpacked, and the identifier of the last entity. */
+export type Remains = { bytes: number; lines: number; after_id: string | undefined }
+
+/** The text of a file that was cut off anywhere, as far as it can be read. */
+export function readCut(path: string, packed: boolean): Readable {
+  const file = createReadStream(path)
+  if (!packed) return file
+  const plain = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+  file.on('error', error => plain.destroy(error)).pipe(plain)
+  return plain
+}
+
+/** Reads through what is there. Throws where it is no export of this kind. */
+export async function remainsOf(path: string, packed: boolean, format: Format, identifier: string): Promise<Remains> {
+  const scan = format === 'ndjson' ? lastLine : lastRecord
+  return scan(readCut(path, packed), identifier)
+}
+
+async function lastLine(text: Readable, identifier: string): Promise<Remains> {
+  let [bytes, lines] = [0, 0]
+  let last: Buffer = Buffer.alloc(0)
+  let begun: Buffer[] = []
+  for await (const piece of text as AsyncIterable<Buffer>) {
+    let start = 0
+    for (let end = piece.indexOf(10); end !== -1; end = piece.indexOf(10, start)) {
+      last = Buffer.concat([...begun, piece.subarray(start, end)])
+      ;[begun, start, lines] = [[], end + 1, lines + 1]
+      bytes += last.length + 1
+    }
+    if (start < piece.length) begun.push(piece.subarray(start))
+  }
+  const after_id = lines === 0 ? undefined : (JSON.parse(last.toString()) as Record<string, string>)[identifier]
+  return { bytes, lines, after_id }
+}
+
+async function lastRecord(text: Readable, identifier: string): Promise<Remains> {
+  let column = -1
+  // The last record may be cut off where it looks whole; but not one that is followed by another.
+  let [last, before]: [Remains, Remains] = [none, none]
+  let last_byte = 0
+  const parser = parse({
+    on_record: (cells: string[], { bytes, records }) => {
+      if (records === 1) column = cells.indexOf(identifier)
+      const after_id = records === 1 ? undefined : cells[column]
+      ;[before, last] = [last, { bytes, lines: records - 1, after_id }]
+      return null
+    },
+  }).resume()
+  const ended = new Promise<boolean>(resolve => parser.on('end', () => resolve(true)).on('error', () => resolve(false)))
+  for await (const piece of text as AsyncIterable<Buffer>) {
+    last_byte = piece.at(-1) ?? last_byte
+    if (!parser.write(piece)) await Promise.race([new Promise(resolve => parser.once('drain', resolve)), ended])
+  }
+  parser.end()
+  const is_whole = !(await ended) || last_byte === 10
+  return is_whole ? last : before
+}
+
+const none: Remains = { bytes: 0, lines: 0, after_id: undefined }

@@ -1,0 +1,248 @@
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../client/index.ts'
+import { breakingProxy, startCommand } from '../test/support/command.ts'
+import { type Service, startService } from '../test/support/service.ts'
+
+let service: Service
+let client: Client
+let token: string
+let base: string
+let directory: string
+
+beforeAll(async () => {
+  service = await startService()
+  base = await mkdtemp(join(tmpdir(), 'kith-import-'))
+})
+afterAll(async () => {
+  await service.stop()
+  await rm(base, { recursive: true })
+})
+beforeEach(async () => {
+  const organization = await service.organization()
+  ;({ token, client } = organization)
+  directory = join(base, organization.key)
+  await mkdir(directory)
+})
+
+const file = (name: string) => join(directory, name)
+const put = (name: string, content: string | Buffer) => writeFile(file(name), content)
+const lines = (count: number) =>
+  Array.from({ length: count }, (_, i) => `{"external_id":"p${i}","first_name":"N${i}"}\n`)
+const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: token })
+
+const start = (words: string[], environment: Record<string, string> = settings()) =>
+  startCommand(['import', ...words], environment, directory)
+
+async function run(words: string[], input: string | Buffer = '', environment?: Record<string, string>) {
+  const { child, ended } = start(words, environment)
+  child.stdin.end(input)
+  return ended
+}
+
+/** Imports and answers the counts. */
+async function counts(...words: string[]) {
+  const { stdout } = await run([...words, '--json'])
+  return JSON.parse(stdout)
+}
+
+describe('kith import of NDJSON', () => {
+  it('creates who is new, changes who is not, and changes nothing the second time', async () => {
+    await client.people.create({ external_id: 'p0', last_name: 'Kept' })
+    await put('people.ndjson', lines(3).join(''))
+    const first = await run(['people', 'people.ndjson'])
+    expect(first).toMatchObject({ code: 0, stdout: '' })
+    expect(first.stderr).toMatch(/^3 lines in \d+ s: 2 created, 1 updated, 0 unchanged, 0 refused\n$/)
+    expect(await client.people.get('p0')).toMatchObject({ first_name: 'N0', last_name: 'Kept' })
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ received: 3, unchanged: 3, failed: 0, error: null })
+  })
+
+  it('writes refused lines with their reasons to a file that is mended and imported again', async () => {
+    const wrong = ['{"external_id":"b","email":"none"}', 'no json', '{"external_id":"\xff"}', '[1]']
+    await put('people.jsonl', Buffer.from(['{"external_id":"a"}', '', ...wrong].join('\r\n'), 'latin1'))
+    const { code, stderr } = await run(['people', 'people.jsonl'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('1 created, 0 updated, 0 unchanged, 4 refused')
+    expect(stderr).toContain('people.refused.ndjson')
+    const refused = await readFile(file('people.refused.ndjson'), 'latin1')
+    const reasons = refused
+      .trimEnd()
+      .split('\n')
+      .map(line => /^\{"refused_because":"(line \d+: \w+)/.exec(line)?.[1])
+    expect(reasons).toEqual([
+      'line 3: invalid_parameter',
+      'line 4: failed_binding_json',
+      'line 5: is',
+      'line 6: invalid_json',
+    ])
+    for (const line of wrong.slice(1, 3)) expect(refused).toContain(line.replace(/^\{/, ''))
+    const mended = refused.replace('none', 'b@example.org').replace('no json', '{"external_id":"c"}')
+    await put('people.refused.ndjson', Buffer.from(mended.replace('\xff', 'd').replace('[1]', '{"external_id":"e"}')))
+    expect(await counts('people', 'people.refused.ndjson')).toMatchObject({ created: 4, failed: 0, refused_file: null })
+    expect((await readdir(directory)).sort()).toEqual(['people.jsonl', 'people.refused.ndjson'])
+    expect(await client.people.get('b')).toMatchObject({ email: 'b@example.org' })
+  })
+
+  it('never writes over the refused lines of before', async () => {
+    await put('people.ndjson', '{"email":"none"}\n')
+    for (const name of ['people.refused.ndjson', 'people.refused-2.ndjson'])
+      expect(await counts('people', 'people.ndjson')).toMatchObject({ refused_file: name })
+    const named = await run(['people', 'people.ndjson', '--refused', 'people.refused.ndjson'])
+    expect(named).toMatchObject({ code: 1, stderr: expect.stringMatching(/there already/) })
+  })
+
+  it('unpacks, reads standard input, and takes the records of a stack', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    await client.schema.stacks.create({ key: 'visits', kind: 'event' })
+    await put('orders.ndjson.gz', gzipSync(Buffer.from('\ufeff{"external_id":"o1","attribute_values":{"total":1}}')))
+    expect(await counts('orders', 'orders.ndjson.gz')).toMatchObject({ created: 1 })
+    expect(await client.stack('orders').get('o1')).toMatchObject({ attribute_values: { total: 1 } })
+    const { code } = await run(['visits', '-', '--format', 'ndjson'], gzipSync('{"external_id":"v1"}\n'))
+    expect(code).toBe(0)
+    expect(await client.stack('visits').get('v1')).toMatchObject({ stack_key: 'visits' })
+  })
+
+  it('checks without storing, and refuses names that are not there where it is told so', async () => {
+    await client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
+    await put(
+      'people.ndjson',
+      `${lines(1)}{"external_id":"x","attribute_values":{"friend":"nobody"}}\n{"email":"none"}\n`,
+    )
+    expect(await counts('people', 'people.ndjson', '--dry-run')).toMatchObject({ created: 2, failed: 1, dry_run: true })
+    expect(await counts('people', 'people.ndjson', '--dry-run', '--strict-references')).toMatchObject({ failed: 2 })
+    for await (const person of client.people.list()) expect(person).toBeUndefined()
+  })
+
+  it('makes a body of what was exported, and refuses what was exported from elsewhere', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    const person = await client.people.create({
+      external_id: 'ada',
+      consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+      attribute_values: { city: 'Rome' },
+    })
+    const order = await client.stack('orders').create({ external_id: 'o1' })
+    await client.people.delete('ada')
+    await put('all.ndjson', `${JSON.stringify(person)}\n${JSON.stringify(order)}\n`)
+    expect(await counts('people', 'all.ndjson')).toMatchObject({ created: 1, failed: 1 })
+    const { id, created_at, updated_at, consents, version, ...same } = person
+    expect(await client.people.get('ada')).toMatchObject(same)
+  })
+
+  it('goes on after a line', async () => {
+    await put('people.ndjson', lines(5).join(''))
+    expect(await counts('people', 'people.ndjson', '--skip-lines', '3')).toMatchObject({ created: 2 })
+    expect(await client.people.get('p3')).toMatchObject({ first_name: 'N3' })
+  })
+})
+
+describe('a connection that breaks', () => {
+  it('is made again from the last line that is known to be done, with notice', async () => {
+    const proxy = await breakingProxy(service.address, { up: 400_000 })
+    await put('people.ndjson', lines(20_000).join(''))
+    const { code, stdout, stderr } = await run(['people', 'people.ndjson', '--json'], '', {
+      KITH_URL: proxy.address,
+      KITH_TOKEN: token,
+    })
+    proxy.server.close()
+    expect(stderr).toMatch(/broke.* Going on after line \d+ in 0\.2 s\./)
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, received: 20_000, failed: 0, error: null })
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ unchanged: 20_000 })
+  })
+
+  it('that was never there is no reason to wait', async () => {
+    await put('people.ndjson', lines(1).join(''))
+    const nowhere = { KITH_URL: 'http://127.0.0.1:1', KITH_TOKEN: token }
+    const { code, stdout, stderr } = await run(['people', 'people.ndjson'], '', nowhere)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^127\.0\.0\.1:1 cannot be reached[^\n]*\n$/)
+    expect(await readdir(directory)).toEqual(['people.ndjson'])
+  })
+
+  it('speaks with what it was given: a file, a client', async () => {
+    await put('people.ndjson', lines(1).join(''))
+    await put('token', `${token}\n`)
+    const only_url = { KITH_URL: service.address }
+    const by_file = await run(['people', 'people.ndjson', '--token-file', 'token'], '', only_url)
+    expect(by_file.code).toBe(0)
+    const by_input = await run(['people', 'people.ndjson', '--token-file', '-'], token, only_url)
+    expect(by_input.code).toBe(0)
+    const wrong = await run(['people', 'people.ndjson', '--client-id', 'x.y', '--client-secret', 'z'], '', only_url)
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringMatching(/client/i) })
+    const forbidden = { ...only_url, KITH_TOKEN: await service.tokenFor('default', 'people:read') }
+    const refused = await run(['people', 'people.ndjson'], '', forbidden)
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/people:write/) })
+  })
+})
+
+describe('Ctrl-C', () => {
+  it('stops after what was sent, says how to go on, and going on does the rest', async () => {
+    const all = lines(4_000)
+    const { child, ended } = start(['people', '-', '--format', 'ndjson', '--json'])
+    child.stdin.write(all.slice(0, 3_000).join(''))
+    // The service has them when it shows the last one.
+    await expect.poll(() => client.people.get('p2999').catch(() => null), { timeout: 20_000 }).not.toBeNull()
+    child.kill('SIGINT')
+    const { code, stdout, stderr } = await ended
+    expect(code).toBe(1)
+    expect(JSON.parse(stdout)).toMatchObject({ received: 3_000, created: 3_000, stopped_after: 3_000 })
+    expect(stderr).toContain('stopped after line 3000')
+    await put('people.ndjson', all.join(''))
+    expect(await counts('people', 'people.ndjson', '--skip-lines', '3000')).toMatchObject({ created: 1_000 })
+  })
+
+  it('twice ends it at once', async () => {
+    const { child, ended } = start(['people', '-', '--format', 'ndjson'])
+    child.stdin.write(lines(1).join(''))
+    await expect.poll(() => client.people.get('p0').catch(() => null), { timeout: 20_000 }).not.toBeNull()
+    child.kill('SIGINT')
+    child.kill('SIGINT')
+    expect((await ended).code).toBe(1)
+  })
+
+  it('before anything was sent ends it', async () => {
+    const { child, ended } = start(['people', '-', '--format', 'ndjson'])
+    await once(child, 'spawn')
+    child.kill('SIGINT')
+    expect((await ended).code).not.toBe(0)
+  })
+})
+
+describe('hostile input', () => {
+  it.each([
+    ['a file that is not there', ['people', 'nothing.csv'], 1, /no file nothing\.csv/],
+    ['a folder', ['people', '.', '--format', 'csv'], 1, /is a folder/],
+    ['a file of no known kind', ['people', 'people.txt'], 2, /--format/],
+    ['a refused file that cannot be written', ['people', 'a.ndjson', '--refused', 'none/x'], 1, /--refused/],
+    ['a stack that is none', ['nothing', 'a.ndjson'], 1, /no such stack/],
+    ['UTF-16', ['people', 'utf16.csv'], 1, /UTF-16/],
+    ['a broken archive', ['people', 'broken.ndjson.gz'], 1, /packed, but broken/],
+    ['an empty CSV', ['people', 'empty.csv'], 1, /empty/],
+    ['a quote that does not end', ['people', 'open.csv'], 1, /begins in line 2 .*quote/],
+    ['both standard inputs', ['people', '-', '--format', 'csv', '--token-file', '-'], 2, /standard input/],
+  ])('%s is told in a sentence', async (_, words, exit_code, sentence) => {
+    await put('a.ndjson', lines(1).join(''))
+    await put('utf16.csv', Buffer.from('\ufeffexternal_id', 'utf16le'))
+    await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
+    await put('empty.csv', '')
+    await put('open.csv', `external_id,first_name\na,"b\n${'c,d\n'.repeat(5)}`)
+    const { code, stdout, stderr } = await run(words)
+    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+    expect((await readdir(directory)).filter(name => name.includes('refused'))).toEqual([])
+  })
+
+  it('a line of 100 MB is refused, the others are not, and neither is it kept', async () => {
+    const long = `{"external_id":"long","first_name":"${'x'.repeat(100_000_000)}"}\n`
+    await put('people.ndjson', `${lines(1)}${long}{"external_id":"last"}\n`)
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 2, failed: 1 })
+    const refused = await readFile(file('people.refused.ndjson'), 'utf8')
+    expect(refused.length).toBeLessThan(2_000)
+    expect(refused).toMatch(/^\{"refused_because":"line 2: has more than/)
+    expect(await counts('people', 'people.refused.ndjson')).toMatchObject({ failed: 1 })
+  })
+})

@@ -1,0 +1,138 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
+import { Attempts } from '../attempts.ts'
+import type { Interrupt } from '../interrupt.ts'
+import type { Item } from './item.ts'
+import { Window } from './window.ts'
+
+/** How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too. */
+export type State = ImportCounts & { line: number; drawn: number }
+
+export type Sending = {
+  /** In the order of the file, a piece of it at a time. */
+  items: AsyncIterator<Item[]>
+  /** One request: its lines, and its answer. */
+  open: (lines: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<ImportAnswer>
+  interrupt: Interrupt
+  state: State
+  /** Lines that are done, in order. */
+  done: (items: Item[]) => Promise<void>
+  /** The request broke, and is sent again in so many milliseconds. */
+  broken: (error: Error, pause_ms: number) => void
+}
+
+/** Whoever feeds us may be slow. The service does not wait ten seconds for a line: then the next one gets a request. */
+const longest_idle_ms = 5_000
+
+/**
+ * Sends all items, in as many requests as it takes: one that breaks is sent again from the last line that is known to be
+ * done, a bounded number of times in a row. Ends early when asked to, after the lines that were sent.
+ */
+export async function sendAll(sending: Sending): Promise<void> {
+  const { interrupt, state } = sending
+  const window = new Window()
+  const source = new Source(sending.items)
+  const attempts = new Attempts()
+  while (!interrupt.asked) {
+    const line_before = state.line
+    try {
+      await sendOnce(sending, window, source)
+      if (source.is_used_up) return
+      attempts.succeed()
+      await Promise.race([source.more(), interrupt.whenAsked])
+    } catch (error) {
+      if (state.line > line_before) attempts.succeed()
+      const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.received > 0)
+      if (pause_ms === null) throw error
+      sending.broken(error as Error, pause_ms)
+      await Promise.race([pause(pause_ms), interrupt.whenAsked])
+    }
+  }
+}
+
+async function sendOnce(sending: Sending, window: Window, source: Source): Promise<void> {
+  const { state } = sending
+  const before = { ...state }
+  const settle = async (counts: ImportCounts) => {
+    const done = window.acknowledge(counts.created + counts.updated + counts.unchanged + counts.failed)
+    for (const name of ['created', 'updated', 'unchanged'] as const) state[name] = before[name] + counts[name]
+    state.received += done.length
+    state.failed += done.filter(item => item.refusal !== undefined).length
+    state.line = done.at(-1)?.line ?? state.line
+    await sending.done(done)
+  }
+  const answers = sending.open(linesOf(sending, window, source), sending.interrupt.signal)
+  try {
+    for await (const answer of answers) {
+      if ('line' in answer) window.refuse(answer.line, { ...answer, word: answer.error })
+      else await settle('progress' in answer ? answer.progress : answer)
+    }
+  } catch (error) {
+    if (error instanceof KithImportError) await settle(error.progress)
+    throw error
+  }
+}
+
+/** What the last request left, then the rest of the file as the service takes it, until nothing comes or it is enough. */
+async function* linesOf(sending: Sending, window: Window, source: Source): AsyncGenerator<string> {
+  const { interrupt } = sending
+  for (const item of window.restart()) {
+    window.send(item)
+    yield item.body!
+  }
+  while (!interrupt.asked) {
+    if (window.is_full) {
+      await Promise.race([window.room(), interrupt.whenAsked])
+      continue
+    }
+    const item = source.take()
+    if (item) {
+      window.add(item)
+      sending.state.drawn++
+      if (item.body === null) continue
+      window.send(item)
+      yield item.body
+    } else if (!(await source.refill(longest_idle_ms, interrupt.whenAsked))) return
+  }
+}
+
+/** The items one by one, and what came too late for one request is there for the next. */
+class Source {
+  readonly #batches: AsyncIterator<Item[]>
+  #batch: Item[] = []
+  #taken = 0
+  #coming: Promise<boolean> | undefined
+  is_used_up = false
+
+  constructor(batches: AsyncIterator<Item[]>) {
+    this.#batches = batches
+  }
+
+  /** An item that is there already. */
+  take(): Item | undefined {
+    return this.#batch[this.#taken++]
+  }
+
+  /** Until there are more; false after the last one. */
+  more(): Promise<boolean> {
+    this.#coming ??= this.#batches.next().then(({ done, value }) => {
+      ;[this.#batch, this.#taken, this.#coming] = [value ?? [], 0, undefined]
+      this.is_used_up = done === true
+      return !this.is_used_up
+    })
+    // Whoever was told to stop does not wait for it, and the file is closed.
+    this.#coming.catch(() => {})
+    return this.#coming
+  }
+
+  /** As `more`, but no longer than that: false, then. */
+  async refill(milliseconds: number, enough: Promise<void>): Promise<boolean> {
+    const timer = new AbortController()
+    const idle = pause(milliseconds, false, { signal: timer.signal }).catch(() => false)
+    try {
+      return (await Promise.race([this.more(), idle, enough])) ?? false
+    } finally {
+      timer.abort()
+    }
+  }
+}
