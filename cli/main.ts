@@ -9,6 +9,7 @@ import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
 import { schemaCommand } from './schema.ts'
+import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
@@ -24,6 +25,7 @@ const commands = [
   keysCommand,
   codegenCommand,
   schemaCommand,
+  seedCommand,
 ]
 
 function programFor(environment: NodeJS.ProcessEnv): Command {
