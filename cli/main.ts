@@ -10,6 +10,8 @@ import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
+import { schemaCommand } from './schema.ts'
+import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
@@ -24,6 +26,8 @@ const commands = [
   clientCommand,
   keysCommand,
   codegenCommand,
+  schemaCommand,
+  seedCommand,
   doctorCommand,
   completionCommand,
 ]
@@ -67,5 +71,7 @@ heedClosedOutput()
 try {
   await programFor(process.env).parseAsync()
 } catch (error) {
-  process.exitCode = exitCodeOf(error)
+  const code = exitCodeOf(error)
+  // A command may have said by then what its failure means.
+  process.exitCode ??= code
 }
