@@ -18,10 +18,13 @@ export const isNullOf = (error: unknown, table: string, column: string): boolean
 /** The connection was lost between COMMIT and its answer: the transaction came through or not. */
 export class OutcomeUnknown extends Error {}
 
-/** The database is away, starting, stopping or out of connections: worth a retry a moment later. */
+/** Classes of codes: the connection is lost; no room on the disk, no memory, no connection left. */
+const unavailable_classes = ['08', '53']
+
+/** The database is away, starting, stopping or out of what it needs: worth a retry a moment later. */
 export function isUnavailable(error: unknown): boolean {
-  if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '53300', '53400')) return true
-  if (error instanceof pg.DatabaseError) return error.code?.startsWith('08') ?? false
+  if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000')) return true
+  if (error instanceof pg.DatabaseError) return unavailable_classes.includes(error.code?.slice(0, 2) ?? '')
   if (error instanceof OutcomeUnknown) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
