@@ -1,4 +1,4 @@
-import { isUnavailable, OutcomeUnknown } from '../db/pg-errors.ts'
+import { unavailability } from '../db/pg-errors.ts'
 import { type ErrorWord, Fault, type Refusal, refuse } from '../errors.ts'
 
 /** The success envelope. */
@@ -12,8 +12,6 @@ export function failure({ word, status, message, details }: Refusal, request_id:
   return JSON.stringify({ error: word, errorstack, message, details, request_id })
 }
 
-const unknown_outcome = 'The database was lost while the write was being committed: it may have been done.'
-
 /**
  * What an error is answered with. Anything that is no {@link Fault} is a fault of ours or of the database: its own text
  * stays in the log. `statuses` are the route's quirks.
@@ -24,9 +22,5 @@ export function refusalOf(error: unknown, statuses: Partial<Record<ErrorWord, nu
     const status = statuses[refusal.word]
     return status === undefined ? refusal : { ...refusal, status }
   }
-  if (isUnavailable(error)) {
-    const message = error instanceof OutcomeUnknown ? unknown_outcome : 'The database cannot be reached at the moment.'
-    return refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
-  }
-  return refuse('operation_failed', 'The operation failed.')
+  return unavailability(error) ?? refuse('operation_failed', 'The operation failed.')
 }

@@ -47,8 +47,8 @@ export function note(journal: Journal, entry: Entry, reply: Reply | 'never sent'
   const items = reply.status === 200 && entry.path.endsWith('/batch') ? (reply.body.data.items as Item[]) : undefined
   for (const [index, written] of entry.writes.entries())
     written.outcome = items ? outcomeOf(items[index]!) : outcomeOf({ ...reply.body, status: reply.status })
-  // Its elements are written in sets, one after the other: those before the fault are done.
-  if (!items && reply.status >= 500 && entry.path.endsWith('/batch') && !entry.atomic)
+  // Its elements are written in sets, one after the other: those before the end of its time are done.
+  if (!items && reply.status === 504 && entry.path.endsWith('/batch') && !entry.atomic)
     for (const written of entry.writes) written.outcome = 'unknown'
   const strange = items ? items.find(isStrange) : isStrange({ ...reply.body, status: reply.status }) && reply.body
   if (strange) journal.surprises.push(`${entry.method} ${entry.path}: ${reply.status} ${JSON.stringify(strange)}`)

@@ -74,8 +74,10 @@ function drawOperation(chance: Chance, names: string[], makeBody: (mark: string)
   if (op === 'delete') return { op, external_id }
   const body = makeBody(mark)
   if (op === 'create') return { op, body: { ...body, ...(chance.below(4) > 0 && { external_id }) } }
-  if (op === 'rename') return { op: 'patch', external_id, body: { ...body, external_id: chance.pick(names) } }
-  return { op, external_id, body }
+  // Renames deadlock with each other, and each deadlock takes the server a second.
+  if (op === 'rename' && chance.oneIn(3))
+    return { op: 'patch', external_id, body: { ...body, external_id: chance.pick(names) } }
+  return { op: op === 'rename' ? 'patch' : op, external_id, body }
 }
 
 const written = ({ op, external_id }: Operation, mark: string, request_id: string): Entry['writes'][number] => ({

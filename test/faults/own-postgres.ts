@@ -24,13 +24,21 @@ export type OwnPostgres = {
 }
 
 const poll_ms = 20
+// Few names and many renames deadlock, and the rounds are not about that.
+const quick_deadlocks = { deadlock_timeout: '100ms' }
 
 /** Makes one and starts it; `settings` as in postgresql.conf. */
 export async function startOwnPostgres(settings: Record<string, string> = {}): Promise<OwnPostgres> {
   const cluster = await openCluster(join(await makeFolder(), '.kith'), () => {})
   const host = encodeURIComponent(join(cluster.path, 'data'))
   const url = `postgresql://${superuser}:${cluster.password}@localhost:5432/postgres?host=${host}`
-  const all = { listen_addresses: '', unix_socket_directories: '.', shared_buffers: '64MB', ...settings }
+  const all = {
+    listen_addresses: '',
+    unix_socket_directories: '.',
+    shared_buffers: '64MB',
+    ...quick_deadlocks,
+    ...settings,
+  }
   const words = [
     '-D',
     join(cluster.path, 'data'),

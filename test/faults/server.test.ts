@@ -4,14 +4,15 @@ import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, launch } from '../support/process.ts'
 import { check, linesOf } from './checker.ts'
 import { settleKeyed, startLoad } from './load.ts'
-import { tell } from './report.ts'
+import { lastFaults, tell } from './report.ts'
 import { chanceOf, rounds } from './rounds.ts'
-import { makeWorld } from './world.ts'
+import { findDeadlocksSoon, makeWorld } from './world.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let environment: Record<string, string>
 beforeAll(async () => {
   database = await createTestDatabase()
+  await findDeadlocksSoon(database.url)
   environment = { DATABASE_URL: database.url, LOG_LEVEL: 'warn' }
 })
 afterAll(async () => {
@@ -39,7 +40,7 @@ describe('the service killed under write load', () => {
       next = async () => after
       await settleKeyed({ journal: load.journal, world, address: after.address })
       tell('kill -9 of the service', round, { start_ms }, load.journal)
-      expect(linesOf(await check(world, load.journal, after.address))).toEqual([])
+      expect(linesOf(await check(world, load.journal, after.address)), lastFaults(kith)).toEqual([])
     },
   )
 
@@ -73,7 +74,7 @@ describe('two services on one database, one of them killed under write load', ()
     await load.stop()
     await settleKeyed({ journal: load.journal, world, address: addresses[1]! })
     tell('one of two services', round, {}, load.journal)
-    expect(linesOf(await check(world, load.journal, addresses[1]!))).toEqual([])
+    expect(linesOf(await check(world, load.journal, addresses[1]!)), lastFaults(other)).toEqual([])
     expect(faults).toEqual([])
     other.child.kill('SIGKILL')
     await other.ended

@@ -4,6 +4,7 @@ import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { loadConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/db/db.ts'
 import { createOrganization } from '../../src/organizations/directory.ts'
+import { query } from '../support/embedded-service.ts'
 import { senderTo } from '../support/process.ts'
 import { all_scopes, type Send } from '../support/service.ts'
 
@@ -55,3 +56,7 @@ async function declare(send: Send) {
   const refused = replies.find(({ status }) => status !== 201)
   if (refused) throw new Error(JSON.stringify(refused.body))
 }
+
+/** Few names and many renames deadlock, and most rounds are not about that. For connections that are opened from now on. */
+export const findDeadlocksSoon = (database_url: string): Promise<unknown> =>
+  query(database_url, `alter database ${new URL(database_url).pathname.slice(1)} set deadlock_timeout = '100ms'`)
