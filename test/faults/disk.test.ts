@@ -66,7 +66,7 @@ const recovered_within_ms = 5_000
 describe('a database without room on its disk', () => {
   it.each(rounds(5))('goes on reading, is 503 for writes, and takes them when there is room: round %i', async round => {
     const world = await makeWorld(url, address)
-    const send = senderTo(address, world.token)
+    const send = senderTo(address, (await makeWorld(url, address)).token)
     await send('POST', '/v1/people', { external_id: 'reader' })
     const refused: (string | null)[] = []
     const faults: number[] = []

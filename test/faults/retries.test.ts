@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
-import { query } from '../support/embedded-service.ts'
+import { query, until } from '../support/embedded-service.ts'
 import { endProcesses, launch, lockPerson, senderTo } from '../support/process.ts'
 import type { Reply, Send } from '../support/service.ts'
 import { tell } from './report.ts'
@@ -18,6 +18,9 @@ beforeAll(async () => {
   const address = await launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn' }).ready
   const world = await makeWorld(database.url, address)
   send = senderTo(address, world.token)
+  // The index that is declared becomes ready in the background, and whoever does not know that yet begins once more.
+  const unready = 'select from attributes where indexed and not index_ready'
+  await until(async () => (await query(database.url, unready)).length === 0)
   for (const external_id of ['ada', 'bob']) await send('POST', '/v1/people', { external_id })
   await query(database.url, fail_by_trigger)
 })

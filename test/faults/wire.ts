@@ -33,7 +33,7 @@ export async function openWire(url: string): Promise<Wire> {
     const far = connect(targetOf(url))
     const cut = () => {
       near.resetAndDestroy()
-      far.resetAndDestroy()
+      far.destroy()
     }
     for (const end of [near, far]) {
       ends.add(end)
