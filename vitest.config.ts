@@ -10,6 +10,8 @@ export default defineConfig({
       'client/**/*.test.ts',
       'bench/*.test.ts',
     ],
+    // They take minutes, and have a command of their own: npm run test:faults.
+    exclude: ['**/node_modules/**', 'test/faults/**'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
     reporters: ['default', './test/support/summary.ts'],

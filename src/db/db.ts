@@ -4,6 +4,7 @@ import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import { cancel_patience_ms, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
+import { type Pulse, ServerSilent, watchPulse } from './pulse.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
 export type Statement = Readonly<{ name: string; text: string }>
@@ -115,6 +116,7 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
   // A connection that dies inside a transaction would crash the process without a listener of its own.
   pool.on('connect', client => client.on('error', () => {}))
   pool.on('error', () => {})
+  const pulse = watchPulse(new pg.Client(settings))
   const connect = async () => {
     const client = new pg.Client(settings)
     client.on('error', () => {})
@@ -126,11 +128,19 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     connect,
     observer,
     load: () => ({ used: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    close: () => pool.end(),
+    close: () => {
+      pulse.stop()
+      return pool.end()
+    },
     query: (statement, values, signal) =>
-      withClient(pool, signal, async client => (await run(client, statement, values, observer, signal)) as never[]),
+      withClient(
+        pool,
+        pulse,
+        signal,
+        async client => (await run(client, statement, values, observer, signal)) as never[],
+      ),
     transaction: (work, options = {}) =>
-      withClient(pool, options.signal, client => transact(client, work, options, observer)),
+      withClient(pool, pulse, options.signal, client => transact(client, work, options, observer)),
   }
 }
 
@@ -224,8 +234,9 @@ function refuseToGuess(lost: unknown) {
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
-async function withClient<T>(pool: pg.Pool, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-  const client = await acquire(pool, signal)
+async function withClient<T>(pool: pg.Pool, pulse: Pulse, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
+  const client = await acquire(pool, pulse, signal)
+  const leave = pulse.enter({ giveUp: () => destroySocket(client) })
   let settled = false
   let cancelled: Promise<void> | undefined
   let silent: NodeJS.Timeout | undefined
@@ -242,6 +253,7 @@ async function withClient<T>(pool: pg.Pool, signal: AbortSignal | undefined, wor
     // Whether a COMMIT that was sent came through, nobody can say once its connection is lost: then the signal explains nothing.
     throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
   } finally {
+    leave()
     settled = true
     clearTimeout(silent)
     signal?.removeEventListener('abort', cancel)
@@ -260,29 +272,25 @@ async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
   return Promise.race([cancelled.then(() => true), setTimeout(cancel_patience_ms, false, { ref: false })])
 }
 
-/** Waits for a free connection no longer than the signal allows; one that comes later goes back at once. */
-async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
-  if (!signal) return pool.connect()
-  signal.throwIfAborted()
+/** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
+async function acquire(pool: pg.Pool, pulse: Pulse, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
+  signal?.throwIfAborted()
+  pulse.throwIfSilent()
   const connecting = pool.connect()
-  return new Promise((resolve, reject) => {
-    const give_up = () => {
-      reject(signal.reason)
-      connecting.then(
-        client => client.release(),
-        () => {},
-      )
-    }
-    signal.addEventListener('abort', give_up, { once: true })
+  const given_up = Promise.withResolvers<never>()
+  const leave = pulse.enter({ giveUp: () => given_up.reject(new ServerSilent('no connection comes')) })
+  const abort = () => given_up.reject(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([connecting, given_up.promise])
+  } catch (error) {
     connecting.then(
-      client => {
-        signal.removeEventListener('abort', give_up)
-        if (!signal.aborted) resolve(client)
-      },
-      error => {
-        signal.removeEventListener('abort', give_up)
-        reject(error)
-      },
+      client => client.release(),
+      () => {},
     )
-  })
+    throw error
+  } finally {
+    leave()
+    signal?.removeEventListener('abort', abort)
+  }
 }

@@ -43,17 +43,12 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
       }) as never,
     transaction: async (work, { lock_timeout_ms = 0 } = {}) => {
       refuseBroken()
-      let released: Promise<unknown> | undefined
       const begun = flushed([query(begin, []), query(limit_locks, [`${Math.floor(lock_timeout_ms)}`])])
       begun.catch(() => {})
-      const release = () => {
-        released = query(commit, [])
-        return released.then(() => {})
-      }
       try {
-        const result = await work({ query, commit: release })
-        await begun
-        await (released ?? release())
+        // Released only when the work is content: what fails after that could not be undone by itself.
+        const result = await work({ query, commit: async () => {} })
+        await flushed([begun, query(commit, [])])
         return result
       } catch (error) {
         const first: unknown = await begun.then(

@@ -1,7 +1,7 @@
+import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
-import { attempts_limit, overtaken, pauseAfter } from './attempts.ts'
 import { takeSet } from './conflicts.ts'
 import { isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
 import { transactSet } from './transact.ts'

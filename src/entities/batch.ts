@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { OutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
@@ -113,9 +114,10 @@ function writeFrom(
 async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
   const writes = items.flatMap(item => ('write' in item ? [item.write] : []))
   const written = await writeEntities(call.db, call.caller.organization.id, writes, call)
-  const faulty = written.find(outcome => 'error' in outcome)
-  // With nothing done it is the request that failed, not its elements.
-  if (faulty && (call.signal.aborted || written.every(outcome => 'error' in outcome))) throw faulty.error
+  const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
+  // With nothing done it is the request that failed, not its elements. Where one of them may be done, it says so.
+  if (errors.length > 0 && (call.signal.aborted || errors.length === written.length))
+    throw errors.find(error => error instanceof OutcomeUnknown) ?? errors[0]
   const outcomes = written.values()
   return items.map((item, index) => {
     if ('refusal' in item) return item
@@ -160,4 +162,6 @@ function showOutcome({ identifier }: Kind, outcome: Outcome, index: number) {
 }
 
 const refusalOfFault = (error: unknown): Refusal =>
-  error instanceof Fault ? error.refusal : refuse('operation_failed', 'The operation failed.')
+  error instanceof Fault
+    ? error.refusal
+    : (unavailability(error) ?? refuse('operation_failed', 'The operation failed.'))

@@ -1,7 +1,7 @@
+import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
-import { attempts_limit, overtaken, pauseAfter } from './attempts.ts'
 import { type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'

@@ -1,5 +1,5 @@
+import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, statement } from '../db/db.ts'
-import { attempts_limit, overtaken, pauseAfter } from '../entities/attempts.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
 import { readRows } from '../entities/read.ts'
 import type { Read } from '../entities/row.ts'

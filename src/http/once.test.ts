@@ -24,6 +24,14 @@ beforeEach(async () => {
 const ada = { external_id: 'ada', first_name: 'Ada', attribute_values: { n: 1.5, text: 'é "\u2028' } }
 
 describe('the same request under the same key', () => {
+  test('that is refused by definitions that another process has changed meanwhile is refused by the new ones', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'ada' })
+    const attribute = { key: 'size', owner: 'people', type: 'number' }
+    await second.sender(ours.token)('POST', '/v1/schema/attributes', attribute)
+    const { said } = await ask('POST', '/v1/people', { external_id: 'ada' })
+    expect([said.status, JSON.parse(said.text).error]).toEqual([409, 'duplicate_entry'])
+  })
+
   test('is answered once more byte for byte, with the headers, under a request id of its own, and done once', async () => {
     const first = await ask('POST', '/v1/people', ada)
     expect([first.said.status, first.said.location, first.said.etag]).toEqual([201, '/v1/people/ada', '"1"'])

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../db/pg-errors.ts'
+import { unavailability } from '../db/pg-errors.ts'
 import { type ErrorWord, Fault, type Refusal, refuse } from '../errors.ts'
 
 /** The success envelope. */
@@ -22,10 +22,5 @@ export function refusalOf(error: unknown, statuses: Partial<Record<ErrorWord, nu
     const status = statuses[refusal.word]
     return status === undefined ? refusal : { ...refusal, status }
   }
-  if (isUnavailable(error))
-    return refuse('operation_failed', 'The database cannot be reached at the moment.', {
-      status: 503,
-      headers: { 'Retry-After': '1' },
-    })
-  return refuse('operation_failed', 'The operation failed.')
+  return unavailability(error) ?? refuse('operation_failed', 'The operation failed.')
 }

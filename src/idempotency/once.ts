@@ -1,3 +1,4 @@
+import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { joinTransaction } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
@@ -16,8 +17,6 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
 
 /** Whoever has taken the key and has not committed after this long is told of as still running. */
 const claim_timeout_ms = 50
-/** Transactions that a deadlock has ended are run this often. */
-const attempts_limit = 10
 
 /**
  * Does `work` once for each key: claims the key, works through the database it is given, and keeps the answer, all in one
@@ -36,7 +35,9 @@ export async function runOnce(
       const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
       return await inTurn(db, request.organization_id, signal, transact)
     } catch (error) {
-      if (signal.aborted || attempt >= attempts_limit || !isDeadlock(error)) throw error
+      if (signal.aborted || !isDeadlock(error)) throw error
+      if (attempt >= attempts_limit) throw overtaken(error)
+      await pauseAfter(attempt, signal)
     }
   }
 }

@@ -166,6 +166,16 @@ describe('a database that falls silent', { timeout: 15_000 }, () => {
     await expectRecovered(service)
   })
 
+  it('is 503 long before the time of a request is over, at once for those that come then, and recovers', async () => {
+    const service = await serve({ KITH_LIMIT_REQUEST_MS: '600000' })
+    line.hold()
+    for (const answer of await Promise.all([patch(service.send, 'Ada'), service.send('GET', '/v1/people/ada')]))
+      expectAway(answer)
+    expectAway(await patch(service.send, 'Ada'))
+    line.release()
+    await expectRecovered(service)
+  })
+
   it('for good is 504 for every request, and the process can be used again once the line is', async () => {
     const service = await serve({ KITH_LIMIT_REQUEST_MS: '500', KITH_DATABASE_CONNECTIONS: '2' })
     line.hold()

@@ -1,0 +1,76 @@
+import { connect, type Socket } from 'node:net'
+
+const beat_ms = 250
+/** Work in flight is nothing to worry about before this. */
+const worry_after_ms = 250
+/** A server that does not answer a knock within this is taken for silent. With the rest it is noticed within 2.5 s. */
+const patience_ms = 2_000
+
+/** The server has stopped answering: frozen, or cut off without anybody being told. */
+export class ServerSilent extends Error {}
+
+/** Where the server listens: `host` is a name, an address, or a socket's folder. */
+export type Door = { host: string; port: number }
+
+/** Work that is in flight. `giveUp` is called when the server has fallen silent under it. */
+export type InFlight = { giveUp(): void }
+
+export type Pulse = {
+  /** Rejects while the server is silent: whoever came in would wait for nothing. */
+  throwIfSilent(): void
+  /** Counts work in; the answer counts it out. */
+  enter(work: InFlight): () => void
+  stop(): void
+}
+
+/**
+ * Watches whether the server answers while work waits for it. A lock that is waited for is no silence: so a knock at the
+ * server's door tells, beside the connections that are in use.
+ */
+export function watchPulse(door: Door): Pulse {
+  const in_flight = new Map<InFlight, number>()
+  let silent = false
+  let knocking = false
+  const timer = setInterval(beat, beat_ms).unref()
+
+  async function beat() {
+    const [oldest] = in_flight.values()
+    const worried = oldest !== undefined && performance.now() - oldest > worry_after_ms
+    if (knocking || !(silent || worried)) return
+    knocking = true
+    silent = !(await knock(door))
+    knocking = false
+    if (silent) for (const work of [...in_flight.keys()]) work.giveUp()
+  }
+  return {
+    throwIfSilent: () => {
+      if (silent) throw new ServerSilent('the server does not answer')
+    },
+    enter: work => {
+      in_flight.set(work, performance.now())
+      return () => in_flight.delete(work)
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+/** https://www.postgresql.org/docs/current/protocol-message-formats.html: SSLRequest, which any server answers before a login. */
+const ssl_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+
+/** False where nothing comes back in time. A refusal is an answer. */
+function knock({ host, port }: Door): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket: Socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+    const settle = (answered: boolean) => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(answered)
+    }
+    // An answer that is there already, but that this process was too busy to read, is read first.
+    const timer = setTimeout(() => setImmediate(settle, false), patience_ms)
+    socket.once('data', () => settle(true))
+    socket.once('error', () => settle(true))
+    socket.once('close', () => settle(true))
+    socket.write(ssl_request)
+  })
+}

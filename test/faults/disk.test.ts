@@ -1,0 +1,106 @@
+import { execFile } from 'node:child_process'
+import { chown, mkdir, open, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { urlOfDatabase } from '../../src/db/embedded.ts'
+import { query } from '../support/embedded-service.ts'
+import { endProcesses, type Kith, launch, senderTo } from '../support/process.ts'
+import { check, linesOf } from './checker.ts'
+import { settleKeyed, startLoad } from './load.ts'
+import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
+import { lastFaults, tell } from './report.ts'
+import { rounds } from './rounds.ts'
+import { makeWorld } from './world.ts'
+
+const run = promisify(execFile)
+
+let postgres: OwnPostgres
+let disk: string
+let url: string
+let kith: Kith
+let address: string
+beforeAll(async () => {
+  postgres = await startOwnPostgres()
+  disk = join(postgres.path, 'disk')
+  await mkdir(disk)
+  // Needs root: where it is refused, every test of this file fails.
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', disk])
+  const { uid, gid } = await stat(join(postgres.path, 'data'))
+  await chown(disk, uid, gid)
+  await query(postgres.url, `create tablespace small location '${disk}'`)
+  await query(postgres.url, 'create database small tablespace small')
+  url = urlOfDatabase(postgres.url, 'small')
+  kith = launch({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
+  address = await kith.ready
+})
+afterAll(async () => {
+  for (const { child, ended } of kith ? [kith] : []) {
+    child.kill('SIGKILL')
+    await ended
+  }
+  await postgres.stop()
+  await run('umount', [disk]).catch(() => {})
+  await endProcesses()
+})
+
+const filler = () => join(disk, 'filler')
+
+/** Takes all the room there is. */
+async function fill() {
+  const file = await open(filler(), 'a')
+  const zeros = Buffer.alloc(65_536)
+  try {
+    for (;;) await file.write(zeros)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOSPC') throw error
+  } finally {
+    await file.close()
+  }
+}
+
+const enough_refused = 30
+const recovered_within_ms = 5_000
+
+describe('a database without room on its disk', () => {
+  it.each(rounds(5))('goes on reading, is 503 for writes, and takes them when there is room: round %i', async round => {
+    const world = await makeWorld(url, address)
+    const send = senderTo(address, (await makeWorld(url, address)).token)
+    await send('POST', '/v1/people', { external_id: 'reader' })
+    const refused: (string | null)[] = []
+    const faults: number[] = []
+    const load = startLoad({
+      world,
+      addresses: [address],
+      words: ['disk', round],
+      onAnswer: (entry, reply) => {
+        if (typeof reply !== 'object' || reply.status < 500 || reply.body.error === 'not_found') return
+        if (entry.status === 503) refused.push(reply.headers.get('Retry-After'))
+        else faults.push(entry.status)
+      },
+    })
+    await load.acknowledged(50)
+    await fill()
+    const reads: number[] = []
+    while (refused.length < enough_refused) {
+      reads.push((await send('GET', '/v1/people/reader')).status)
+      reads.push((await send('POST', '/v1/people/list', {})).status)
+      // What is deleted and vacuumed meanwhile leaves room again.
+      await fill()
+      await setTimeout(20)
+    }
+    await rm(filler())
+    const room_again = performance.now()
+    await load.acknowledged(30)
+    const recovery_ms = performance.now() - room_again
+    await load.stop()
+    await settleKeyed({ journal: load.journal, world, address })
+    tell('disk full', round, { refused: refused.length, reads: reads.length, recovery_ms }, load.journal)
+    expect(linesOf(await check(world, load.journal, address)), lastFaults(kith)).toEqual([])
+    expect(new Set(reads)).toEqual(new Set([200]))
+    expect(new Set(refused)).toEqual(new Set(['1']))
+    expect(faults).toEqual([])
+    expect(recovery_ms).toBeLessThan(recovered_within_ms)
+  })
+})

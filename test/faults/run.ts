@@ -1,0 +1,46 @@
+// Runs the fault tests: all of their rounds, or with --tenth a tenth of them.
+//   npm run test:faults -- [--tenth] [--seed <number>] [<part of a file's name> …]
+// Prints the seed and, last and alone on its line, what it comes to: `N passed, N failed`.
+
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
+const config = fileURLToPath(new URL('./vitest.config.ts', import.meta.url))
+
+const { values, positionals } = parseArgs({
+  options: { tenth: { type: 'boolean', default: false }, seed: { type: 'string' } },
+  allowPositionals: true,
+})
+const seed = values.seed ?? String(randomInt(2 ** 31))
+console.log(`fault tests: ${values.tenth ? 'a tenth of the rounds' : 'all rounds'}, seed ${seed}`)
+
+const folder = await mkdtemp(join(tmpdir(), 'kith-faults-'))
+const summary_file = join(folder, 'summary')
+try {
+  await writeFile(summary_file, '0 passed, 1 failed\n')
+  const environment = {
+    ...process.env,
+    FAULTS_SHARE: values.tenth ? '10' : '1',
+    FAULTS_SEED: seed,
+    TEST_SUMMARY_FILE: summary_file,
+  }
+  const child = spawn(process.execPath, [vitest, 'run', '--config', config, ...positionals], {
+    env: environment,
+    stdio: 'inherit',
+  })
+  const [code] = await once(child, 'close')
+  const summary = await readFile(summary_file, 'utf8')
+  if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, summary)
+  console.log(`fault tests: seed ${seed}`)
+  process.stdout.write(summary)
+  process.exitCode = code ?? 1
+} finally {
+  await rm(folder, { recursive: true })
+}

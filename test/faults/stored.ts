@@ -1,0 +1,98 @@
+import pg from 'pg'
+
+export type Change = {
+  sequence: number
+  subject: string
+  stack_id: number
+  entity_id: string
+  operation: 'create' | 'update' | 'delete'
+  version: number
+  before: Record<string, unknown>
+  after: Record<string, unknown>
+  request_id: string
+}
+
+export type StoredEntity = {
+  stack_id: number
+  id: string
+  external_id: string | null
+  active: boolean
+  version: number
+  attributes: Record<string, unknown>
+  answers: Record<string, { state: boolean }>
+} & Record<(typeof plain_columns)[number], unknown>
+
+export const plain_columns = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'date_of_birth',
+  'language',
+  'email_consent',
+  'sms_consent',
+  'push_notification_consent',
+] as const
+
+export type StoredLink = { source_id: string; attribute_id: number; target_id: string }
+export type Answered = {
+  person_id: string
+  version: number
+  consent_type_id: number
+  channel: string
+  previous_state: boolean | null
+  state: boolean
+  request_id: string
+}
+export type Declared = {
+  id: number
+  owner_stack_id: number
+  key: string
+  cardinality: string
+  target_stack_id: number | null
+}
+
+/** All that is stored of an organization, as of one moment, read past the service and past its indexes. */
+export type Stored = {
+  head: number
+  changes: Change[]
+  entities: StoredEntity[]
+  links: StoredLink[]
+  answers: Answered[]
+  terms: string[]
+  attributes: Declared[]
+  stacks: { id: number; key: string }[]
+  keys: number
+}
+
+/** `text` of the terms: value and entity. */
+const statements = {
+  changes: 'select *, sequence::integer as sequence from changes where organization_id = $1 order by changes.sequence',
+  entities: 'select * from entities where organization_id = $1 order by id',
+  links: 'select * from links where organization_id = $1 order by source_id, attribute_id, position',
+  answers: 'select * from consent_history where organization_id = $1 order by version',
+  attributes: 'select * from attributes where organization_id = $1',
+  stacks: 'select id, key from stacks where organization_id = $1',
+} as const
+
+export async function readStored(database_url: string, organization_id: number): Promise<Stored> {
+  const client = new pg.Client({ connectionString: database_url })
+  await client.connect()
+  try {
+    // The tables themselves: an index that lost a row, or has it twice, must not hide that.
+    await client.query('begin isolation level repeatable read read only')
+    await client.query(
+      'set local enable_indexscan = off; set local enable_bitmapscan = off; set local enable_indexonlyscan = off',
+    )
+    const rows = async (text: string) => (await client.query(text, [organization_id])).rows
+    const [{ head }] = await rows('select sequence::integer as head from change_heads where organization_id = $1')
+    const [{ keys }] = await rows('select count(*)::integer as keys from idempotency_keys where organization_id = $1')
+    const terms = await rows(`select value || ' ' || entity_id as term from terms where organization_id = $1`)
+    const read: Record<string, unknown> = {}
+    for (const [name, text] of Object.entries(statements)) read[name] = await rows(text)
+    return { ...(read as unknown as Stored), head, keys, terms: terms.map(({ term }) => term) }
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { createAuthenticator } from '../../src/auth/authenticator.ts'
+import { loadOrCreateKeys } from '../../src/auth/keys.ts'
+import { loadConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/db/db.ts'
+import { createOrganization } from '../../src/organizations/directory.ts'
+import { query } from '../support/embedded-service.ts'
+import { senderTo } from '../support/process.ts'
+import { all_scopes, type Send } from '../support/service.ts'
+
+/** An organization of a round's own, with what the mix writes declared. */
+export type World = { organization_id: number; token: string; database_url: string }
+
+/** Makes one in the database, and declares its definitions through the service at `address`. */
+export async function makeWorld(database_url: string, address: string): Promise<World> {
+  const db = openDatabase(database_url, { connections: 1, statement_timeout_ms: 10_000 })
+  try {
+    const key = `round_${randomUUID().slice(0, 8)}`
+    const { id } = await createOrganization(db, key)
+    const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config: loadConfig({}) })
+    const asked = { organization_key: key, scope: all_scopes, subject: 'faults', ttl_seconds: 3_600 }
+    const token = await authenticator.issueToken(asked)
+    await declare(senderTo(address, token))
+    return { organization_id: id, token, database_url }
+  } finally {
+    await db.close()
+  }
+}
+
+const stacks = [
+  { key: 'orders', kind: 'item' },
+  { key: 'visits', kind: 'event' },
+]
+const attributes = [
+  { key: 'referrer', owner: 'people', type: 'person' },
+  { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' },
+  { key: 'owns', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' },
+  { key: 'tag', owner: 'people', type: 'text', indexed: true },
+  { key: 'buyer', owner: 'orders', type: 'person' },
+  { key: 'visitor', owner: 'visits', type: 'person' },
+]
+const news = {
+  key: 'news',
+  name: 'News',
+  channels: [
+    { channel: 'email', is_default: false },
+    { channel: 'sms', is_default: false },
+  ],
+}
+
+async function declare(send: Send) {
+  const replies = []
+  for (const stack of stacks) replies.push(await send('POST', '/v1/schema/stacks', stack))
+  for (const attribute of attributes) replies.push(await send('POST', '/v1/schema/attributes', attribute))
+  replies.push(await send('POST', '/v1/schema/consent-types', news))
+  const refused = replies.find(({ status }) => status !== 201)
+  if (refused) throw new Error(JSON.stringify(refused.body))
+}
+
+/** Few names and many renames deadlock, and most rounds are not about that. For connections that are opened from now on. */
+export const findDeadlocksSoon = (database_url: string): Promise<unknown> =>
+  query(database_url, `alter database ${new URL(database_url).pathname.slice(1)} set deadlock_timeout = '100ms'`)
