@@ -1,14 +1,13 @@
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
-import { guardConnections } from './http/connections.ts'
-import { allowOrigins } from './http/cors.ts'
-import { addSecurityHeaders } from './http/headers.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
-import { type House, serveRoutes } from './http/pipeline.ts'
+import { createPipeline, type House } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
-import { createServer } from './http/server.ts'
+import { createPlaces } from './http/router.ts'
+import { type App, createServer } from './http/server.ts'
 import { serveSystem, system_rows } from './http/system.ts'
+import { nowhereOf, serveRoutes } from './http/table.ts'
+import { metrics_row, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { document_row, serveDocument } from './openapi/serve.ts'
 import { personText } from './people/person.ts'
@@ -19,8 +18,6 @@ import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
-
-export type AppOptions = House & { logger: FastifyBaseLogger }
 
 const shows = { person: { show: personText, answer: person }, record: { show: recordText, answer: record } }
 
@@ -58,18 +55,21 @@ const tags = [
 
 /** The OpenAPI 3.1 document of all there is. */
 export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
-  return documentOf({ info, tags, rows: routeTable(house), open_rows: [...system_rows, token_row, document_row] })
+  return documentOf({
+    info,
+    tags,
+    rows: routeTable(house),
+    open_rows: [...system_rows, metrics_row, token_row, document_row],
+  })
 }
 
-/** The whole service on one Fastify instance, listening to nothing yet. */
-export function createApp(options: AppOptions): FastifyInstance {
-  const server = createServer(options.config, options.logger)
-  addSecurityHeaders(server, options.config)
-  guardConnections(server, options.config.limits)
-  serveRoutes(server, options, routeTable(options))
-  allowOrigins(server, options.config.cors_origins)
-  serveSystem(server, options)
-  serveTokens(server, options)
-  serveDocument(server, openApiDocument(options))
-  return server
+/** The whole service on one server, listening to nothing yet. */
+export function createApp(house: House): App {
+  const places = createPlaces()
+  serveRoutes(places, house, routeTable(house))
+  serveSystem(places, house)
+  serveMetrics(places, house.instruments)
+  serveTokens(places, house)
+  serveDocument(places, openApiDocument(house))
+  return createServer(house, createPipeline(house, places, nowhereOf(house)))
 }

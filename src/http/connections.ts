@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Limits } from '../config.ts'
 import { Fault, refuse } from '../errors.ts'
-import { logRequest } from './log.ts'
+import type { Exchange } from './exchange.ts'
 
 /** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
 const most_at_once = 32
@@ -13,10 +12,17 @@ const glance_ms = 20
 
 type Connection = { under_way: number; full: boolean }
 
-const crowded = new Fault(
+export type Connections = {
+  /** Counts a request in. What it says: served, refused as the one too many, or not even begun. */
+  enter(exchange: Exchange): 'served' | 'refused' | 'dropped'
+  /** Counts one out again, when its connection is done with it. */
+  leave(exchange: Exchange): void
+}
+
+export const crowded = new Fault(
   refuse('operation_failed', `A connection may have ${most_at_once} requests under way.`, {
     status: 503,
-    headers: { 'Retry-After': '1' },
+    headers: { 'Retry-After': '1', Connection: 'close' },
   }),
 )
 
@@ -25,27 +31,23 @@ const crowded = new Fault(
  * those before it, and the connection ends with that: whatever else stands in its buffers is not begun. Of a body that
  * nobody reads any more, because its request is answered, no more is taken than any body may have, nor for longer.
  */
-export function guardConnections(server: FastifyInstance, limits: Pick<Limits, 'body_bytes' | 'request_ms'>): void {
+export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms'>): Connections {
   const connections = new WeakMap<Socket, Connection>()
-  server.addHook('onRequest', (request, reply, done) => {
-    const { raw } = request
-    const connection = connectionOf(connections, raw.socket)
-    if (connection.full) {
-      reply.hijack()
-      return
-    }
-    connection.under_way += 1
-    reply.raw.once('close', () => {
-      connection.under_way -= 1
-      if (!raw.complete) watchRest(raw, limits)
-    })
-    if (connection.under_way <= most_at_once) return done()
-    connection.full = true
-    raw.socket.pause()
-    reply.raw.once('close', () => logRequest(request, reply))
-    reply.header('Connection', 'close')
-    done(crowded)
-  })
+  return {
+    enter: ({ request: { socket } }) => {
+      const connection = connectionOf(connections, socket)
+      if (connection.full) return 'dropped'
+      connection.under_way += 1
+      if (connection.under_way <= most_at_once) return 'served'
+      connection.full = true
+      socket.pause()
+      return 'refused'
+    },
+    leave: ({ request }) => {
+      connectionOf(connections, request.socket).under_way -= 1
+      if (!request.complete) watchRest(request, limits)
+    },
+  }
 }
 
 function connectionOf(connections: WeakMap<Socket, Connection>, socket: Socket): Connection {

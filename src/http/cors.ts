@@ -1,33 +1,44 @@
-import cors from '@fastify/cors'
-import type { FastifyInstance } from 'fastify'
+import type { Exchange } from './exchange.ts'
 
 // So long a browser need not ask again, in seconds; Chromium's own limit is 7200.
 const preflight_seconds = 600
 
+const of_preflights = {
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, Prefer, Idempotency-Key, X-Request-Id',
+  'Access-Control-Max-Age': String(preflight_seconds),
+}
+
+const of_calls = {
+  'Access-Control-Expose-Headers': [
+    'Allow',
+    'ETag',
+    'Idempotency-Replayed',
+    'Location',
+    'Preference-Applied',
+    'RateLimit',
+    'RateLimit-Policy',
+    'Retry-After',
+    'WWW-Authenticate',
+    'X-Request-Id',
+  ].join(', '),
+}
+
 /**
- * Lets web pages of these origins call the service, and answers their preflights without a token. Without origins
- * nothing is registered: a browser is refused by the absence of headers. Tokens travel in a header, so no cookies.
+ * Lets web pages of these origins call the service, and answers their preflights without a token: then it says true.
+ * Without origins nothing is said: a browser is refused by the absence of headers. Tokens travel in a header, so no cookies.
  */
-export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
-  if (origins.length === 0) return
+export function sharing(origins: readonly string[]): (exchange: Exchange) => boolean {
+  if (origins.length === 0) return () => false
   const allowed = new Set(origins)
-  server.register(cors, {
-    origin: (origin, answer) => answer(null, origin !== undefined && allowed.has(origin)),
-    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'If-Match', 'Prefer', 'Idempotency-Key', 'X-Request-Id'],
-    exposedHeaders: [
-      'Allow',
-      'ETag',
-      'Idempotency-Replayed',
-      'Location',
-      'Preference-Applied',
-      'RateLimit',
-      'RateLimit-Policy',
-      'Retry-After',
-      'WWW-Authenticate',
-      'X-Request-Id',
-    ],
-    maxAge: preflight_seconds,
-    hideOptionsRoute: true,
-  })
+  return exchange => {
+    const { method, headers } = exchange.request
+    exchange.header('Vary', 'Origin')
+    if (headers.origin === undefined || !allowed.has(headers.origin)) return false
+    exchange.header('Access-Control-Allow-Origin', headers.origin)
+    const asks_before = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+    exchange.headers(asks_before ? of_preflights : of_calls)
+    if (asks_before) exchange.sendNothing(204)
+    return asks_before
+  }
 }

@@ -3,10 +3,14 @@ import { Fault, refuse } from '../errors.ts'
 /** A request's time, waiting for a connection included. `end` must be called when the request is over. */
 export type Deadline = { signal: AbortSignal; end: () => void; cancel: (reason: Error) => void }
 
-/** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered. */
-export function startDeadline(request_ms: number): Deadline {
+/** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered; then `passed` is called. */
+export function startDeadline(request_ms: number, passed: (fault: Fault) => void = () => {}): Deadline {
   const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(timedOut(request_ms)), request_ms)
+  const timer = setTimeout(() => {
+    const fault = timedOut(request_ms)
+    controller.abort(fault)
+    passed(fault)
+  }, request_ms)
   return {
     signal: controller.signal,
     end: () => clearTimeout(timer),

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 
 /**
@@ -16,12 +15,3 @@ export const securityHeaders = ({ tls }: Pick<Config, 'tls'>): Record<string, st
   ...of_every_answer,
   ...(tls && of_https),
 })
-
-/** Sets them before anything else is done with a request. */
-export function addSecurityHeaders(server: FastifyInstance, config: Config): void {
-  const constant = securityHeaders(config)
-  server.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(constant)
-    done()
-  })
-}

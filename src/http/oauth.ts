@@ -1,12 +1,15 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { createAttempts } from '../auth/attempts.ts'
 import { verifyClient } from '../auth/clients.ts'
 import { type GrantRefusal, readGrant, refuseGrant, unknown_client } from '../auth/grant.ts'
 import { scopes } from '../auth/scopes.ts'
 import { fail } from '../errors.ts'
-import { authorizationsOf, type House } from './pipeline.ts'
+import type { Exchange } from './exchange.ts'
+import type { House } from './pipeline.ts'
 import type { OpenRoute } from './route.ts'
+import type { Router } from './router.ts'
+import { clientAddress } from './server.ts'
+import { authorizationsOf } from './table.ts'
 
 /** Good for an hour: a program asks again, and what it is given needs no renewing. */
 const ttl_seconds = 3_600
@@ -80,22 +83,23 @@ export const token_row: OpenRoute = {
 }
 
 /** POST /oauth/token. It speaks as RFC 6749 has it, success and its own refusals without our envelope. */
-export function serveTokens(server: FastifyInstance, { db, authenticator }: House): void {
+export function serveTokens(places: Router, { db, authenticator, config }: House): void {
   const attempts = createAttempts()
 
-  async function grant(request: FastifyRequest): Promise<Granted | GrantRefusal> {
+  async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
     const asked = readGrant({
       authorizations: authorizationsOf(request),
-      content_type: request.content_type,
-      query_string: request.url.split('?').slice(1).join('?'),
-      body: request.body as Buffer | undefined,
+      content_type: request.headers['content-type'],
+      query_string: url.split('?').slice(1).join('?'),
+      body,
     })
     if ('error' in asked) return asked
     const { client_id } = asked.credentials
-    const wait_seconds = attempts.begin(client_id, request.ip)
+    const address = clientAddress(request, config.behind_proxy)
+    const wait_seconds = attempts.begin(client_id, address)
     if (wait_seconds !== undefined) refuseForNow(wait_seconds)
-    const takeBack = () => attempts.takeBack(client_id, request.ip)
-    const client = await verifyClient(db, asked.credentials, request.deadline.signal).catch(error => {
+    const takeBack = () => attempts.takeBack(client_id, address)
+    const client = await verifyClient(db, asked.credentials, deadline.signal).catch(error => {
       takeBack()
       throw error
     })
@@ -111,31 +115,23 @@ export function serveTokens(server: FastifyInstance, { db, authenticator }: Hous
     return { access_token, token_type: 'Bearer', expires_in: ttl_seconds, scope }
   }
 
-  server.route({
+  places.add({
     method: 'POST',
-    url: token_row.path,
-    bodyLimit: body_bytes,
-    onRequest: (_request, reply, done) => {
-      reply.header('Cache-Control', 'no-store').header('Pragma', 'no-cache')
-      done()
-    },
-    handler: (request, reply) => {
-      request.work = grant(request).then(granted => answer(reply, granted))
-      return request.work
+    path: token_row.path,
+    body_bytes,
+    handle: async exchange => {
+      exchange.header('Pragma', 'no-cache')
+      answer(exchange, await grant(exchange))
     },
   })
 }
 
 type Granted = { access_token: string; token_type: 'Bearer'; expires_in: number; scope: string }
 
-function answer(reply: FastifyReply, granted: Granted | GrantRefusal) {
-  reply.type('application/json; charset=utf-8')
-  if ('error' in granted) {
-    const is_client = granted.error === 'invalid_client'
-    reply.code(is_client ? 401 : 400)
-    if (is_client) reply.header('WWW-Authenticate', 'Basic realm="kith"')
-  }
-  return reply.send(JSON.stringify(granted))
+function answer(exchange: Exchange, granted: Granted | GrantRefusal) {
+  const is_unknown = 'error' in granted && granted.error === 'invalid_client'
+  if (is_unknown) exchange.header('WWW-Authenticate', 'Basic realm="kith"')
+  exchange.send('error' in granted ? (is_unknown ? 401 : 400) : 200, JSON.stringify(granted))
 }
 
 function refuseForNow(wait_seconds: number): never {

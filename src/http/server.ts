@@ -1,116 +1,103 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyServerOptions,
-  LogController,
-} from 'fastify'
+import { once } from 'node:events'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
+import type { Drain } from './drain.ts'
+import { Exchange } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
-import { logRequest } from './log.ts'
 import { failure } from './reply.ts'
 import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** As it was sent, whatever it was. */
-    content_type: string | undefined
-  }
+/** The service on Node's own server. */
+export type App = {
+  server: http.Server | https.Server
+  /** Resolves with the address, `http://127.0.0.1:8080`. */
+  listen(on: { host: string; port: number }): Promise<string>
+  /** Takes no more connections and ends those that are open. */
+  close(): Promise<void>
 }
 
 const request_id_form = /^[\w-]{1,64}$/
+const least_connection_ms = 2_000
+const keep_alive_ms = 72_000
+
+type Settings = { config: Config; logger: Logger; drain: Drain }
+
+/** A server that hands every request to `take`, as an exchange that has its id and the headers of every answer. */
+export function createServer({ config, logger, drain }: Settings, take: (exchange: Exchange) => void): App {
+  const isLast = () => !drain.accepting()
+  const headers = securityHeaders(config)
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
+    const id = requestId(request.headers['x-request-id'])
+    take(new Exchange(request, response, { id, url: readTarget(request.url ?? '/'), headers, isLast }))
+  }
+  const { limits, tls } = config
+  const options = {
+    maxHeaderSize: limits.header_bytes,
+    connectionsCheckingInterval: 1_000,
+    requireHostHeader: false,
+    headersTimeout: limits.request_ms,
+    // The time of a whole request is its deadline's to keep (admission.ts).
+    requestTimeout: 0,
+    keepAliveTimeout: keep_alive_ms,
+  }
+  const server = tls
+    ? https.createServer({ ...options, ...readTls(tls) }, receive)
+    : http.createServer(options, receive)
+  // A connection on which nothing moves, because the client does not read its answer, is no longer held.
+  server.setTimeout(Math.max(2 * limits.request_ms, least_connection_ms))
+  server.on('clientError', answerClientError)
+  // Node would answer an expectation that it does not know by itself, without our envelope.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    unknown_expectations.add(request)
+    receive(request, response)
+  })
+  return { server, listen: on => listen(server, on, tls ? 'https' : 'http', logger), close: () => close(server) }
+}
 
 /** The caller's request id where it has the documented form, else a fresh one. */
 function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
-const least_connection_ms = 2_000
-
-/** A Fastify instance that answers in our envelopes only, and leaves bodies as bytes for our own binding rules. */
-export function createServer(config: Config, logger: FastifyBaseLogger): FastifyInstance {
-  const { limits, tls, behind_proxy } = config
-  const parser = { maxHeaderSize: limits.header_bytes, connectionsCheckingInterval: 1_000, requireHostHeader: false }
-  const options = {
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    genReqId: (request: { headers: Record<string, string | string[] | undefined> }) =>
-      requestId(request.headers['x-request-id']),
-    bodyLimit: limits.body_bytes,
-    requestTimeout: limits.request_ms,
-    // A connection on which nothing moves, because the client does not read its answer, is no longer held.
-    connectionTimeout: Math.max(2 * limits.request_ms, least_connection_ms),
-    return503OnClosing: false,
-    // Closing comes after draining: what is open then is idle, or out of time.
-    forceCloseConnections: true,
-    // Our proxies append to X-Forwarded-For; what stands before their entries anybody may have written.
-    trustProxy: behind_proxy > 0 && ((_address: string, hop: number) => hop < behind_proxy),
-    routerOptions: { maxParamLength: limits.url_bytes, ignoreTrailingSlash: false, caseSensitive: true },
-    // Fastify hands on one of the two: with TLS, what stands under `http` would be lost.
-    ...(tls ? { https: { ...parser, ...readTls(tls) } } : { http: parser }),
-    rewriteUrl: ({ url = '/' }: IncomingMessage) => readTarget(url),
-    clientErrorHandler: answerClientError,
-    frameworkErrors: (error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply) => {
-      reply.raw.once('close', () => logRequest(request, reply))
-      sendRefusal(reply.headers(securityHeaders(config)), refusalOfFramework(error), request.id)
-    },
-  } as unknown as FastifyServerOptions
-  const server = Fastify(options) as unknown as FastifyInstance
-  server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  return server
+async function listen(server: http.Server, on: { host: string; port: number }, scheme: string, logger: Logger) {
+  server.listen(on)
+  await once(server, 'listening')
+  const { address, port } = server.address() as AddressInfo
+  const url = `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`
+  logger.info(`listening at ${url}`)
+  return url
 }
 
-/** Refuses what is HTTP, but not as we take it, once the request has its id and is counted. */
-export function refuseMalformed(server: FastifyInstance): void {
-  // Node would answer an expectation that it does not know by itself, without our envelope.
-  const unknown_expectations = new WeakSet<IncomingMessage>()
-  server.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    unknown_expectations.add(request)
-    server.server.emit('request', request, response)
-  })
-  server.decorateRequest('content_type')
-  server.addHook('onRequest', (request, _reply, done) => {
-    const malformed = malformedBy(request.raw, unknown_expectations)
-    if (malformed) return done(new Fault(malformed))
-    request.content_type = request.headers['content-type']
-    // Fastify answers 415 to a content type it cannot read; to us it is one that is not JSON.
-    if (request.content_type !== undefined) request.headers['content-type'] = 'application/octet-stream'
-    done()
-  })
+async function close(server: http.Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  // Closing comes after draining: what is open then is idle, or out of time.
+  server.closeAllConnections()
+  await closed
 }
 
-function malformedBy(request: IncomingMessage, unknown_expectations: WeakSet<IncomingMessage>): Refusal | undefined {
-  if (request.headers.host === undefined && request.httpVersion === '1.1')
-    return refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.')
-  if (unknown_expectations.has(request))
-    return refuse('invalid_parameter', 'The Expect header is not one that is known.')
-  return undefined
+const unknown_expectations = new WeakSet<IncomingMessage>()
+
+/** Throws a Fault for what is HTTP, but not as we take it. */
+export function refuseMalformed({ request }: Exchange): void {
+  if (request.headers.host === undefined && request.httpVersion === '1.1') throw without_host
+  if (request.headers.expect !== undefined && unknown_expectations.has(request)) throw unknown_expectation
 }
 
-/** Answers a refusal: the one place that makes an error response out of one. */
-export function sendRefusal(reply: FastifyReply, refusal: Refusal, request_id: string): void {
-  reply
-    .code(refusal.status)
-    .header('Content-Type', 'application/json; charset=utf-8')
-    .header('X-Request-Id', request_id)
-  for (const [name, value] of Object.entries(refusal.headers ?? {})) reply.header(name, value)
-  reply.send(failure(refusal, request_id))
-}
+const without_host = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.'))
+const unknown_expectation = new Fault(refuse('invalid_parameter', 'The Expect header is not one that is known.'))
 
-/** What Fastify refuses by itself, in our words: bodies too large, broken addresses, broken lengths. */
-export function refusalOfFramework(error: { statusCode?: number; code?: string }): Refusal {
-  const status = error.statusCode ?? 500
-  if (status === 413) return refuse('invalid_parameter', 'The body is too large.', { status })
-  if (status === 414) return refuse('invalid_parameter', 'The path or query is too long.', { status })
-  if (status === 415) return refuse('invalid_parameter', 'The content type or encoding is not supported.', { status })
-  if (status < 500) return refuse('invalid_parameter', 'The request is malformed.')
-  return refuse('operation_failed', 'The operation failed.')
+/** The address of the client. Our proxies append to X-Forwarded-For; what stands before their entries anybody may have written. */
+export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
+  const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
+  const chain = [socket.remoteAddress ?? '', ...forwarded.map(entry => entry.trim()).reverse()].filter(Boolean)
+  return chain[Math.min(proxies, chain.length - 1)] ?? ''
 }
 
 const client_errors: Record<string, Refusal> = {
@@ -125,7 +112,7 @@ const reasons: Record<number, string> = {
 }
 
 /** Answers what is no HTTP request: the parser's refusals arrive here, before there is a request. */
-function answerClientError(error: Error & { code?: string }, socket: import('node:net').Socket): void {
+function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy()
     return

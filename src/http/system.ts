@@ -1,10 +1,10 @@
-import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { statement } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { House } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
+import type { Router } from './router.ts'
 
 const ping = statement('ping', 'select 1')
 
@@ -42,21 +42,31 @@ export const system_rows: OpenRoute[] = [
 ]
 
 /** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
-export function serveSystem(server: FastifyInstance, { db, authenticator, drain }: House): void {
-  const json = 'application/json; charset=utf-8'
-  server.get('/healthz', (_request, reply) => reply.type(json).send(success({ data: { healthy: true } })))
-  server.get('/readyz', async (request, reply) => {
-    if (!drain.accepting()) notReady('The service is shutting down.')
-    try {
-      await db.query(ping, [], request.deadline.signal)
-    } catch {
-      notReady('The database cannot be reached.')
-    }
-    return reply.type(json).send(success({ data: { ready: true } }))
+export function serveSystem(places: Router, { db, authenticator, drain }: House): void {
+  const [health, readiness, keys] = system_rows.map(({ path }) => path) as [string, string, string]
+  places.add({
+    method: 'GET',
+    path: health,
+    handle: exchange => exchange.send(200, success({ data: { healthy: true } })),
   })
-  server.get('/.well-known/jwks.json', async (_request, reply) =>
-    reply.type(json).send(JSON.stringify(await authenticator.jwks())),
-  )
+  places.add({
+    method: 'GET',
+    path: readiness,
+    handle: async exchange => {
+      if (!drain.accepting()) notReady('The service is shutting down.')
+      try {
+        await db.query(ping, [], exchange.deadline.signal)
+      } catch {
+        notReady('The database cannot be reached.')
+      }
+      exchange.send(200, success({ data: { ready: true } }))
+    },
+  })
+  places.add({
+    method: 'GET',
+    path: keys,
+    handle: async exchange => exchange.send(200, JSON.stringify(await authenticator.jwks())),
+  })
 }
 
 function notReady(message: string): never {

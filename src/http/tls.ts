@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
+import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 
 type Files = NonNullable<Config['tls']>
@@ -25,18 +26,17 @@ function read(setting: string, path: string): Buffer {
   }
 }
 
-export type TlsReload = { apply(app: FastifyInstance): void; stop(): void }
+export type TlsReload = { apply(server: Server): void; stop(): void }
 
 /**
  * Reads the files again on SIGHUP, for connections that come then; those that are open stay as they are. Files that
  * cannot be used change nothing, and the log says so. Until `apply` the signal is without effect, and not deadly.
  */
-export function reloadOnHangup(files: Files, logger: FastifyBaseLogger): TlsReload {
-  let app: FastifyInstance | undefined
+export function reloadOnHangup(files: Files, logger: Logger): TlsReload {
+  let server: Server | undefined
   const reload = () => {
-    if (!app) return
+    if (!server) return
     try {
-      const server = app.server as unknown as import('node:https').Server
       server.setSecureContext(readTls(files))
       logger.info('the TLS files were read again')
     } catch (error) {
@@ -46,7 +46,7 @@ export function reloadOnHangup(files: Files, logger: FastifyBaseLogger): TlsRelo
   process.on('SIGHUP', reload)
   return {
     apply: started => {
-      app = started
+      server = started
     },
     stop: () => process.off('SIGHUP', reload),
   }

@@ -1,8 +1,9 @@
-import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { Type } from 'typebox'
+import type { Exchange, Place } from '../http/exchange.ts'
 import type { OpenRoute } from '../http/route.ts'
+import type { Router } from '../http/router.ts'
 import type { OpenApiDocument } from './document.ts'
 
 /** The document's own address. */
@@ -31,8 +32,9 @@ const content_security_policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** What helmet sets for pages, beside the policy above. */
+/** What helmet sets for pages. */
 const page_headers = {
+  'Content-Security-Policy': content_security_policy,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Origin-Agent-Cluster': '?1',
@@ -42,22 +44,61 @@ const page_headers = {
   'X-Permitted-Cross-Domain-Policies': 'none',
 }
 
+const static_path = '/docs/static'
+
+// What swagger-ui-dist brings would tell a third party of every installation; these are the same files.
+const shipped = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'index.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+}
+
+const page = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>kith</title>
+<link rel="stylesheet" href="${static_path}/swagger-ui.css">
+<link rel="stylesheet" href="${static_path}/index.css">
+<link rel="icon" type="image/png" href="${static_path}/favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="${static_path}/swagger-ui-bundle.js"></script>
+<script src="${static_path}/swagger-initializer.js"></script>
+</body>
+</html>
+`
+
+const initializer = `window.onload = () => SwaggerUIBundle({
+  url: '${document_row.path}',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  docExpansion: 'none',
+  displayRequestDuration: true,
+  validatorUrl: null,
+  presets: [SwaggerUIBundle.presets.apis],
+})
+`
+
 /** Serves the document at /openapi.json, and the page that shows it at /docs. Neither wants a token. */
-export function serveDocument(server: FastifyInstance, document: OpenApiDocument): void {
+export function serveDocument(places: Router, document: OpenApiDocument): void {
   const text = JSON.stringify(document)
-  server.get(document_row.path, (_request, reply) => reply.type('application/json; charset=utf-8').send(text))
-  server.register(swagger, { mode: 'static', specification: { document: document as never } })
-  server.register(async docs => {
-    docs.addHook('onRequest', (_request, reply, done) => {
-      reply.headers(page_headers)
-      done()
-    })
-    docs.register(swaggerUi, {
-      routePrefix: '/docs',
-      staticCSP: content_security_policy,
-      theme: { title: 'kith' },
-      // Without the bar that loads documents from elsewhere.
-      uiConfig: { layout: 'BaseLayout', docExpansion: 'none', displayRequestDuration: true } as never,
-    })
-  })
+  const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
+  const html = 'text/html; charset=utf-8'
+  const script = 'text/javascript; charset=utf-8'
+  serve(document_row.path, exchange => exchange.send(200, text))
+  for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
+  serve(`${static_path}/swagger-initializer.js`, exchange => sendPart(exchange, initializer, script))
+  const require = createRequire(import.meta.url)
+  for (const [name, content_type] of Object.entries(shipped)) {
+    const file = require.resolve(`@fastify/swagger-ui/static/${name}`)
+    serve(`${static_path}/${name}`, async exchange => sendPart(exchange, await readFile(file), content_type))
+  }
+}
+
+function sendPart(exchange: Exchange, part: string | Buffer, content_type: string) {
+  exchange.headers(page_headers)
+  exchange.send(200, part, content_type)
 }

@@ -79,7 +79,7 @@ describe('a request is one line of the log', () => {
         time: expect.any(Number),
         request_id: 'chosen-by-the-client',
         method: 'GET',
-        route: '/v1/people/:external_id',
+        route: '/v1/people/{external_id}',
         status: 404,
         duration_ms: expect.any(Number),
         organization: 'default',

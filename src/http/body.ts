@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault, refuse } from '../errors.ts'
+
+const too_large = new Fault(
+  refuse('invalid_parameter', 'The body is too large.', {
+    status: 413,
+    // More of it is on its way.
+    headers: { Connection: 'close' },
+  }),
+)
+
+const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
+
+/** Whether a request brings a body that is read: GET and HEAD have none that means anything. */
+export function bringsBody({ method, headers }: IncomingMessage): boolean {
+  if (method === 'GET' || method === 'HEAD') return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Reads the whole body. Rejects with a Fault of 413 as soon as it is seen to have more than `most_bytes`. */
+export function readBody(request: IncomingMessage, most_bytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(request.headers['content-length']) > most_bytes) return reject(too_large)
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const stop = (fault: Fault) => {
+      request.off('data', read)
+      reject(fault)
+    }
+    const read = (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > most_bytes) return stop(too_large)
+      chunks.push(chunk)
+    }
+    request.on('data', read)
+    request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    request.once('error', () => stop(incomplete))
+  })
+}

@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../auth/caller.ts'
+import type { ErrorWord, Refusal } from '../errors.ts'
+import type { Deadline } from './deadline.ts'
+import { failure } from './reply.ts'
+import type { Route } from './route.ts'
+
+/** What is served at an address. */
+export type Place = {
+  method: Route['method']
+  /** As documented: `/v1/people/{external_id}`. */
+  path: string
+  /** Of the route table; absent of what lies outside `/v1`. */
+  row?: Route
+  /** Bytes that a body may have, where it is not the usual limit. */
+  body_bytes?: number
+  /** Decides, before the body is read, whether the request is carried out: throws a Fault where it is not. */
+  guard?(exchange: Exchange): void | Promise<void>
+  /** Carries the request out and answers it. What it throws is answered as an error. */
+  handle(exchange: Exchange): void | Promise<void>
+}
+
+export const json_type = 'application/json; charset=utf-8'
+
+/**
+ * One request and its answer, from the first byte to the last. Headers are set by name until the answer is sent, which
+ * happens once: who comes second is not heard.
+ */
+export class Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The request's id, which the answer, the log and the change log name. */
+  readonly id: string
+  /** The target as everybody reads it. */
+  readonly url: string
+  readonly started_ms = performance.now()
+  readonly #headers: Record<string, string>
+  readonly #isLast: () => boolean
+  /** What the address was found to be; undefined until then, and where there is none. */
+  place: Place | undefined
+  caller: Caller | undefined
+  /** Given on admission, which comes before everything else. */
+  deadline!: Deadline
+  /** The body as it was sent; undefined where there is none. */
+  body: Buffer | undefined
+  /** The word of the refusal that was answered. */
+  refused: ErrorWord | undefined
+  /** The handler's work, from the moment that the whole request is there. */
+  work: Promise<unknown> | undefined
+
+  /** `headers` are those of every answer; `isLast` says whether the connection ends with it. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    of: { id: string; url: string; headers: Record<string, string>; isLast: () => boolean },
+  ) {
+    this.request = request
+    this.response = response
+    this.id = of.id
+    this.url = of.url
+    this.#headers = { ...of.headers, 'X-Request-Id': of.id }
+    this.#isLast = of.isLast
+  }
+
+  header(name: string, value: string): void {
+    this.#headers[name] = value
+  }
+
+  headers(values: Record<string, string>): void {
+    Object.assign(this.#headers, values)
+  }
+
+  /** Answers with a body, of JSON unless it says otherwise. */
+  send(status: number, body: string | Buffer, content_type = json_type): void {
+    if (this.response.headersSent) return
+    this.#headers['Content-Type'] = content_type
+    this.#headers['Content-Length'] = String(Buffer.byteLength(body))
+    this.#writeHead(status).end(body)
+  }
+
+  /** Answers that there is nothing to say. */
+  sendNothing(status: 204): void {
+    if (!this.response.headersSent) this.#writeHead(status).end()
+  }
+
+  /** Answers a refusal: the one place that makes an error response out of one. */
+  refuse(refusal: Refusal): void {
+    if (!this.response.headersSent) this.refused = refusal.word
+    if (refusal.headers) this.headers(refusal.headers)
+    this.send(refusal.status, failure(refusal, this.id))
+  }
+
+  #writeHead(status: number): ServerResponse {
+    // Said as late as this, it reaches those who were under way when draining began.
+    if (this.#isLast()) this.#headers.Connection = 'close'
+    return this.response.writeHead(status, this.#headers)
+  }
+}

@@ -1,0 +1,197 @@
+import type { Caller } from '../auth/caller.ts'
+import { requireScope } from '../auth/scopes.ts'
+import type { Config } from '../config.ts'
+import { Fault, fail, refuse } from '../errors.ts'
+import { isVersioned } from './admission.ts'
+import { bind } from './bind.ts'
+import type { Exchange, Place } from './exchange.ts'
+import { staged } from './observe.ts'
+import { handleOnce } from './once.ts'
+import { addressesOf, covers } from './overlaps.ts'
+import { readParameters } from './parameters.ts'
+import type { House } from './pipeline.ts'
+import { parseIfMatch, parsePrefer } from './preferences.ts'
+import { coerce } from './query.ts'
+import { success } from './reply.ts'
+import { type Answer, type Call, type Route, takesKeys } from './route.ts'
+import type { Router } from './router.ts'
+import { trimAndCheck } from './trim.ts'
+import { compile } from './validate.ts'
+
+/**
+ * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
+ * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
+ */
+export function serveRoutes(places: Router, house: House, table: Route[]): void {
+  for (const row of table) for (const path of addressesOf(row, table)) places.add(placeOf(row, path, house))
+  refuseOtherMethods(places, house, table)
+}
+
+/** What is answered where nothing is served. */
+export function nowhereOf(house: House): Place {
+  return {
+    method: 'GET',
+    path: '',
+    guard: async exchange => {
+      if (isVersioned(exchange.url)) await identify(house, exchange)
+      fail('not_found', 'There is no such address.')
+    },
+    handle: () => {},
+  }
+}
+
+function placeOf(row: Route, path: string, house: House): Place {
+  const { config, rate_limiter } = house
+  const validate = row.body && compile(row.body)
+  const checkItem = itemChecker(row, config.limits)
+  const { tracer } = house.instruments.observer
+  const authenticateCaller = staged(tracer, 'authenticate', exchange => authenticate(house, exchange))
+  const bindCall = staged(tracer, 'bind', exchange => {
+    const call = readCall(house, exchange, row, checkItem)
+    if (validate) validate(call.body, call.bound_from)
+    return call
+  })
+  const enter = (exchange: Exchange, caller: Caller) => {
+    exchange.caller = caller
+    requireScope(caller, row.scope)
+  }
+  const enterLater = async (exchange: Exchange, caller: Caller | Promise<Caller>) => {
+    enter(exchange, await caller)
+    if (rate_limiter) exchange.headers(await rate_limiter.spend(exchange.caller!, budgetOf(row)))
+    refuseLimits(exchange, config)
+  }
+  return {
+    method: row.method,
+    path,
+    row,
+    ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
+    guard: exchange => {
+      const caller = authenticateCaller(exchange)
+      if (caller instanceof Promise || rate_limiter) return enterLater(exchange, caller)
+      enter(exchange, caller)
+      return refuseLimits(exchange, config)
+    },
+    handle: async exchange => {
+      const call = bindCall(exchange)
+      const key = exchange.request.headers['idempotency-key']
+      const keyed = key !== undefined && takesKeys(row)
+      sendAnswer(exchange, await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call)))
+    },
+  }
+}
+
+const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
+
+const item_depth = 3
+
+type CheckItem = (value: unknown, bound_from: Call['bound_from']) => Record<string, unknown>
+
+function itemChecker({ item }: Route, limits: Config['limits']): CheckItem {
+  const validate = item && compile(item)
+  return (value, bound_from) => {
+    if (!validate) throw new Error('the route has no elements')
+    const read = bound_from === 'query' ? coerce(item, value) : value
+    validate(read, bound_from)
+    return trimAndCheck(read as Record<string, unknown>, limits)
+  }
+}
+
+/** What the request was bound from, as it was sent. */
+function sentOf({ body, request }: Exchange, { bound_from }: Call): Buffer | string {
+  return bound_from === 'body' ? body! : (request.url ?? '').split('?').slice(1).join('?')
+}
+
+/** The authenticator answers a cached token at once: only a new one is waited for. */
+function authenticate({ authenticator }: House, { request, deadline }: Exchange): Caller | Promise<Caller> {
+  return authenticator.authenticate(authorizationsOf(request), deadline.signal)
+}
+
+/** Who asks for what is no row: an address or a method that does not exist. That is a read. */
+async function identify(house: House, exchange: Exchange): Promise<void> {
+  const caller = await authenticate(house, exchange)
+  exchange.caller = caller
+  if (house.rate_limiter) exchange.headers(await house.rate_limiter.spend(caller, 'read'))
+}
+
+const is_authorization = /^authorization$/i
+
+/** Every Authorization header: Node itself would show the first alone. */
+export function authorizationsOf({ rawHeaders: headers }: Exchange['request']): string[] {
+  const found: string[] = []
+  for (let index = 0; index < headers.length; index += 2)
+    if (is_authorization.test(headers[index]!)) found.push(headers[index + 1]!)
+  return found
+}
+
+function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config) {
+  // As many characters are at most three times as many bytes.
+  if (url.length * 3 > limits.url_bytes && Buffer.byteLength(url) > limits.url_bytes)
+    fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
+  if (isOther(headers['content-encoding'], 'identity'))
+    fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
+  if (isOther(headers['transfer-encoding'], 'chunked'))
+    fail('invalid_parameter', 'Of all transfer encodings, chunked alone is accepted.', { status: 415 })
+}
+
+const isOther = (coding: string | undefined, known: string) =>
+  coding !== undefined && coding.trim().toLowerCase() !== known
+
+function readCall({ db, config: { limits } }: House, exchange: Exchange, row: Route, checkItem: CheckItem): Call {
+  const [path = '', ...query] = exchange.url.split('?')
+  const params = readParameters(row, path)
+  const { headers } = exchange.request
+  const arrived = { content_type: headers['content-type'], body: exchange.body, query_string: query.join('?') }
+  // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
+  const depth = row.item
+    ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
+    : limits
+  const bound = row.body
+    ? bind(arrived, { ...row, body: row.body }, depth)
+    : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  return {
+    db,
+    limits,
+    caller: exchange.caller!,
+    params,
+    body: bound.value,
+    bound_from: bound.bound_from,
+    bytes: bound.bytes,
+    preferences: {
+      if_match: parseIfMatch(headers['if-match']),
+      ...parsePrefer(headers.prefer as string | undefined),
+    },
+    checkItem: value => checkItem(value, bound.bound_from),
+    request_id: exchange.id,
+    signal: exchange.deadline.signal,
+  }
+}
+
+function sendAnswer(exchange: Exchange, answer: Answer) {
+  if (answer.headers) exchange.headers(answer.headers)
+  exchange.send(answer.status, success(answer))
+}
+
+/** A wrong method on a known address: 405 with the right ones. */
+function refuseOtherMethods(places: Router, house: House, table: Route[]) {
+  for (const path of new Set(table.map(row => row.path))) {
+    // `/v1/people/list` is somebody's address, too: its other methods are those of `/v1/people/{external_id}`.
+    const allowed: string[] = table.filter(row => covers(row.path, path)).map(row => row.method)
+    if (allowed.includes('GET')) allowed.push('HEAD')
+    const refusal = refuse('invalid_parameter', `This address takes ${allowed.join(', ')}.`, {
+      status: 405,
+      headers: { Allow: allowed.join(', ') },
+    })
+    const others = methods.filter(method => !allowed.includes(method))
+    places.addMethods(others, {
+      method: 'GET',
+      path,
+      guard: async exchange => {
+        await identify(house, exchange)
+        throw new Fault(refusal)
+      },
+      handle: () => {},
+    })
+  }
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
