@@ -3,6 +3,7 @@ import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { guardConnections } from './http/connections.ts'
 import { allowOrigins } from './http/cors.ts'
+import { createGate } from './http/gate.ts'
 import { addSecurityHeaders } from './http/headers.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
 import { type House, serveRoutes } from './http/pipeline.ts'
@@ -63,11 +64,16 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 
 /** The whole service on one Fastify instance, listening to nothing yet. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const server = createServer(options.config, options.logger)
-  addSecurityHeaders(server, options.config)
-  guardConnections(server, options.config.limits)
-  serveRoutes(server, options, routeTable(options))
-  allowOrigins(server, options.config.cors_origins)
+  const { config, authenticator, logger } = options
+  const server = createServer(config, logger)
+  const report = (told: object) => logger.warn(told, 'more came than could be served')
+  const gate = createGate({ config, recall: authenticator.recall, report })
+  gate.guard(server.server)
+  server.addHook('onClose', async () => gate.close())
+  addSecurityHeaders(server, config)
+  guardConnections(server, config.limits)
+  serveRoutes(server, { ...options, gate }, routeTable(options))
+  allowOrigins(server, config.cors_origins)
   serveSystem(server, options)
   serveTokens(server, options)
   serveDocument(server, openApiDocument(options))

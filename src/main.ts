@@ -137,10 +137,13 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   }
 }
 
+/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
+const backlog = 4_096
+
 async function listen(app: FastifyInstance, config: Config): Promise<string> {
   const { host, port } = config
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, backlog })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')

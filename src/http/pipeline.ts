@@ -8,6 +8,7 @@ import { Fault, fail, refuse } from '../errors.ts'
 import { admit, isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Drain } from './drain.ts'
+import type { Gate } from './gate.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
@@ -35,11 +36,14 @@ export type House = {
   rate_limiter?: RateLimiter | undefined
 }
 
+/** What a server is made of. */
+type Served = House & { gate: Gate }
+
 /**
  * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
  * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
-export function serveRoutes(server: FastifyInstance, house: House, table: Route[]): void {
+export function serveRoutes(server: FastifyInstance, house: Served, table: Route[]): void {
   admit(server, { request_ms: house.config.limits.request_ms, drain: house.drain }, answerError)
   refuseMalformed(server)
   server.decorateRequest('caller')
@@ -55,7 +59,7 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
 
 const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
 
-function serveRow(server: FastifyInstance, house: House, row: Route, path: string) {
+function serveRow(server: FastifyInstance, house: Served, row: Route, path: string) {
   const validate = row.body && compile(row.body)
   const checkItem = itemChecker(row, house.config.limits)
   async function answer(request: FastifyRequest, reply: FastifyReply) {
@@ -79,6 +83,7 @@ function serveRow(server: FastifyInstance, house: House, row: Route, path: strin
     },
     handler: (request, reply) => {
       request.work = answer(request, reply)
+      house.gate.hold(request.raw, request.work)
       return request.work
     },
   })

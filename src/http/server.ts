@@ -26,7 +26,7 @@ declare module 'fastify' {
 const request_id_form = /^[\w-]{1,64}$/
 
 /** The caller's request id where it has the documented form, else a fresh one. */
-function requestId(header: string | string[] | undefined): string {
+export function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
