@@ -1,5 +1,6 @@
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { createGate } from './http/gate.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
 import { createPipeline, type House } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
@@ -65,11 +66,17 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 
 /** The whole service on one server, listening to nothing yet. */
 export function createApp(house: House): App {
+  const { config, authenticator, logger } = house
+  const report = (told: object) => logger.warn(told, 'more came than could be served')
+  const gate = createGate({ config, recall: authenticator.recall, report })
   const places = createPlaces()
   serveRoutes(places, house, routeTable(house))
   serveSystem(places, house)
   serveMetrics(places, house.instruments)
   serveTokens(places, house)
   serveDocument(places, openApiDocument(house))
-  return createServer(house, createPipeline(house, places, nowhereOf(house)))
+  const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house)))
+  gate.guard(app.server)
+  app.server.once('close', gate.close)
+  return app
 }

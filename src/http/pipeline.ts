@@ -10,6 +10,7 @@ import { crowded, guardConnections } from './connections.ts'
 import { sharing } from './cors.ts'
 import type { Drain } from './drain.ts'
 import type { Exchange, Place } from './exchange.ts'
+import type { Gate } from './gate.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
@@ -26,16 +27,19 @@ export type House = {
   rate_limiter?: RateLimiter | undefined
 }
 
+/** What a server is made of. */
+type Served = House & { gate: Gate }
+
 /**
  * The way of every request, in this order: connection · admission · malformed? · another origin's? · address · guard ·
  * body · handler. Whatever is thrown on it is answered here. `nowhere` answers what has no address.
  */
-export function createPipeline(house: House, places: Router, nowhere: Place): (exchange: Exchange) => void {
-  const { config, drain, logger } = house
+export function createPipeline(house: Served, places: Router, nowhere: Place): (exchange: Exchange) => void {
+  const { config, drain, logger, gate } = house
   const { observer } = house.instruments
   const { limits } = config
   const connections = guardConnections(limits)
-  const gate = { request_ms: limits.request_ms, drain, connections, logger, observer }
+  const admission = { request_ms: limits.request_ms, drain, connections, logger, observer }
   const share = sharing(config.cors_origins)
 
   async function carryOut(exchange: Exchange): Promise<void> {
@@ -51,13 +55,14 @@ export function createPipeline(house: House, places: Router, nowhere: Place): (e
     if (!streams && bringsBody(request)) exchange.body = await readBody(request, body_bytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
+    gate.hold(request, exchange.work)
     await exchange.work
   }
 
   return exchange => {
     const entrance = connections.enter(exchange)
     if (entrance === 'dropped') return
-    admit(exchange, gate)
+    admit(exchange, admission)
     if (entrance === 'refused') {
       observer.overloaded('connection')
       exchange.refuse(crowded.refusal)
