@@ -128,7 +128,7 @@ describe('/metrics', () => {
   })
 
   it('measures statements by name', async () => {
-    const names = ['read_by_external_id', 'commit', 'apply_changes'].map(
+    const names = ['read_people_by_external_id', 'commit', 'apply_changes'].map(
       name => `kith_db_statement_duration_seconds_count{statement="${name}"}`,
     )
     const [reads, commits] = await growth(names, async () => {
