@@ -19,6 +19,7 @@ const nounless: Record<string, string[]> = {
   idempotency: ['organizations', 'db'],
   db: [],
   openapi: ['http'],
+  instruments: ['http', 'db'],
 }
 
 /** The folders beside src/, and the folders each imports; those not listed here are free. */

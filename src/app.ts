@@ -7,6 +7,7 @@ import { createPlaces } from './http/router.ts'
 import { type App, createServer } from './http/server.ts'
 import { serveSystem, system_rows } from './http/system.ts'
 import { nowhereOf, serveRoutes } from './http/table.ts'
+import { metrics_row, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { document_row, serveDocument } from './openapi/serve.ts'
 import { personText } from './people/person.ts'
@@ -54,7 +55,12 @@ const tags = [
 
 /** The OpenAPI 3.1 document of all there is. */
 export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
-  return documentOf({ info, tags, rows: routeTable(house), open_rows: [...system_rows, token_row, document_row] })
+  return documentOf({
+    info,
+    tags,
+    rows: routeTable(house),
+    open_rows: [...system_rows, metrics_row, token_row, document_row],
+  })
 }
 
 /** The whole service on one server, listening to nothing yet. */
@@ -62,6 +68,7 @@ export function createApp(house: House): App {
   const places = createPlaces()
   serveRoutes(places, house, routeTable(house))
   serveSystem(places, house)
+  serveMetrics(places, house.instruments)
   serveTokens(places, house)
   serveDocument(places, openApiDocument(house))
   return createServer(house, createPipeline(house, places, nowhereOf(house)))

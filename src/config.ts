@@ -30,6 +30,24 @@ const limit_variables = {
 const text = (fallback: string) => Type.String({ default: fallback })
 const optional_text = Type.Optional(Type.String({ minLength: 1 }))
 
+/**
+ * Those of the OpenTelemetry specification that decide whether there are traces, and of which requests. Where they are sent,
+ * and how, the exporter reads by itself: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE and their like
+ * are a list that is kept elsewhere.
+ */
+const trace_variables = {
+  OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
+  OTEL_TRACES_EXPORTER: Type.Optional(Type.Enum(['otlp', 'none'])),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional_text,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional_text,
+  OTEL_EXPORTER_OTLP_PROTOCOL: Type.Optional(Type.Enum(['http/json', 'http/protobuf'])),
+  OTEL_TRACES_SAMPLER: Type.Enum(
+    ['always_on', 'always_off', 'traceidratio'].flatMap(sampler => [sampler, `parentbased_${sampler}`]),
+    { default: 'parentbased_always_on' },
+  ),
+  OTEL_TRACES_SAMPLER_ARG: Type.Number({ default: 1, minimum: 0, maximum: 1 }),
+}
+
 const variables = Type.Object({
   HOST: text('127.0.0.1'),
   PORT: whole(8080, 0, 65_535),
@@ -50,6 +68,7 @@ const variables = Type.Object({
   KITH_RATE_WRITE_BURST: whole(0, 0, 10_000_000),
   KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
   KITH_DATABASE_CONNECTIONS: whole(8, 1, 200),
+  ...trace_variables,
   ...limit_variables,
 })
 
@@ -83,6 +102,9 @@ export type Budget = Readonly<{ per_second: number; burst: number }>
 /** A budget that is absent is not limited. `store` is where requests are counted: memory, postgresql, or Redis's address. */
 export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; store: string }>
 
+/** Which requests are traced: a sampler of the OpenTelemetry specification, and the share of those it takes by chance. */
+export type Traces = Readonly<{ sampler: string; ratio: number }>
+
 export type Config = Readonly<{
   host: string
   port: number
@@ -100,6 +122,8 @@ export type Config = Readonly<{
   /** The web pages' origins that browsers may call from. */
   cors_origins: readonly string[]
   rates: Rates
+  /** Absent: no traces. */
+  traces: Traces | undefined
   limits: Readonly<Limits>
 }>
 
@@ -172,6 +196,13 @@ function problemsOfRates(values: Variables): string[] {
 const budgetOf = (per_second: number | undefined, burst: number): Budget | undefined =>
   per_second === undefined ? undefined : Object.freeze({ per_second, burst })
 
+/** An address to send them to is enough. */
+function wantsTraces(values: Variables): boolean {
+  const { OTEL_TRACES_EXPORTER: exporter, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values
+  const addressed = endpoint !== undefined || values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined
+  return values.OTEL_SDK_DISABLED !== 'true' && exporter !== 'none' && (exporter === 'otlp' || addressed)
+}
+
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
   const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !known.includes(name))
@@ -222,6 +253,9 @@ function freeze(values: Variables): Config {
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),
       store: values.KITH_RATE_STORE,
     }),
+    traces: wantsTraces(values)
+      ? Object.freeze({ sampler: values.OTEL_TRACES_SAMPLER, ratio: values.OTEL_TRACES_SAMPLER_ARG })
+      : undefined,
     limits: Object.freeze(limits),
   })
 }

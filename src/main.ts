@@ -13,12 +13,14 @@ import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
 import { probe } from './db/probe.ts'
 import { fillIndexes } from './entities/fill.ts'
+import { queueLengths } from './entities/queues.ts'
 import { sweepLinks } from './entities/sweep.ts'
 import { createDrain } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
+import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
@@ -87,6 +89,7 @@ async function startSpread(
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(config, logger)
   closing.push(() => storage.stop())
+  instrumentStarter({ embedded_up: storage.up })
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
   closing.push(() => workers!.stop())
   if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
@@ -100,17 +103,20 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   const storage = await openStorage(config, logger)
   closing.push(() => storage.stop())
   const drain = createDrain()
+  const instruments = await startInstruments(config, storage, logger, closing)
   const db = openDatabase(storage.url, {
     connections: config.database_connections,
     statement_timeout_ms: config.limits.request_ms + statement_grace_ms,
+    observer: instruments.observer,
   })
   closing.push(() => db.close())
+  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rate_limiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
   closing.push(async () => rate_limiter?.close())
-  const app = createApp({ db, config, authenticator, logger, drain, rate_limiter })
+  const app = createApp({ db, config, authenticator, logger, drain, instruments, rate_limiter })
   tls_reload?.apply(app.server as Server)
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
@@ -120,7 +126,22 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   return address
 }
 
-type Storage = { url: string; stop: () => Promise<void> }
+async function startInstruments(
+  { traces }: Config,
+  { up }: Storage,
+  logger: Logger,
+  closing: Closing,
+): Promise<RunningInstruments> {
+  // Who wants no traces does not pay for what makes them: it is not even loaded.
+  const report = (problem: string) => logger.warn(problem)
+  const tracing = traces && (await import('./instruments/tracing.ts')).startTracing(traces, report)
+  closing.push(async () => tracing?.stop())
+  const instruments = createInstruments({ embedded_up: up, tracer: tracing?.tracer })
+  closing.push(async () => instruments.stop())
+  return instruments
+}
+
+type Storage = { url: string; up?: () => boolean; stop: () => Promise<void> }
 
 async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   const log = (line: string) => logger.info({ component: 'postgresql' }, line)

@@ -49,10 +49,7 @@ export function createAuthenticator({
   report = () => {},
 }: AuthenticatorOptions): Authenticator {
   const own_keys = createOwnKeys({ db, keys, shared_secret: sharedKey(config.auth_secret) }, now_ms)
-  const issuers: Issuer[] = [ownIssuer(own_keys)]
-  const { outside_issuer } = config
-  if (outside_issuer)
-    issuers.push(outsideIssuer(outside_issuer, createOutsideKeys({ ...outside_issuer, now_ms, report })))
+  const issuers = [ownIssuer(own_keys), ...outsideIssuers(config, now_ms, report)]
   const organizations = createOrganizations(db, now_ms)
   const clients = createClients(db, now_ms)
   // Keyed by the whole text: what was verified is this signature over these bytes. Wrong tokens are not kept.
@@ -90,7 +87,9 @@ export function createAuthenticator({
     authenticate: (authorizations, signal) => {
       const token = readBearer(authorizations)
       const known = verified.get(token)
-      if (known && now_ms() < known.claims.expires_at_ms && stands(known)) return known.caller
+      const serves = known !== undefined && now_ms() < known.claims.expires_at_ms && stands(known)
+      db.observer?.cache('token', serves)
+      if (serves) return known.caller
       if (known) verified.delete(token)
       if (known && now_ms() >= known.claims.expires_at_ms) return refuseToken(expired)
       if (token.length > config.limits.token_bytes) return refuseToken()
@@ -99,6 +98,15 @@ export function createAuthenticator({
     jwks: own_keys.jwks,
     issueToken: request => issueToken(db, request, now_ms),
   } satisfies Authenticator)
+}
+
+function outsideIssuers(
+  { outside_issuer }: AuthenticatorOptions['config'],
+  now_ms: () => number,
+  report: (problem: string) => void,
+): Issuer[] {
+  if (!outside_issuer) return []
+  return [outsideIssuer(outside_issuer, createOutsideKeys({ ...outside_issuer, now_ms, report }))]
 }
 
 const sharedKey = (secret: string | undefined) =>

@@ -1,3 +1,5 @@
+import type { Arrived } from '../observer.ts'
+
 /** What became of one item. After a failure it may be worth to try it `again`, apart from those it came with. */
 export type Result<O> = { outcome: O } | { error: unknown; again: boolean }
 
@@ -18,12 +20,15 @@ export type QueueOptions<I, O> = {
   bytes_limit: number
   /** A batch is undone and run again without an item whose signal aborts; where nothing is stored, the item just leaves. */
   undone: boolean
+  /** Is told of every batch that begins, and of its end by what it returns. */
+  watch?: ((arrived: readonly Arrived[], signal: AbortSignal) => (() => void) | undefined) | undefined
 }
 
 /** Beside the batch in flight, this many run apart: what failed, and what must not be coalesced. */
 const apart_limit = 2
 
 type Entry<I, O> = Arrival<I> & {
+  since_ms: number
   settle(result: Result<O>): void
   batch: Batch<I, O> | undefined
 }
@@ -60,6 +65,12 @@ export class Queue<I, O> {
   /** Whether nobody is in it. */
   get idle(): boolean {
     return !this.#running && this.#running_apart === 0 && this.#ready.length === 0 && this.#apart.length === 0
+  }
+
+  /** How many are in no batch yet. */
+  get waiting(): number {
+    const queued = [this.#ready, ...this.#apart, ...this.#taken.values()]
+    return queued.reduce((sum, entries) => sum + entries.length, 0)
   }
 
   #join(entry: Entry<I, O>) {
@@ -115,7 +126,9 @@ export class Queue<I, O> {
   async #runBatch(entries: Entry<I, O>[]): Promise<() => void> {
     const batch = { entries, controller: new AbortController() }
     for (const entry of entries) entry.batch = batch
+    const end = this.#options.watch?.(entries, batch.controller.signal)
     const results = await this.#runSafely(batch)
+    end?.()
     return () => {
       const { settled, undone, failed } = sortOut(batch, results)
       this.#ready.unshift(...undone)
@@ -178,6 +191,7 @@ function enter<I, O>(
     const abort = () => giveUp(entry)
     const entry: Entry<I, O> = {
       ...arrival,
+      since_ms: performance.now(),
       batch: undefined,
       settle: result => {
         signal?.removeEventListener('abort', abort)

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
+import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import { cancel_patience_ms, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
@@ -45,6 +46,10 @@ export type Database = {
   close(): Promise<void>
   /** The database whose transaction in progress this one is made of; absent of one with connections of its own. */
   outer?: Database
+  /** Who is told of the work. */
+  observer?: Observer | undefined
+  /** Connections of the pool, and who waits for one; absent of one without a pool. */
+  load?: () => { used: number; idle: number; waiting: number }
 }
 
 /**
@@ -89,6 +94,7 @@ type DatabaseOptions = {
   /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
   statement_timeout_ms: number
   application_name?: string
+  observer?: Observer | undefined
 }
 
 /** Opens a pool on `url`. Nothing is connected before the first query. */
@@ -115,24 +121,54 @@ export function openDatabase(url: string, options: DatabaseOptions): Database {
     await client.connect()
     return client
   }
+  const { observer } = options
   return {
     connect,
+    observer,
+    load: () => ({ used: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
     query: (statement, values, signal) =>
-      withClient(pool, signal, async client => (await run(client, statement, values)) as never[]),
-    transaction: (work, options = {}) => withClient(pool, options.signal, client => transact(client, work, options)),
+      withClient(pool, signal, async client => (await run(client, statement, values, observer, signal)) as never[]),
+    transaction: (work, options = {}) =>
+      withClient(pool, options.signal, client => transact(client, work, options, observer)),
   }
 }
 
-async function run(client: pg.PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
-  const result = await client.query({ name, text, values })
-  return result.rows
+async function run(
+  client: pg.PoolClient,
+  { name, text }: Statement,
+  values: unknown[],
+  observer: Observer | undefined,
+  under: object | undefined,
+): Promise<Row[]> {
+  const { rows } = await observed(observer, name, under, () => client.query({ name, text, values }))
+  return rows
+}
+
+/** Sends a statement, and tells of it when it is answered. */
+async function observed(
+  observer: Observer | undefined,
+  name: string,
+  under: object | undefined,
+  send: () => Promise<pg.QueryResult>,
+): Promise<pg.QueryResult> {
+  if (!observer) return send()
+  const begun_ms = performance.now()
+  let failed = true
+  try {
+    const result = await send()
+    failed = false
+    return result
+  } finally {
+    observer.statement(name, begun_ms, failed, under)
+  }
 }
 
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
   { signal, lock_timeout_ms, reads_first }: TransactionOptions,
+  observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   const limited = lock_timeout_ms === undefined ? '' : `; set local lock_timeout = ${Math.floor(lock_timeout_ms)}`
@@ -151,19 +187,23 @@ async function transact<T>(
     query: async (statement, values) => {
       await begin()
       signal?.throwIfAborted()
-      return (await run(client, statement, values)) as never[]
+      return (await run(client, statement, values, observer, tx)) as never[]
     },
     commit: async () => {
       await begin()
       signal?.throwIfAborted()
-      committing = client.query('commit')
-      const { command } = (await committing) as pg.QueryResult
+      const answer = observed(observer, 'commit', tx, () => client.query('commit'))
+      committing = answer
+      const { command } = await answer
       if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`)
     },
   }
+  const end = observer?.tracer?.begin('transaction', signal, tx)
+  let done = false
   try {
     const result = await work(tx)
     if (!committing) await tx.commit()
+    done = true
     return result
   } catch (error) {
     // A ROLLBACK that a late cancel request hits leaves the transaction open: such a connection is not used again.
@@ -171,6 +211,8 @@ async function transact<T>(
     // A COMMIT that was sent behind the failed statement ends the transaction; only then is it over.
     else await committing.catch(lost => refuseToGuess(lost))
     throw error
+  } finally {
+    end?.(!done)
   }
 }
 

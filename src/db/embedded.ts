@@ -5,8 +5,8 @@ import { EmbeddedError } from './embedded/error.ts'
 
 export { EmbeddedError }
 
-/** `url` is that of the database `kith`; `data_dir` is where its data really lie. */
-export type EmbeddedDatabase = { url: string; data_dir: string; stop(): Promise<void> }
+/** `url` is that of the database `kith`; `data_dir` is where its data really lie; `up` tells whether it runs. */
+export type EmbeddedDatabase = { url: string; data_dir: string; up(): boolean; stop(): Promise<void> }
 
 /**
  * Starts (or adopts) the PostgreSQL of this data folder. purpose 'serve' takes the sole ownership and starts the server
@@ -21,8 +21,8 @@ export async function startEmbedded(options: {
   const data_dir = resolve(options.data_dir)
   try {
     const cluster = await openCluster(data_dir, options.log)
-    const { url, leave } = await attend(cluster, options.purpose, options.log)
-    return { url, data_dir: cluster.path, stop: leave }
+    const { url, up, leave } = await attend(cluster, options.purpose, options.log)
+    return { url, data_dir: cluster.path, up, stop: leave }
   } catch (cause) {
     if (cause instanceof EmbeddedError) throw cause
     throw new EmbeddedError(`The data folder ${data_dir} cannot be used: ${(cause as Error).message}.`, { cause })

@@ -33,6 +33,7 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
   }
   const db: Database = {
     outer,
+    observer: outer.observer,
     connect: outer.connect,
     close: async () => {},
     query: (statement, values) =>

@@ -1,6 +1,7 @@
-import { Queue, type Result } from '../db/coalesce.ts'
+import { Queue, type QueueOptions, type Result } from '../db/coalesce.ts'
 import type { Database } from '../db/db.ts'
 import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
+import type { Work } from '../observer.ts'
 import { nameKey, nameTaken } from './plan.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
 import { readShown, type Shown } from './shown.ts'
@@ -33,6 +34,18 @@ function queueOf<I, O>(
   return made
 }
 
+const watch =
+  (work: Work, { observer }: Database): QueueOptions<unknown, unknown>['watch'] =>
+  (arrived, signal) =>
+    observer?.batch(work, arrived, signal)
+
+/** How many wait for the next batch of this database, in all of its queues. */
+export function queueLengths(db: Database): Record<Work, number> {
+  const lengthOf = (queues: Queues<never, never> | undefined) =>
+    [...(queues?.values() ?? [])].reduce((sum, { waiting }) => sum + waiting, 0)
+  return { read: lengthOf(reading.get(db) as never), write: lengthOf(writing.get(db) as never) }
+}
+
 /**
  * Writes one entity. Writes of an organization that come at the same time share sets; renames and deletions, which
  * conflict with many, run apart from them. Rejects with the fault of the machinery, or the signal's reason.
@@ -52,7 +65,7 @@ export function writeQueued(
         : { outcome },
     )
   }
-  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true })
+  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true, watch: watch('write', db) })
   const queue = queueOf(writing, db, `${organization_id}`, make)
   const { bytes } = write
   if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
@@ -96,6 +109,6 @@ export async function readQueued(
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
-  const make = () => new Queue({ run, items_limit, bytes_limit, undone: false })
+  const make = () => new Queue({ run, items_limit, bytes_limit, undone: false, watch: watch('read', db) })
   return queueOf(reading, db, `${organization_id} ${stack_id} ${by}`, make).add({ item, signal })
 }

@@ -1,31 +1,35 @@
 import type { Logger } from 'pino'
 import { Fault, refuse } from '../errors.ts'
+import type { Observer } from '../observer.ts'
 import type { Connections } from './connections.ts'
 import { startDeadline } from './deadline.ts'
 import type { Drain } from './drain.ts'
 import type { Exchange } from './exchange.ts'
 import { logExchange } from './log.ts'
+import { beginObserving, endObserving } from './observe.ts'
 
 export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
-type Gate = { request_ms: number; drain: Drain; connections: Connections; logger: Logger }
+type Gate = { request_ms: number; drain: Drain; connections: Connections; logger: Logger; observer: Observer }
 
 /**
  * The first and the last moment of a request that has been counted in on its connection. It is given its time and is
  * counted in; when its connection is done with it, answered or not, it is logged, and once its work has ended, too,
  * counted out.
  */
-export function admit(exchange: Exchange, { request_ms, drain, connections, logger }: Gate): void {
+export function admit(exchange: Exchange, { request_ms, drain, connections, logger, observer }: Gate): void {
   exchange.deadline = startDeadline(request_ms, fault => {
     if (exchange.work) return
     // The body is still on its way: nobody else would notice that the time is over.
     exchange.header('Connection', 'close')
     exchange.refuse(fault.refusal)
   })
+  beginObserving(exchange, observer)
   const leave = isVersioned(exchange.url) ? drain.enter() : () => {}
   exchange.response.once('close', () => {
     connections.leave(exchange)
-    logExchange(logger, exchange)
+    logExchange(logger, exchange, observer.tracer)
+    endObserving(exchange, observer)
     finish(exchange, leave)
   })
 }
@@ -35,8 +39,10 @@ const draining = new Fault(
 )
 
 /** Throws a Fault of 503 for whom a service that shuts down does not take any more. */
-export function refuseLatecomers({ url }: Exchange, drain: Drain): void {
-  if (drain.refusing() && isVersioned(url)) throw draining
+export function refuseLatecomers({ url }: Exchange, drain: Drain, observer: Observer): void {
+  if (!drain.refusing() || !isVersioned(url)) return
+  observer.overloaded('draining')
+  throw draining
 }
 
 // Nobody is there to read it.

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../auth/caller.ts'
-import type { Refusal } from '../errors.ts'
+import type { ErrorWord, Refusal } from '../errors.ts'
 import type { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
@@ -43,6 +43,8 @@ export class Exchange {
   deadline!: Deadline
   /** The body as it was sent; undefined where there is none. */
   body: Buffer | undefined
+  /** The word of the refusal that was answered. */
+  refused: ErrorWord | undefined
   /** The handler's work, from the moment that the whole request is there. */
   work: Promise<unknown> | undefined
 
@@ -83,6 +85,7 @@ export class Exchange {
 
   /** Answers a refusal: the one place that makes an error response out of one. */
   refuse(refusal: Refusal): void {
+    if (!this.response.headersSent) this.refused = refusal.word
     if (refusal.headers) this.headers(refusal.headers)
     this.send(refusal.status, failure(refusal, this.id))
   }

@@ -3,6 +3,7 @@ import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { Fault } from '../errors.ts'
+import type { Instruments } from '../observer.ts'
 import { admit, refuseLatecomers } from './admission.ts'
 import { bringsBody, readBody } from './body.ts'
 import { crowded, guardConnections } from './connections.ts'
@@ -20,6 +21,7 @@ export type House = {
   authenticator: Authenticator
   drain: Drain
   logger: Logger
+  instruments: Instruments
   /** Absent: requests are not counted. */
   rate_limiter?: RateLimiter | undefined
 }
@@ -30,14 +32,15 @@ export type House = {
  */
 export function createPipeline(house: House, places: Router, nowhere: Place): (exchange: Exchange) => void {
   const { config, drain, logger } = house
+  const { observer } = house.instruments
   const { limits } = config
   const connections = guardConnections(limits)
-  const gate = { request_ms: limits.request_ms, drain, connections, logger }
+  const gate = { request_ms: limits.request_ms, drain, connections, logger, observer }
   const share = sharing(config.cors_origins)
 
   async function carryOut(exchange: Exchange): Promise<void> {
     const { request } = exchange
-    refuseLatecomers(exchange, drain)
+    refuseLatecomers(exchange, drain, observer)
     refuseMalformed(exchange)
     if (share(exchange)) return
     exchange.place = places.find(request.method!, exchange.url)
@@ -55,8 +58,10 @@ export function createPipeline(house: House, places: Router, nowhere: Place): (e
     const entrance = connections.enter(exchange)
     if (entrance === 'dropped') return
     admit(exchange, gate)
-    if (entrance === 'refused') exchange.refuse(crowded.refusal)
-    else carryOut(exchange).catch(error => answerError(exchange, error, logger))
+    if (entrance === 'refused') {
+      observer.overloaded('connection')
+      exchange.refuse(crowded.refusal)
+    } else carryOut(exchange).catch(error => answerError(exchange, error, logger))
   }
 }
 

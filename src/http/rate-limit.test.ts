@@ -89,7 +89,7 @@ describe('a rate of one a second and a burst of five', () => {
       ['DELETE', '/v1/people/batch/x'],
     ] as const)
       expect(limited((await floodOf(send, method, path)).replies).length).toBeGreaterThan(0)
-    for (const path of ['/healthz', '/readyz', '/openapi.json', '/.well-known/jwks.json']) {
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/.well-known/jwks.json']) {
       const { answers } = await flood(() => fetch(`${service.address}${path}`))
       for (const answer of answers) {
         const { status, headers } = (answer as PromiseFulfilledResult<Response>).value

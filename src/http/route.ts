@@ -76,6 +76,8 @@ export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' 
   /** GET unless it says otherwise. */
   method?: 'POST'
   request?: { content_type: string; body: TSchema }
+  /** Its media type, where it is not JSON. */
+  answer_type?: string
   /** The shape of the whole answer; of `data`, where it comes in the envelope of success. */
   answer: TSchema
   enveloped: boolean

@@ -5,6 +5,7 @@ import { Fault, fail, refuse } from '../errors.ts'
 import { isVersioned } from './admission.ts'
 import { bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
+import { staged } from './observe.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
 import { readParameters } from './parameters.ts'
@@ -43,6 +44,13 @@ function placeOf(row: Route, path: string, house: House): Place {
   const { config, rate_limiter } = house
   const validate = row.body && compile(row.body)
   const checkItem = itemChecker(row, config.limits)
+  const { tracer } = house.instruments.observer
+  const authenticateCaller = staged(tracer, 'authenticate', exchange => authenticate(house, exchange))
+  const bindCall = staged(tracer, 'bind', exchange => {
+    const call = readCall(house, exchange, row, checkItem)
+    if (validate) validate(call.body, call.bound_from)
+    return call
+  })
   const enter = (exchange: Exchange, caller: Caller) => {
     exchange.caller = caller
     requireScope(caller, row.scope)
@@ -58,14 +66,13 @@ function placeOf(row: Route, path: string, house: House): Place {
     row,
     ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
     guard: exchange => {
-      const caller = authenticate(house, exchange)
+      const caller = authenticateCaller(exchange)
       if (caller instanceof Promise || rate_limiter) return enterLater(exchange, caller)
       enter(exchange, caller)
       return refuseLimits(exchange, config)
     },
     handle: async exchange => {
-      const call = readCall(house, exchange, row, checkItem)
-      if (validate) validate(call.body, call.bound_from)
+      const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
       sendAnswer(exchange, await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call)))

@@ -69,9 +69,12 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
 
 /** The operation object of an address outside `/v1`. */
 export function openOperationOf(row: OpenRoute, { shapes, refusals }: Parts): JsonSchema {
-  const { operation_id, summary, description, tag, answer, enveloped, request, own_refusals = {} } = row
+  const { operation_id, summary, description, tag, answer, answer_type = json, enveloped, request } = row
   const content = enveloped ? envelopeOf(answer, undefined, shapes) : contentOf(answer, undefined, shapes)
-  const own = Object.entries(own_refusals).map(([status, refusal]) => [status, ownRefusalOf(refusal, status, shapes)])
+  const own = Object.entries(row.own_refusals ?? {}).map(([status, refusal]) => [
+    status,
+    ownRefusalOf(refusal, status, shapes),
+  ])
   return {
     operationId: operation_id,
     tags: [tag],
@@ -82,7 +85,7 @@ export function openOperationOf(row: OpenRoute, { shapes, refusals }: Parts): Js
       requestBody: { required: true, content: { [request.content_type]: contentOf(request.body, undefined, shapes) } },
     }),
     responses: {
-      200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [json]: content } },
+      200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [answer_type]: content } },
       ...Object.fromEntries(own),
       ...refusals.write(openWordsOf(row)),
     },

@@ -115,6 +115,7 @@ export async function knownDefinitions(
   signal?: AbortSignal,
 ): Promise<Definitions> {
   const known = snapshots.get(db)?.get(organization_id) ?? (db.outer && snapshots.get(db.outer)?.get(organization_id))
+  db.observer?.cache('definitions', known !== undefined)
   return known ?? reloadDefinitions(db, organization_id, signal)
 }
 

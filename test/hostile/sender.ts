@@ -49,7 +49,8 @@ function exchange(agent: Agent, address: string, token: string, asked: Ask): Pro
       response.on('end', () => {
         const text = Buffer.concat(parts).toString()
         const status = response.statusCode ?? 0
-        resolve({ status, headers: response.headers as Record<string, string>, text, body: parsed(text) })
+        const headers = response.headers as Record<string, string>
+        resolve({ status, headers, text, body: parsed(text, headers) })
       })
     })
     sending.on('error', reject)
@@ -57,4 +58,7 @@ function exchange(agent: Agent, address: string, token: string, asked: Ask): Pro
   })
 }
 
-const parsed = (text: string): Reply['body'] => (text === '' ? {} : JSON.parse(text))
+function parsed(text: string, headers: Record<string, string>): Reply['body'] {
+  if (text === '') return {}
+  return headers['content-type']?.startsWith('text/plain') ? (text as never) : JSON.parse(text)
+}

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
+import { readMetrics } from '../support/metrics.ts'
 import { endProcesses, type Kith, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { names } from '../support/writes.ts'
@@ -67,6 +68,23 @@ it('several workers serve one port, lose no write, and end together', async () =
   await expectNothingLost(send)
   expect(await terminate(kith)).toBe(0)
   expect(workers.filter(isAlive)).toEqual([])
+})
+
+it('whichever worker is asked, /metrics tells of all of them', async () => {
+  const kith = launch(environment, ['serve', '--workers', '3'])
+  const address = await kith.ready
+  const token = await tokenFrom(environment)
+  // Connections go to the workers in turn, so each of them answers some.
+  const authorization = { Authorization: `Bearer ${token}`, Connection: 'close' }
+  for (let index = 0; index < 12; index += 1)
+    await (await fetch(`${address}/v1/people/nobody`, { headers: authorization })).text()
+  for (let index = 0; index < 4; index += 1) {
+    const { of } = await readMetrics(address)
+    expect(of('kith_http_requests_total{method="GET",route="/v1/people/{external_id}",status="404"}')).toBe(12)
+    expect(of('kith_cache_requests_total{cache="token",outcome="miss"}')).toBe(3)
+    expect(of('kith_db_up')).toBe(1)
+  }
+  expect(await terminate(kith)).toBe(0)
 })
 
 it('a worker that dies is replaced, and the service goes on', async () => {

@@ -56,9 +56,10 @@ function referenceTo({ paths, components }: OpenApiDocument, { method, path, sta
     if (status >= 400) return error_schema
     throw new Error(`${method} ${path} answered ${status}, but the document has no such operation`)
   }
-  const response = (operation.responses as Record<number, { $ref?: string }>)[status]
+  const response = (operation.responses as Record<number, { $ref?: string; content?: object }>)[status]
   if (!response) throw new Error(`${method} ${path} answered ${status}, which ${template} does not document`)
-  const inner = '/content/application~1json/schema'
+  const [content_type = 'application/json'] = Object.keys(response.content ?? {})
+  const inner = `/content/${content_type.replace('/', '~1')}/schema`
   if (response.$ref === undefined)
     return `/paths/${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}${inner}`
   const name = response.$ref.slice('#/components/responses/'.length)

@@ -5,8 +5,10 @@ import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase, statement } from '../../src/db/db.ts'
+import { queueLengths } from '../../src/entities/queues.ts'
 import { createDrain } from '../../src/http/drain.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
+import { createInstruments } from '../../src/instruments/instruments.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/directory.ts'
 import { contractOf } from './contract.ts'
 import { createTestDatabase } from './database.ts'
@@ -58,14 +60,20 @@ let organizations = 0
 export async function startService(environment: Record<string, string> = {}, database_url?: string): Promise<Service> {
   const database = database_url ? { url: database_url, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
-  const db = openDatabase(database.url, { connections: 8, statement_timeout_ms: config.limits.request_ms + 1_000 })
+  const instruments = createInstruments()
+  const db = openDatabase(database.url, {
+    connections: 8,
+    statement_timeout_ms: config.limits.request_ms + 1_000,
+    observer: instruments.observer,
+  })
+  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
   await ensureDefaultOrganization(db)
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
   const report = (message: string) => logger.warn(message)
   const rate_limiter = await createRateLimiter({ rates: config.rates, db, report })
-  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), rate_limiter })
+  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rate_limiter })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   // Every answer of the suite is held to the document that the service shows.
   const hold = contractOf(() => openApiDocument({ config }))
@@ -90,6 +98,7 @@ export async function startService(environment: Record<string, string> = {}, dat
     async stop() {
       await app.close()
       await rate_limiter?.close()
+      instruments.stop()
       await db.close()
       await database.drop()
     },

@@ -77,6 +77,7 @@ const of_nobody = [
   'insert_organization',
   'insert_signing_key',
   'insert_sweep',
+  'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',

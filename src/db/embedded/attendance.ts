@@ -8,7 +8,12 @@ import { ensureServer, serverUrl, stopServer } from './server.ts'
 export type Purpose = 'serve' | 'command'
 
 /** Being there: a connection that holds our locks for as long as we use the server. */
-export type Attendance = { url: string; leave(): Promise<void> }
+export type Attendance = {
+  url: string
+  /** Whether the server has not been lost, as far as we know. */
+  up(): boolean
+  leave(): Promise<void>
+}
 
 type Session = { client: pg.Client; lost: Promise<void>; url: string; socket_dir: string }
 
@@ -52,6 +57,7 @@ export async function attend(cluster: Cluster, purpose: Purpose, log: (line: str
   let left: Promise<void> | undefined
   return {
     url,
+    up: () => session !== undefined,
     leave: () => {
       left ??= leave()
       return left

@@ -1,0 +1,179 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readMetrics } from '../../test/support/metrics.ts'
+import { lockPerson } from '../../test/support/process.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let ours: Organization
+beforeAll(async () => {
+  service = await startService()
+  ours = await service.organization()
+})
+afterAll(() => service.stop())
+
+const metrics = () => readMetrics(service.address)
+
+/** By how much samples have grown through something that was done. */
+async function growth(samples: string[], work: () => Promise<unknown>): Promise<number[]> {
+  const before = await metrics()
+  await work()
+  const after = await metrics()
+  return samples.map(sample => after.of(sample) - before.of(sample))
+}
+
+const person = (word: string, method = 'GET', status = '') =>
+  `${word}{method="${method}",route="/v1/people/{external_id}"${status && `,status="${status}"`}}`
+
+describe('/metrics', () => {
+  it('speaks the text format to whoever asks, without a token', async () => {
+    const response = await fetch(`${service.address}/metrics`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(await response.text()).toMatch(/^# HELP kith_/)
+  })
+
+  it('takes no other method, and shows a HEAD its headers alone', async () => {
+    expect((await fetch(`${service.address}/metrics`, { method: 'POST' })).status).toBe(404)
+    const head = await fetch(`${service.address}/metrics`, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+  })
+
+  it('counts answers by route and status, and measures how long they took', async () => {
+    const [found, missing, count, refused] = await growth(
+      [
+        person('kith_http_requests_total', 'GET', '200'),
+        person('kith_http_requests_total', 'GET', '404'),
+        person('kith_http_request_duration_seconds_count'),
+        'kith_http_refusals_total{error="not_found"}',
+      ],
+      async () => {
+        await ours.send('POST', '/v1/people', { external_id: 'ada' })
+        await ours.send('GET', '/v1/people/ada')
+        await ours.send('GET', '/v1/people/nobody')
+        await ours.send('GET', '/v1/people/nobody')
+      },
+    )
+    expect([found, missing, count, refused]).toEqual([1, 2, 3, 2])
+  })
+
+  it('has buckets that contain each other, the last of them all', async () => {
+    const { of, text } = await metrics()
+    const buckets = [
+      ...text.matchAll(
+        /^kith_http_request_duration_seconds_bucket\{method="POST",route="\/v1\/people",le="(.+)"\} (\d+)$/gm,
+      ),
+    ]
+    const counts = buckets.map(([, , count]) => Number(count))
+    expect(buckets.at(-1)?.[1]).toBe('+Inf')
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b))
+    expect(counts.at(-1)).toBe(of('kith_http_request_duration_seconds_count{method="POST",route="/v1/people"}'))
+  })
+
+  it('names no address that does not exist, nor an invented method', async () => {
+    const [unknown, other] = await growth(
+      [
+        'kith_http_requests_total{method="GET",route="unknown",status="401"}',
+        'kith_http_requests_total{method="other",route="unknown",status="404"}',
+      ],
+      async () => {
+        await fetch(`${service.address}/v1/zqsecret`)
+        await fetch(`${service.address}/zqsecret`, { method: 'PROPFIND' })
+      },
+    )
+    expect([unknown, other]).toEqual([1, 1])
+    expect((await metrics()).text).not.toContain('zqsecret')
+  })
+
+  it('counts who is not answered yet, and who went away before', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'held' })
+    const lock = await lockPerson(service.database_url, 'held')
+    const leaving = new AbortController()
+    const before = await metrics()
+    const going = fetch(`${service.address}/v1/people/held`, {
+      method: 'PATCH',
+      signal: leaving.signal,
+      headers: { Authorization: `Bearer ${ours.token}`, 'Content-Type': 'application/json' },
+      body: '{"first_name":"x"}',
+    }).catch(() => {})
+    await expect.poll(lock.waiting).toBe(1)
+    const during = await metrics()
+    // The scrape itself is one of them.
+    expect(during.of('kith_http_requests_in_flight')).toBe(2)
+    expect(during.of('kith_db_pool_connections{pool="main",state="used"}')).toBeGreaterThan(0)
+    leaving.abort()
+    await going
+    const aborted = async () => (await metrics()).of('kith_http_aborted_total')
+    await expect.poll(aborted).toBe(before.of('kith_http_aborted_total') + 1)
+    await lock.release()
+  })
+
+  it('counts who waits for a batch, and how many shared it', async () => {
+    for (let index = 0; index < 6; index += 1) await ours.send('POST', '/v1/people', { external_id: `w${index}` })
+    const lock = await lockPerson(service.database_url, 'w0')
+    const before = await metrics()
+    const patch = (index: number) => ours.send('PATCH', `/v1/people/w${index}`, { first_name: 'x' })
+    const first = patch(0)
+    await expect.poll(lock.waiting).toBe(1)
+    const others = [1, 2, 3, 4, 5].map(patch)
+    await expect.poll(async () => (await metrics()).of('kith_queue_waiting{work="write"}')).toBe(5)
+    await lock.release()
+    await Promise.all([first, ...others])
+    const after = await metrics()
+    const grown = (sample: string) => after.of(sample) - before.of(sample)
+    expect(after.of('kith_queue_waiting{work="write"}')).toBe(0)
+    expect(grown('kith_batch_items_count{work="write"}')).toBe(2)
+    expect(grown('kith_batch_items_sum{work="write"}')).toBe(6)
+  })
+
+  it('measures statements by name', async () => {
+    const names = ['read_by_external_id', 'commit', 'apply_changes'].map(
+      name => `kith_db_statement_duration_seconds_count{statement="${name}"}`,
+    )
+    const [reads, commits] = await growth(names, async () => {
+      await ours.send('GET', '/v1/people/ada')
+      await ours.send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+    })
+    expect([reads, commits]).toEqual([1, 1])
+  })
+
+  it('counts what is remembered and what is not', async () => {
+    const token = await service.tokenFor(ours.key)
+    const cache = (name: string, outcome: string) => `kith_cache_requests_total{cache="${name}",outcome="${outcome}"}`
+    const samples = [cache('token', 'miss'), cache('token', 'hit'), cache('definitions', 'hit')]
+    const grown = await growth(samples, async () => {
+      for (let index = 0; index < 3; index += 1) await service.sender(token)('GET', '/v1/people/ada')
+    })
+    expect(grown.slice(0, 2)).toEqual([1, 2])
+    expect(grown[2]).toBeGreaterThanOrEqual(3)
+  })
+
+  it('counts the request that is one too many on its connection', async () => {
+    const [refused] = await growth(['kith_overload_refusals_total{reason="connection"}'], async () => {
+      const { hostname, port } = new URL(service.address)
+      const socket = connect({ host: hostname, port: Number(port) })
+      await once(socket, 'connect')
+      socket.resume()
+      socket.write('GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n'.repeat(40))
+      await once(socket, 'close')
+    })
+    expect(refused).toBe(1)
+  })
+
+  it('tells that the database answers, how long the change log is, and how late the event loop was', async () => {
+    await service.sql('analyze changes')
+    const rows = await service.sql<{ count: number }>('select count(*)::integer as count from changes')
+    await expect.poll(async () => (await metrics()).of('kith_change_log_rows'), { timeout: 5_000 }).toBe(rows[0]!.count)
+    const { of, text } = await metrics()
+    expect(of('kith_db_up')).toBe(1)
+    expect(text).toContain('kith_event_loop_lag_seconds{quantile="0.99"}')
+    expect(of('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+  })
+
+  it('says nothing of an embedded server where there is none', async () => {
+    const { text, types } = await metrics()
+    expect(types.kith_embedded_database_up).toBe('gauge')
+    expect(text).not.toMatch(/^kith_embedded_database_up /m)
+  })
+})

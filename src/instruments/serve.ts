@@ -1,0 +1,39 @@
+import { Type } from 'typebox'
+import { fail } from '../errors.ts'
+import type { OpenRoute } from '../http/route.ts'
+import type { Router } from '../http/router.ts'
+import type { Instruments } from '../observer.ts'
+
+/** What the document says of /metrics. */
+export const metrics_row: OpenRoute = {
+  path: '/metrics',
+  operation_id: 'getMetrics',
+  summary: 'Read the metrics',
+  description:
+    'In Prometheus’ text format, version 0.0.4. They tell of the service and of no organization; all the same they are ' +
+    'for whoever runs it: let the proxy in front keep this address from the outside.',
+  tag: 'System',
+  answer: Type.String(),
+  answer_type: 'text/plain',
+  enveloped: false,
+  refusals: { 503: 'operation_failed' },
+}
+
+/** Serves /metrics, which wants no token. */
+export function serveMetrics(places: Router, { scrape }: Instruments): void {
+  places.add({
+    method: 'GET',
+    path: metrics_row.path,
+    handle: async exchange => {
+      const { text, content_type } = await scrape().catch(() => notTold())
+      exchange.send(200, text, content_type)
+    },
+  })
+}
+
+function notTold(): never {
+  fail('operation_failed', 'The metrics of the other workers cannot be had at the moment.', {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  })
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readMetrics, type Samples } from './support/metrics.ts'
+import { type Service, startService } from './support/service.ts'
+
+const document = readFileSync(new URL('../docs/metrics.md', import.meta.url), 'utf8')
+const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(([, name, type, labels]) => ({
+  name: name!,
+  type: type!,
+  labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!),
+}))
+
+let service: Service
+let metrics: Samples
+beforeAll(async () => {
+  service = await startService()
+  const { send } = await service.organization()
+  await send('POST', '/v1/people', { external_id: 'ada' })
+  await send('GET', '/v1/people/ada')
+  await send('GET', '/v1/people/nobody')
+  metrics = await readMetrics(service.address)
+})
+afterAll(() => service.stop())
+
+test('docs/metrics.md lists every metric with its type, and no other', () => {
+  const documented = Object.fromEntries(rows.map(({ name, type }) => [name, type]))
+  expect(documented).toEqual(metrics.types)
+  expect(rows).toHaveLength(Object.keys(documented).length)
+})
+
+test('docs/metrics.md lists the labels of every metric', () => {
+  const own = new Set(['le'])
+  for (const { name, labels } of rows) {
+    const shown = metrics.labels(name).filter(label => !own.has(label))
+    if (shown.length > 0) expect([name, labels.toSorted()]).toEqual([name, shown])
+  }
+})
