@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import {
   type Context,
   DiagLogLevel,
@@ -30,6 +31,7 @@ export type Tracing = { tracer: Tracer; stop(): Promise<void> }
 /** As many as a batch may have items. */
 const links_limit = 256
 const report_interval_ms = 60_000
+const stop_patience_ms = 1_000
 
 /**
  * Sends traces over OTLP/HTTP, in JSON. Where they go, with which headers and how long that may take, the exporter reads
@@ -47,8 +49,10 @@ export function startTracing(traces: NonNullable<Config['traces']>, report: (pro
   })
   return {
     tracer: createTracer(provider),
-    // What cannot be sent any more is lost: a collector that is away must not keep the process.
-    stop: () => provider.shutdown().catch(() => {}),
+    // What cannot be sent by then is lost: the exporter would try for ten seconds, and a collector that is away must not
+    // keep the process.
+    stop: () =>
+      Promise.race([provider.shutdown().catch(() => {}), setTimeout(stop_patience_ms, undefined, { ref: false })]),
   }
 }
 

@@ -1,0 +1,156 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Collector, type ReceivedSpan, startCollector } from '../support/collector.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { endProcesses, type Kith, launch, lockPerson, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import type { Send } from '../support/service.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let collector: Collector
+let environment: Record<string, string>
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  collector = await startCollector()
+  environment = { DATABASE_URL: database.url, OTEL_EXPORTER_OTLP_ENDPOINT: collector.address }
+})
+
+afterEach(async () => {
+  await endProcesses()
+  collector.stop()
+  await database.drop()
+})
+
+async function start(more: Record<string, string> = {}): Promise<{ kith: Kith; send: Send }> {
+  const kith = launch({ ...environment, ...more })
+  const send = senderTo(await kith.ready, await tokenFrom({ DATABASE_URL: database.url }))
+  await send('POST', '/v1/people', { external_id: 'ada' })
+  return { kith, send }
+}
+
+const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+const caller_id = '00f067aa0ba902b7'
+
+/** A span and those below it, by name, in order of their beginning. */
+type Tree = { [name: string]: Tree }
+
+function treeOf(span: ReceivedSpan): Tree {
+  const below = collector.spans
+    .filter(({ parentSpanId, traceId }) => parentSpanId === span.spanId && traceId === span.traceId)
+    .sort((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1))
+  return Object.fromEntries(below.map(child => [child.name, treeOf(child)]))
+}
+
+const spansOf = (name: string) => collector.spans.filter(span => span.name === name)
+
+it('a PATCH is a span for each of its stages, below the span of its caller', async () => {
+  const { kith, send } = await start({ OTEL_SERVICE_NAME: 'contacts' })
+  const traceparent = `00-${trace_id}-${caller_id}-01`
+  await send('PATCH', '/v1/people/ada', { first_name: 'Ada' }, { traceparent })
+  expect(await terminate(kith)).toBe(0)
+  const [request] = spansOf('PATCH /v1/people/{external_id}')
+  expect(request).toMatchObject({ traceId: trace_id, parentSpanId: caller_id, service: 'contacts' })
+  expect(request!.attributes).toEqual({
+    'http.request.method': 'PATCH',
+    'http.route': '/v1/people/{external_id}',
+    'http.response.status_code': 200,
+  })
+  expect(treeOf(request!)).toEqual({
+    authenticate: {},
+    bind: {},
+    wait: {},
+    'write batch': { transaction: { lock_entities: {}, apply_changes: {}, commit: {} } },
+  })
+  const line = kith.said.stdout.split('\n').find(text => text.includes('"PATCH"'))
+  expect(JSON.parse(line!).trace_id).toBe(trace_id)
+})
+
+it('a batch that several requests share is one span, and they name each other', async () => {
+  const { kith, send } = await start()
+  for (const external_id of ['b', 'c', 'd']) await send('POST', '/v1/people', { external_id })
+  const lock = await lockPerson(database.url, 'ada')
+  const patch = (external_id: string) => send('PATCH', `/v1/people/${external_id}`, { first_name: 'x' })
+  const first = patch('ada')
+  await expect.poll(lock.waiting).toBe(1)
+  const others = ['b', 'c', 'd'].map(patch)
+  const address = await kith.ready
+  await expect
+    .poll(async () => (await fetch(`${address}/metrics`)).text())
+    .toContain('kith_queue_waiting{work="write"} 3')
+  await lock.release()
+  await Promise.all([first, ...others])
+  expect(await terminate(kith)).toBe(0)
+  const shared = spansOf('write batch').find(({ attributes }) => attributes['kith.batch.items'] === 3)!
+  expect(shared.parentSpanId ?? '').toBe('')
+  expect(shared.links).toHaveLength(3)
+  const requests = shared.links.map(link => collector.spans.find(({ spanId }) => spanId === link.spanId)!)
+  for (const request of requests) {
+    expect(request.name).toBe('PATCH /v1/people/{external_id}')
+    expect(request.traceId).not.toBe(shared.traceId)
+    expect(request.links).toMatchObject([{ traceId: shared.traceId, spanId: shared.spanId }])
+    expect(treeOf(request)).toEqual({ authenticate: {}, bind: {}, wait: {} })
+  }
+  expect(Object.keys(treeOf(shared))).toEqual(['transaction'])
+})
+
+it('a caller who wants no trace is not traced, and one who is no caller is not followed', async () => {
+  const { kith, send } = await start()
+  collector.spans.length = 0
+  const hostile = [
+    `00-${trace_id.toUpperCase()}-${caller_id}-01`,
+    `00-${'0'.repeat(32)}-${caller_id}-01`,
+    `00-${trace_id}-${'0'.repeat(16)}-01`,
+    `ff-${trace_id}-${caller_id}-01`,
+    `00-${trace_id}-${caller_id}-01-more`,
+    `00-${trace_id}`,
+    'x'.repeat(8_000),
+  ]
+  for (const traceparent of hostile)
+    expect((await send('GET', '/v1/people/ada', undefined, { traceparent })).status).toBe(200)
+  await send('GET', '/v1/stacks/none/ada', undefined, { traceparent: `00-${trace_id}-${caller_id}-00` })
+  expect(await terminate(kith)).toBe(0)
+  const read = spansOf('GET /v1/people/{external_id}')
+  expect(read).toHaveLength(hostile.length)
+  expect(read.filter(({ parentSpanId }) => parentSpanId)).toEqual([])
+  expect(new Set(read.map(({ traceId }) => traceId)).size).toBe(hostile.length)
+  expect(collector.spans.filter(({ traceId }) => traceId === trace_id)).toEqual([])
+  expect(spansOf('GET /v1/stacks/{stack_key}/{external_id}')).toEqual([])
+})
+
+it('a span says nothing of what is stored, and of a refusal only its word', async () => {
+  const { kith, send } = await start()
+  await send('PATCH', '/v1/people/zqcanary', { first_name: 'zqcanary' })
+  await send('POST', '/v1/people', { external_id: 'zqcanary', email: 'zqcanary@example.com' })
+  await send('GET', '/v1/people/zqcanary?zqcanary=1')
+  await send('GET', '/zqcanary')
+  expect(await terminate(kith)).toBe(0)
+  expect(collector.spans.length).toBeGreaterThan(10)
+  expect(JSON.stringify(collector.spans)).not.toContain('zqcanary')
+  const [missing] = spansOf('PATCH /v1/people/{external_id}')
+  expect(missing).toMatchObject({ attributes: { 'error.type': 'not_found', 'http.response.status_code': 500 } })
+  expect(missing!.status.code).toBe(2)
+})
+
+it('a collector that is away costs no request, and one line of log', async () => {
+  collector.stop()
+  const { kith, send } = await start({ OTEL_EXPORTER_OTLP_TIMEOUT: '100' })
+  for (let index = 0; index < 20; index += 1) expect((await send('GET', '/v1/people/ada')).status).toBe(200)
+  expect(await terminate(kith)).toBe(0)
+  expect(kith.said.stdout.match(/traces are not sent/g)).toHaveLength(1)
+})
+
+const tell_loaded = `import { registerHooks } from 'node:module'
+registerHooks({ load(url, context, next) {
+  if (/opentelemetry.(sdk|exporter)/.test(url)) process._rawDebug('loaded ' + url)
+  return next(url, context)
+} })`
+
+it('without the variables nothing that makes traces is even loaded', async () => {
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tell_loaded)}`
+  const without = launch({ DATABASE_URL: database.url, NODE_OPTIONS })
+  await without.ready
+  expect(await terminate(without)).toBe(0)
+  expect(without.said.stderr).not.toContain('loaded')
+  const { kith } = await start({ NODE_OPTIONS })
+  expect(await terminate(kith)).toBe(0)
+  expect(kith.said.stderr).toContain('loaded')
+})
