@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
+import { doctorCommand } from './doctor.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
@@ -20,6 +21,7 @@ function programFor(environment: NodeJS.ProcessEnv): Command {
     clientCommand,
     keysCommand,
     codegenCommand,
+    doctorCommand,
   ])
     program.addCommand(command(environment))
   throwErrors(program)

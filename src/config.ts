@@ -129,8 +129,11 @@ export type Config = Readonly<{
 
 /** The start stops with this: every problem of the environment in one list. */
 export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
   constructor(problems: string[]) {
     super(`The configuration cannot be used:\n${problems.map(problem => `  - ${problem}`).join('\n')}`)
+    this.problems = problems
     this.name = 'ConfigError'
   }
 }

@@ -36,7 +36,7 @@ export function createOutsideKeys({ jwks_url, now_ms, report }: Options): KeySou
   async function read() {
     asked_at_ms = now_ms()
     try {
-      keys = await readKeySet(await fetchBounded(jwks_url))
+      keys = await fetchOutsideKeys(jwks_url)
       fetched_at_ms = asked_at_ms
     } catch (error) {
       report(`the keys of the outside issuer cannot be read: ${reasonOf(error)}`)
@@ -76,6 +76,11 @@ function refuseForNow(): never {
     status: 503,
     headers: { 'Retry-After': String(pause_ms / 1_000) },
   })
+}
+
+/** The usable keys at an address, by `kid`. Throws an Error that says why they cannot be had. */
+export async function fetchOutsideKeys(jwks_url: string): Promise<ReadonlyMap<string, VerifyingKey>> {
+  return readKeySet(await fetchBounded(jwks_url))
 }
 
 /** The body of a 200, within its time and size. A redirect is no 200: keys come from the address that was configured. */

@@ -1,8 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import {
   type Context,
-  DiagLogLevel,
-  diag,
   isSpanContextValid,
   ROOT_CONTEXT,
   type Span,
@@ -11,7 +9,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api'
-import { parseTraceParent } from '@opentelemetry/core'
+import { parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import {
@@ -38,7 +36,8 @@ const stop_patience_ms = 1_000
  * from the environment itself, by the names of its specification. `report` is told what goes wrong, once a minute at most.
  */
 export function startTracing(traces: NonNullable<Config['traces']>, report: (problem: string) => void): Tracing {
-  tellProblems(report)
+  const tell = tellSeldom(report)
+  setGlobalErrorHandler(tell)
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'kith' }))
@@ -52,20 +51,25 @@ export function startTracing(traces: NonNullable<Config['traces']>, report: (pro
     // What cannot be sent by then is lost: the exporter would try for ten seconds, and a collector that is away must not
     // keep the process.
     stop: () =>
-      Promise.race([provider.shutdown().catch(() => {}), setTimeout(stop_patience_ms, undefined, { ref: false })]),
+      Promise.race([provider.shutdown().catch(tell), setTimeout(stop_patience_ms, undefined, { ref: false })]),
   }
 }
 
-function tellProblems(report: (problem: string) => void) {
+function tellSeldom(report: (problem: string) => void): (error: unknown) => void {
   let told_ms = Number.NEGATIVE_INFINITY
-  const tell = (message: string) => {
+  return error => {
     if (performance.now() - told_ms < report_interval_ms) return
     told_ms = performance.now()
-    report(`traces are not sent: ${message}`)
+    report(`traces are not sent: ${reasonOf(error)}`)
   }
-  const ignore = () => {}
-  diag.setLogger({ error: tell, warn: ignore, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.ERROR)
 }
+
+/** What the exporter throws is one error, or those of every processor. */
+const reasonOf = (error: unknown): string =>
+  [error]
+    .flat()
+    .map(each => (each instanceof Error ? each.message || each.name : String(each)))
+    .join(', ')
 
 function samplerOf({ sampler, ratio }: Traces): Sampler {
   const roots: Record<string, () => Sampler> = {

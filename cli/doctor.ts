@@ -1,0 +1,69 @@
+import { Command } from 'commander'
+import { type Config, ConfigError, loadConfig } from '../src/config.ts'
+import type { Database } from '../src/db/db.ts'
+import { checkClock, checkKeys, checkMigrations, checkServer } from './doctor/database.ts'
+import { attempt, type Finding, ok, warning, wrong } from './doctor/finding.ts'
+import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
+import { withStorage } from './doctor/storage.ts'
+
+export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
+  return new Command('doctor')
+    .description('check configuration, database, keys and files, and say what to do; changes nothing')
+    .option('--json', 'answer JSON: {"healthy", "findings": [{"check", "verdict", "message", "advice"}]}')
+    .addHelpText(
+      'after',
+      '\nEnds with 0, or with 1 when something is wrong; a warning is nothing wrong.' +
+        '\n\nExamples:\n  npm run -s kith -- doctor\n  npm run -s kith -- doctor --json',
+    )
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const findings = await examine(environment)
+      const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
+      process.stdout.write(json ? `${JSON.stringify({ healthy, findings })}\n` : findings.map(lineOf).join(''))
+      if (!healthy) process.exitCode = 1
+    })
+}
+
+const lineOf = ({ check, verdict, message, advice }: Finding): string =>
+  `${verdict.padEnd(8)} ${check.padEnd(13)} ${message}\n${advice === undefined ? '' : `${' '.repeat(23)}→ ${advice}\n`}`
+
+async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const config = readConfiguration(environment)
+  if (Array.isArray(config)) return config
+  return [
+    ok('configuration', 'the environment can be used'),
+    ...(await checkDataFolder(config)),
+    ...(await checkTls(config)),
+    ...(await checkIssuer(config)),
+    ...(await checkDatabase(config)),
+  ]
+}
+
+/** What cannot be read as a configuration is all there is to say: nothing else can be looked at by it. */
+function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
+  try {
+    return loadConfig(environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const advice = 'Set the variable as README.md has it, or take it out of the environment.'
+    return error.problems.map(problem => wrong('configuration', problem, advice))
+  }
+}
+
+async function checkDatabase(config: Config): Promise<Finding[]> {
+  const own = config.database_url === undefined
+  const advice = own ? 'See server.log in the data folder.' : 'See DATABASE_URL, and whether that server runs.'
+  return attempt('database', advice, async () => {
+    const found = await withStorage(config, db => checkAll(db, config))
+    return found ?? [warning('database', 'there are no data yet', 'Nothing: the first start makes them.')]
+  })
+}
+
+async function checkAll(db: Database, config: Config): Promise<Finding[]> {
+  const advice = 'See the server’s log.'
+  return [
+    ...(await attempt('database', advice, () => checkServer(db, config))),
+    ...(await attempt('migrations', advice, () => checkMigrations(db))),
+    ...(await attempt('clock', advice, () => checkClock(db))),
+    ...(await attempt('keys', advice, () => checkKeys(db))),
+  ]
+}

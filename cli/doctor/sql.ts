@@ -1,0 +1,35 @@
+import { statement } from '../../src/db/db.ts'
+
+export const read_server = statement(
+  'read_server',
+  `select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_number,
+          current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+          current_setting('full_page_writes') as full_page_writes, current_setting('wal_level') as wal_level,
+          current_setting('archive_mode') as archive_mode, pg_is_in_recovery() as standby,
+          current_setting('max_connections')::integer as connections_limit,
+          current_setting('superuser_reserved_connections')::integer
+            + coalesce(current_setting('reserved_connections', true), '0')::integer as connections_reserved`,
+)
+
+/** Connections of others: what is not kith's own may be there tomorrow, too. */
+export const count_strangers = statement(
+  'count_strangers',
+  `select count(*)::integer as strangers from pg_stat_activity
+    where backend_type = 'client backend' and application_name not like 'kith%'`,
+)
+
+export const read_clock = statement(
+  'read_clock',
+  `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`,
+)
+
+export const read_archiver = statement(
+  'read_archiver',
+  `select archived_count::integer as archived, coalesce(last_failed_time > last_archived_time, last_failed_time is not null)
+            as failing, last_failed_wal as failed_segment
+     from pg_stat_archiver`,
+)
+
+export const find_table = statement('find_table', `select to_regclass($1) is not null as present`)
+
+export const read_migrations = statement('read_migrations', 'select name from migrations order by id')
