@@ -30,6 +30,7 @@ describe('an empty environment', () => {
       behind_proxy: 0,
       cors_origins: [],
       rates: { read: undefined, write: undefined, store: 'memory' },
+      traces: undefined,
       limits: {
         body_bytes: 1024 * 1024,
         batch_bytes: 8 * 1024 * 1024,
@@ -273,4 +274,34 @@ it('all problems come in one list, one line each', () => {
 
 it('a choice that is refused is shown what there is to choose from', () => {
   expect(problemsOf({ LOG_LEVEL: 'loud' })).toEqual([expect.stringContaining('debug')])
+})
+
+describe('traces', () => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
+  const all = { sampler: 'parentbased_always_on', ratio: 1 }
+
+  it.each([
+    ['an endpoint', endpoint, all],
+    ['an endpoint of their own', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' }, all],
+    ['the exporter alone', { OTEL_TRACES_EXPORTER: 'otlp' }, all],
+    [
+      'a sampler',
+      { ...endpoint, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
+      { sampler: 'traceidratio', ratio: 0.25 },
+    ],
+    ['no exporter', { ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, undefined],
+    ['the SDK switched off', { ...endpoint, OTEL_SDK_DISABLED: 'true' }, undefined],
+    ['a sampler and nowhere to send to', { OTEL_TRACES_SAMPLER: 'always_on' }, undefined],
+  ])('are wanted, or not, by %s', (_, environment: Record<string, string>, traces) => {
+    expect(loadConfig(environment).traces).toEqual(traces)
+  })
+
+  it.each([
+    ['OTEL_TRACES_EXPORTER', 'console'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+    ['OTEL_TRACES_SAMPLER', 'sometimes'],
+    ['OTEL_TRACES_SAMPLER_ARG', '2'],
+  ])('are refused with %s=%s', (name, value) => {
+    expect(problemsOf({ ...endpoint, [name]: value })).toEqual([expect.stringContaining(name)])
+  })
 })

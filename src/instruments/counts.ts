@@ -11,7 +11,11 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
 
 /** What is counted as it happens. */
-export type Counts = Omit<Observer, 'batch' | 'tracer'> & { batch(work: 'read' | 'write', items: number): void }
+export type Counts = Omit<Observer, 'batch' | 'tracer'> & {
+  batch(work: 'read' | 'write', items: number): void
+  /** When the database last answered a statement without an error, as performance.now() has it. */
+  answeredAt(): number
+}
 
 /** Registers what is counted, and returns what counts it. Labels come from closed lists alone. */
 export function createCounts(registry: Registry): Counts {
@@ -34,7 +38,7 @@ export function createCounts(registry: Registry): Counts {
     overloaded: reason => {
       by_reason[reason].value += 1
     },
-    statement: countStatements(registry),
+    ...countStatements(registry),
     cache: countCaches(registry),
     batch: (work, items) => by_work[work].observe(items),
     imported: countImports(registry),
@@ -97,14 +101,22 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
   }
 }
 
-function countStatements(registry: Registry): Observer['statement'] {
+function countStatements(registry: Registry): Pick<Counts, 'statement' | 'answeredAt'> {
   const durations = histograms(
     registry,
     { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its answer, by its name.' },
     statement_bounds,
   )
   const durationOf = keeping((statement: string) => durations({ statement }))
-  return (name, begun_ms) => durationOf(name || 'unnamed').observe((performance.now() - begun_ms) / 1_000)
+  let answered_ms = Number.NEGATIVE_INFINITY
+  return {
+    statement: (name, begun_ms, failed) => {
+      const now_ms = performance.now()
+      if (!failed) answered_ms = now_ms
+      durationOf(name || 'unnamed').observe((now_ms - begun_ms) / 1_000)
+    },
+    answeredAt: () => answered_ms,
+  }
 }
 
 function countCaches(registry: Registry): Observer['cache'] {

@@ -13,7 +13,7 @@ export type Sources = {
 }
 
 /** Registers what is told of the database and of what waits for it. */
-export function watchSources(registry: Registry, { pools, queues }: Sources): void {
+export function watchSources(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -27,7 +27,7 @@ export function watchSources(registry: Registry, { pools, queues }: Sources): vo
   gauge(registry, { name: 'kith_db_pool_waiting', help: 'Who waits for a connection, by pool.' }, 'sum', () =>
     loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
   )
-  const look = createOutlook(Object.values(pools)[0]!)
+  const look = createOutlook(Object.values(pools)[0]!, answeredAt)
   gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
     { value: (await look()).up ? 1 : 0 },
   ])

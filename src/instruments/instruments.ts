@@ -41,7 +41,7 @@ export function createInstruments({ embedded_up, tracer }: Options = {}): Runnin
   return {
     observer,
     scrape: async () => ({ content_type: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
-    watch: sources => watchSources(registry, sources),
+    watch: sources => watchSources(registry, sources, counts.answeredAt),
     stop: unwatch,
   }
 }

@@ -10,15 +10,17 @@ const fresh_ms = 1_000
 
 /**
  * What gives a look at the database that is no older than a second; whoever asks meanwhile gets the same. A database
- * that has not answered within a second is down, even where the statement itself is stuck for longer.
+ * that has answered nothing within a second is down, even where the statement itself is stuck for longer. One that answers
+ * others, while this look waits for a connection, is not.
  */
-export function createOutlook(db: Database): () => Promise<Outlook> {
+export function createOutlook(db: Database, answeredAt: () => number): () => Promise<Outlook> {
   let last: { looked_ms: number; outlook: Promise<Outlook> } | undefined
   let known_rows: number | undefined
   const look = async (): Promise<Outlook> => {
     const answer = await answerInTime(db)
     known_rows = answer ?? known_rows
-    return { up: answer !== undefined, change_log_rows: known_rows }
+    const answers = answer !== undefined || performance.now() - answeredAt() < patience_ms
+    return { up: answers, change_log_rows: known_rows }
   }
   return () => {
     const now_ms = performance.now()

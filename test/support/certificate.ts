@@ -12,12 +12,12 @@ const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 const bits = (content: Uint8Array) => der(0x03, Buffer.from([0]), content)
 const time = (moment: Date) => der(0x17, Buffer.from(`${moment.toISOString().replace(/\D/g, '').slice(2, 14)}Z`))
 
-/** A certificate of 127.0.0.1 that its own key has signed (RFC 5280), good for an hour, as PEM. */
-export function selfSigned(publicKey: KeyObject, privateKey: KeyObject): string {
+/** A certificate of 127.0.0.1 that its own key has signed (RFC 5280), good for `hours` from now, as PEM. */
+export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 1): string {
   const ecdsa_with_sha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('kith test')))))
   const now = Date.now()
-  const validity = sequence(time(new Date(now - 3_600_000)), time(new Date(now + 3_600_000)))
+  const validity = sequence(time(new Date(now - 86_400_000)), time(new Date(now + hours * 3_600_000)))
   const alternative_name = sequence(oid('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))))
   const content = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),

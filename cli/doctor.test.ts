@@ -1,0 +1,221 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { appendFile, chmod, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { selfSigned } from '../test/support/certificate.ts'
+import { createTestDatabase } from '../test/support/database.ts'
+import { query } from '../test/support/embedded-service.ts'
+import { endProcesses, launch, makeFolder, terminate } from '../test/support/process.ts'
+import type { Finding } from './doctor/finding.ts'
+
+type Report = { code: number | null; healthy: boolean; findings: Finding[]; said: string }
+
+async function doctor(environment: Record<string, string>): Promise<Report> {
+  const kith = launch(environment, ['doctor', '--json'])
+  const code = await kith.ended
+  const { stdout, stderr } = kith.said
+  expect(stderr).toBe('')
+  return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), said: stdout }
+}
+
+const of = ({ findings }: Report, check: string) => findings.filter(finding => finding.check === check)
+
+/** A program that kith loads first, so that something of the machine is not as it should be. */
+const broken = (script: string) => ({ NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` })
+
+describe('kith doctor, on a server of its own', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  let environment: Record<string, string>
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    environment = { DATABASE_URL: database.url }
+  })
+  afterEach(async () => {
+    await endProcesses()
+    await database.drop()
+  })
+
+  /** The one finding of a check, that must be wrong, and make the whole so. */
+  async function expectWrong(check: string, message: RegExp, more: Record<string, string> = {}) {
+    const report = await doctor({ ...environment, ...more })
+    expect([report.code, report.healthy]).toEqual([1, false])
+    const found = of(report, check).filter(({ verdict }) => verdict === 'wrong')
+    expect(found.map(finding => finding.message).join('\n')).toMatch(message)
+    for (const { advice } of found) expect(advice).toBeTruthy()
+    return report
+  }
+
+  async function expectWarning(check: string, message: RegExp, more: Record<string, string> = {}) {
+    const report = await doctor({ ...environment, ...more })
+    const [found] = of(report, check).filter(({ verdict }) => verdict === 'warning')
+    expect(found?.message).toMatch(message)
+    expect(found?.advice).toBeTruthy()
+  }
+
+  it('names every variable that cannot be used, and looks no further', async () => {
+    const report = await expectWrong('configuration', /KITH_X is not a setting of kith\nPORT must be integer/, {
+      PORT: 'abc',
+      KITH_X: '1',
+      AUTH_SECRET: 'a secret of at least thirty-two bytes',
+    })
+    expect(report.said).not.toContain('a secret of')
+    expect(new Set(report.findings.map(({ check }) => check))).toEqual(new Set(['configuration']))
+  })
+
+  it('says why a database cannot be reached, without its password', async () => {
+    const url = new URL(database.url)
+    url.password = 'zqpassword'
+    url.pathname = '/zqnothing'
+    url.searchParams.delete('host')
+    url.host = '127.0.0.1:1'
+    const { said } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
+      DATABASE_URL: url.href,
+    })
+    expect(said).not.toContain('zqpassword')
+  })
+
+  it('tells migrations that have not run from those that it does not know, and runs none', async () => {
+    await query(database.url, `delete from migrations where name = '0006_idempotency'`)
+    await expectWarning('migrations', /1 have not run: 0006_idempotency/)
+    expect(await query(database.url, `select from migrations where name = '0006_idempotency'`)).toEqual([])
+    await query(database.url, `insert into migrations (name, run_on) values ('9999_later', now())`)
+    await expectWrong('migrations', /9999_later, which this version does not know/)
+  })
+
+  it('warns where no key signs tokens, or an old one, and makes none', async () => {
+    await query(database.url, 'delete from signing_keys')
+    await expectWarning('keys', /there is no key/)
+    expect(await query(database.url, 'select from signing_keys')).toEqual([])
+    await launch(environment, ['migrate']).ended
+    await query(database.url, `update signing_keys set created_at = created_at - interval '400 days'`)
+    await expectWarning('keys', /400 days old/)
+  })
+
+  it('finds a setting of the database that loses data', async () => {
+    const name = new URL(database.url).pathname.slice(1)
+    await query(database.url, `alter database ${name} set synchronous_commit = off`)
+    await expectWrong('durability', /synchronous_commit is off/)
+  })
+
+  it('compares the pool with what the server has room for', () =>
+    expectWrong('connections', /wants 203 connections/, { KITH_DATABASE_CONNECTIONS: '200' }))
+
+  it('compares the clocks', async () => {
+    const late = (ms: number) => broken(`const now = Date.now; Date.now = () => now() - ${ms}`)
+    await expectWrong('clock', /4[0-9]\.\d s apart/, late(45_000))
+    await expectWarning('clock', /[5-9]\.\d s apart/, late(5_000))
+  })
+
+  it('looks at the TLS files: there, a pair, good for a while, closed to others', async () => {
+    const folder = await makeFolder()
+    const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+    await expectWrong('tls', /cannot be read/, files)
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const write = async (hours: number, key = pair.privateKey) => {
+      await writeFile(files.TLS_CERT_FILE, selfSigned(pair.publicKey, pair.privateKey, hours))
+      await writeFile(files.TLS_KEY_FILE, key.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
+    }
+    await write(24 * 90)
+    expect(of(await doctor({ ...environment, ...files }), 'tls')).toMatchObject([{ verdict: 'ok' }])
+    await chmod(files.TLS_KEY_FILE, 0o644)
+    await expectWarning('tls', /key\.pem is open to every user/, files)
+    await write(24)
+    await expectWarning('tls', /expires on/, files)
+    await write(-1)
+    await expectWrong('tls', /expired on/, files)
+    await write(24 * 90, other.privateKey)
+    await expectWrong('tls', /cannot be used/, files)
+  })
+
+  it('fetches the keys of an outside issuer', async () => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const answers = [
+      { status: 200, body: { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256' }] } },
+      { status: 200, body: { keys: [] } },
+      { status: 500, body: {} },
+    ]
+    const server = createServer((_request, response) => {
+      const { status, body } = answers.shift()!
+      response.writeHead(status).end(JSON.stringify(body))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const issuer = {
+      AUTH_ISSUER: 'https://issuer.example',
+      AUTH_AUDIENCE: 'contacts',
+      AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks`,
+    }
+    expect(of(await doctor({ ...environment, ...issuer }), 'issuer')).toMatchObject([{ verdict: 'ok' }])
+    await expectWrong('issuer', /none of the keys/, issuer)
+    await expectWrong('issuer', /answered 500/, issuer)
+    server.close()
+  })
+
+  it('refuses words that it does not know', async () => {
+    const kith = launch(environment, ['doctor', '--thoroughly'])
+    expect(await kith.ended).toBe(2)
+    expect(kith.said.stdout).toBe('')
+  })
+})
+
+describe('kith doctor, on the embedded server', () => {
+  let data_dir: string
+  const everything = ['configuration', 'permissions', 'disk', 'database', 'durability', 'connections', 'archive']
+  beforeAll(async () => {
+    data_dir = join(await makeFolder(), 'data')
+  })
+  afterAll(endProcesses)
+
+  it('finds no data before the first start, and makes none', async () => {
+    const report = await doctor({ KITH_DATA_DIR: data_dir })
+    expect([report.code, of(report, 'database')[0]?.message]).toEqual([0, 'there are no data yet'])
+    expect((await doctor({ KITH_DATA_DIR: data_dir })).code).toBe(0)
+  })
+
+  it('finds all well while the service runs and while it does not', async () => {
+    const service = launch({ KITH_DATA_DIR: data_dir })
+    await service.ready
+    const running = await doctor({ KITH_DATA_DIR: data_dir })
+    expect(running.findings.filter(({ verdict }) => verdict === 'wrong')).toEqual([])
+    expect(running.findings.map(({ check }) => check)).toEqual([...everything, 'migrations', 'clock', 'keys'])
+    expect(await terminate(service)).toBe(0)
+    const stopped = await doctor({ KITH_DATA_DIR: data_dir })
+    expect([stopped.code, stopped.findings.length]).toEqual([0, running.findings.length])
+  })
+
+  it('says it to a person in lines, each with what to do where something is to be done', async () => {
+    await chmod(join(data_dir, 'postgresql', 'password'), 0o644)
+    const kith = launch({ KITH_DATA_DIR: data_dir }, ['doctor'])
+    expect(await kith.ended).toBe(1)
+    expect(kith.said.stdout).toMatch(/^ok {7}configuration /)
+    expect(kith.said.stdout).toMatch(
+      /^wrong {4}permissions {3}.*\/password may be read by other users\n {23}→ chmod 600 /m,
+    )
+    await chmod(join(data_dir, 'postgresql', 'password'), 0o600)
+  })
+
+  it('finds a disk that is full', async () => {
+    const full = broken(`import files from 'node:fs/promises'
+      import { syncBuiltinESMExports } from 'node:module'
+      files.statfs = async () => ({ bavail: 1000, bsize: 4096 })
+      syncBuiltinESMExports()`)
+    const report = await doctor({ KITH_DATA_DIR: data_dir, ...full })
+    expect([report.code, of(report, 'disk')[0]?.verdict]).toEqual([1, 'wrong'])
+  })
+
+  it('finds settings that lose data', async () => {
+    const settings = 'fsync = off\nfull_page_writes = off\n'
+    await appendFile(join(data_dir, 'postgresql', 'data', 'postgresql.auto.conf'), settings)
+    const report = await doctor({ KITH_DATA_DIR: data_dir })
+    expect(report.code).toBe(1)
+    expect(of(report, 'durability').map(({ message }) => message.split(':')[0])).toEqual([
+      'fsync is off',
+      'full_page_writes is off',
+    ])
+  })
+})
