@@ -1,0 +1,215 @@
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { query } from '../support/embedded-service.ts'
+import { endProcesses, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import type { Send } from '../support/service.ts'
+import { blocksOf } from './manual.ts'
+import { crash, endServers, type Ground, initialise, makeGround, programs, runLines, start } from './postgresql.ts'
+
+let ground: Ground
+let backups: string
+
+beforeEach(async () => {
+  if (!programs) return
+  ground = await makeGround()
+  backups = join(ground.folder, 'backups')
+  await runLines(ground, 'mkdir -p backups/wal')
+})
+
+afterEach(async () => {
+  await endServers()
+  await endProcesses()
+})
+
+/** The one block of shell lines below this heading of the manual. */
+const lines = (title: string) => {
+  const blocks = blocksOf(title, 'sh')
+  expect(blocks).toHaveLength(1)
+  return blocks[0]!
+}
+
+/** Serves a database with the real program, and speaks to it. */
+async function serve(url: string, token?: string) {
+  const environment = { DATABASE_URL: url, LOG_LEVEL: 'warn' }
+  const kith = launch(environment)
+  const address = await kith.ready
+  const held = token ?? (await tokenFrom(environment))
+  return { kith, address, environment, token: held, send: senderTo(address, held) }
+}
+
+async function declare(send: Send) {
+  const referrer = { key: 'referrer', owner: 'people', type: 'person' }
+  expect((await send('POST', '/v1/schema/attributes', referrer)).status).toBe(201)
+}
+
+/** Creates a person, then answers and links each time it is written again; every write is acknowledged. */
+async function write(send: Send, external_id: string, turn: number) {
+  const body = {
+    first_name: `turn ${turn}`,
+    email_consent: turn % 2 === 0,
+    attribute_values: { turn, referrer: `hub_${turn % 3}` },
+  }
+  const { status } =
+    turn === 0
+      ? await send('POST', '/v1/people', { external_id, ...body })
+      : await send('PATCH', `/v1/people/${external_id}`, body)
+  expect(status).toBe(turn === 0 ? 201 : 200)
+}
+
+async function writeMany(send: Send, prefix: string, turns: number) {
+  for (let turn = 0; turn < turns; turn++)
+    await Promise.all(['a', 'b', 'c', 'd'].map(name => write(send, `${prefix}_${name}`, turn)))
+}
+
+/** What must come back as it was, and the order in which it is compared. */
+const order_of = {
+  entities: 'organization_id, stack_id, id',
+  links: 'organization_id, source_id, attribute_id, target_id',
+  changes: 'organization_id, sequence',
+  consent_history: 'organization_id, person_id, version, consent_type_id, channel',
+  change_heads: 'organization_id',
+  attributes: 'organization_id, id',
+  consent_types: 'organization_id, id',
+  signing_keys: 'kid',
+  clients: 'organization_id, id',
+}
+
+type Table = keyof typeof order_of
+
+async function contents(url: string, tables = Object.keys(order_of) as Table[], where = 'true') {
+  const read: Partial<Record<Table, unknown[]>> = {}
+  for (const table of tables)
+    read[table] = await query(url, `select to_jsonb(t) from ${table} t where ${where} order by ${order_of[table]}`)
+  return read
+}
+
+/** Nothing in a database is half: numbers have no gaps, versions and consents are those of the logs. */
+async function expectWhole(url: string) {
+  const faults = await query(
+    url,
+    `select 'a number is missing' as fault, h.organization_id::text as which from change_heads h
+       left join changes c using (organization_id)
+       group by h.organization_id, h.sequence having h.sequence <> count(c.sequence)
+     union all select 'a version is not the number of its changes', e.id::text from entities e
+       left join changes c on c.entity_id = e.id group by e.id, e.version having e.version <> count(c.sequence)
+     union all select 'an answer is not the last of its history', e.id::text
+       from entities e cross join lateral jsonb_each(e.answers) a
+       where (a.value ->> 'state')::boolean is distinct from (
+         select h.state from consent_history h where h.person_id = e.id and a.key = h.consent_type_id || ':' || h.channel
+         order by h.version desc limit 1)
+     union all select 'a link leads to nothing', l.source_id::text from links l
+       where not exists (select from entities e where e.id = l.target_id)`,
+  )
+  expect(faults).toEqual([])
+}
+
+async function headOf(url: string): Promise<number> {
+  const [row] = await query(url, 'select sequence::integer from change_heads where organization_id = 1')
+  return row!.sequence as number
+}
+
+/** The next write takes the next number. */
+async function expectNextNumber(url: string, send: Send) {
+  const before = await headOf(url)
+  expect((await send('POST', '/v1/people', { external_id: 'afterwards' })).status).toBe(201)
+  expect(await headOf(url)).toBe(before + 1)
+  await expectWhole(url)
+}
+
+const needs = "needs the server and client programs of Debian's package postgresql"
+
+describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, () => {
+  it('a dump taken while the service writes comes up on an empty server, with its keys, tokens and clients', async () => {
+    const first = await start(ground, await initialise(ground, 'first'))
+    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.admin_url })
+    const origin = await serve(first.url)
+    await declare(origin.send)
+    const made = launch(origin.environment, ['client', 'create', '--org', 'default', '--scope', 'people:read'])
+    expect(await made.ended).toBe(0)
+    await writeMany(origin.send, 'before', 4)
+    const acknowledged = await headOf(first.url)
+
+    let dumping = true
+    const meanwhile = (async () => {
+      for (let turn = 0; dumping; turn++) await write(origin.send, 'meanwhile', turn)
+    })()
+    await runLines(ground, lines('A dump'), { DATABASE_URL: first.url, BACKUPS: backups })
+    dumping = false
+    await meanwhile
+
+    const second = await start(ground, await initialise(ground, 'second'))
+    const places = { ADMIN_URL: second.admin_url, RESTORED_URL: second.url, BACKUPS: backups }
+    await runLines(ground, lines('Restore a dump'), places)
+    const head = await headOf(second.url)
+    expect(head).toBeGreaterThanOrEqual(acknowledged)
+    const logged = [['changes'], `sequence <= ${head}`] as [Table[], string]
+    expect(await contents(second.url, ...logged)).toEqual(await contents(first.url, ...logged))
+    const settled: Table[] = ['attributes', 'consent_types', 'signing_keys', 'clients']
+    expect(await contents(second.url, settled)).toEqual(await contents(first.url, settled))
+    await expectWhole(second.url)
+
+    const restored = await serve(second.url, origin.token)
+    const { body } = await restored.send('GET', '/v1/people/before_a')
+    expect(body.data).toMatchObject({ first_name: 'turn 3', version: 4, attribute_values: { referrer: 'hub_0' } })
+    expect((await fetchToken(restored.address, made.said.stdout)).status).toBe(200)
+    await expectNextNumber(second.url, restored.send)
+    expect(await terminate(restored.kith)).toBe(0)
+  })
+
+  it('a recovery to a point between two writes has the one and not the other', async () => {
+    const settings = blocksOf('Archive the log', 'ini').join('').replaceAll('/var/backups/kith', backups)
+    const first = await start(ground, await initialise(ground, 'first', settings))
+    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.admin_url })
+    const origin = await serve(first.url)
+    await declare(origin.send)
+    await writeMany(origin.send, 'before_backup', 3)
+    await runLines(ground, lines('A base backup'), { DATABASE_URL: first.url, BACKUPS: backups })
+    await writeMany(origin.send, 'after_backup', 3)
+
+    const [point] = await query(first.url, `select clock_timestamp()::text as now`)
+    const at_the_point = await contents(first.url)
+    await writeMany(origin.send, 'after_point', 2)
+    expect((await origin.send('DELETE', '/v1/people/before_backup_a')).status).toBe(200)
+    await archiveAll(first.url)
+    origin.kith.child.kill('SIGKILL')
+    await crash(first)
+
+    const data = join(ground.folder, 'second')
+    const target = { PGDATA: data, BACKUPS: backups, TARGET: point!.now as string }
+    await runLines(ground, lines('Restore to a point in time'), target)
+    const second = await start(ground, data)
+    expect(await contents(second.url)).toEqual(at_the_point)
+    await expectWhole(second.url)
+
+    const restored = await serve(second.url, origin.token)
+    const status = async (external_id: string) => (await restored.send('GET', `/v1/people/${external_id}`)).status
+    expect(await Promise.all(['before_backup_a', 'after_backup_d'].map(status))).toEqual([200, 200])
+    const { body } = await restored.send('GET', '/v1/people/after_point_a')
+    expect(body).toMatchObject({ error: 'not_found' })
+    await expectNextNumber(second.url, restored.send)
+    expect(await terminate(restored.kith)).toBe(0)
+  })
+})
+
+/** Asks for a token with what `kith client create` printed. */
+function fetchToken(address: string, printed: string): Promise<Response> {
+  const [client_id, client_secret] = ['client_id', 'client_secret'].map(
+    name => new RegExp(`^${name}=(.*)$`, 'm').exec(printed)![1]!,
+  )
+  const body = new URLSearchParams({
+    grant_type: 'client_credentials',
+    client_id: client_id!,
+    client_secret: client_secret!,
+  })
+  return fetch(`${address}/oauth/token`, { method: 'POST', body })
+}
+
+/** Waits until all that was written so far lies in the archive. */
+async function archiveAll(url: string) {
+  const [segment] = await query(url, 'select pg_walfile_name(pg_switch_wal()) as name')
+  await expect
+    .poll(async () => (await query(url, 'select last_archived_wal from pg_stat_archiver'))[0]!.last_archived_wal, {
+      timeout: 20_000,
+    })
+    .toSatisfy((archived: string) => archived >= (segment!.name as string))
+}
