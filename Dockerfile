@@ -1,0 +1,41 @@
+# kith in a container: docs/operations.md, "Containers", says how it is run. Build it from a clean checkout:
+#   docker build --tag kith .
+# Without the embedded PostgreSQL (60 MB less), for those who set DATABASE_URL:
+#   docker build --build-arg EMBEDDED=no --tag kith .
+ARG NODE=24.21.0
+
+FROM node:${NODE}-bookworm-slim AS modules
+WORKDIR /opt/kith
+COPY package.json package-lock.json .npmrc ./
+COPY client/package.json client/
+ARG EMBEDDED=yes
+RUN npm ci --omit=dev $(test "$EMBEDDED" = yes || echo --omit=optional) \
+  && npm cache clean --force
+
+FROM node:${NODE}-bookworm-slim
+# What the command line can do, an attacker can do too: npm and yarn are of no use at run time.
+RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+    /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+  && ln -s /opt/kith/ops/kith /usr/local/bin/kith \
+  && install -d -o node -g node -m 700 /var/lib/kith
+WORKDIR /opt/kith
+COPY --from=modules /opt/kith/node_modules node_modules
+COPY package.json LICENSE ./
+COPY migrations migrations
+COPY client client
+COPY src src
+COPY cli cli
+COPY scripts/alive.ts scripts/
+COPY --chmod=755 ops/kith ops/
+
+# Everything but the data folder and /tmp may be read only. The host is every address of the container's own network:
+# the start refuses it until TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY, say how TLS is done.
+ENV HOST=0.0.0.0 PORT=8080 KITH_DATA_DIR=/var/lib/kith
+USER node
+VOLUME /var/lib/kith
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+# Is the process alive, not is the database: an orchestrator that replaces unhealthy containers must not do so in an outage.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/opt/kith/scripts/alive.ts"]
+ENTRYPOINT ["kith"]
+CMD ["serve"]

@@ -1,0 +1,216 @@
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, matchesGlob } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { start_flags } from '../../scripts/start-flags.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { checkout, endProcesses, makeFolder } from '../support/process.ts'
+
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const dockerfile = read('Dockerfile')
+const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> }
+
+afterEach(endProcesses)
+
+/** What the COPY lines of the last stage take from the checkout, and where they put it below /opt/kith. */
+const copies = dockerfile
+  .slice(dockerfile.lastIndexOf('\nFROM '))
+  .split('\n')
+  .filter(line => line.startsWith('COPY') && !line.includes('--from'))
+  .flatMap(line => {
+    const words = line.split(' ').filter(word => word !== 'COPY' && !word.startsWith('--'))
+    const target = words.at(-1)!
+    return words
+      .slice(0, -1)
+      .map(source => ({ source, target: target.endsWith('/') ? join(target, source.split('/').at(-1)!) : target }))
+  })
+
+const ignore_lines = read('.dockerignore')
+  .split('\n')
+  .filter(line => line !== '' && !line.startsWith('#'))
+
+/** As Docker decides it: the last line that matches a path, or a folder above it, tells. */
+function isSent(path: string): boolean {
+  const above = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
+  let sent = true
+  for (const line of ignore_lines) {
+    const pattern = line.replace(/^!/, '')
+    if (above.some(each => matchesGlob(each, pattern))) sent = line.startsWith('!')
+  }
+  return sent
+}
+
+/** A folder with just the files that the image has, and the checkout's packages. */
+async function makeImage(): Promise<string> {
+  const home = join(await makeFolder(), 'kith')
+  await mkdir(home)
+  for (const { source, target } of copies) {
+    expect({ source, exists: existsSync(join(checkout, source)), sent: isSent(source) }).toEqual({
+      source,
+      exists: true,
+      sent: true,
+    })
+    const filter = (path: string) => isSent(path.slice(checkout.length)) || path === join(checkout, source)
+    await cp(join(checkout, source), join(home, target), { recursive: true, filter })
+  }
+  await symlink(join(checkout, 'node_modules'), join(home, 'node_modules'))
+  return home
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+describe('the container image', () => {
+  it('is of the Node that the tests run on', () => {
+    expect(/^ARG NODE=(\S+)$/m.exec(dockerfile)?.[1]).toBe(devDependencies.node)
+    const bases = dockerfile.match(/^FROM \S+/gm)!
+    expect(bases.map(base => base.replace(/\$\{NODE\}/, 'N'))).toEqual(Array(2).fill('FROM node:N-bookworm-slim'))
+  })
+
+  it('ends as another user than root, with a health check and the signal that drains', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+    expect(last).toMatch(/^USER node$/m)
+    expect(last).toMatch(/^STOPSIGNAL SIGTERM$/m)
+    expect(last).toMatch(/^HEALTHCHECK .*CMD \["node", "\/opt\/kith\/scripts\/alive\.ts"\]$/m)
+  })
+
+  it('has all that serving takes, reads the password from a file, tells that it is alive, and drains', async () => {
+    const home = await makeImage()
+    const database = await createTestDatabase()
+    const environment = { ...(await settingsFor(database.url, home)), HOST: '0.0.0.0', KITH_BEHIND_PROXY: '1' }
+    const child = spawn(join(home, 'ops', 'kith'), ['serve'], { env: environment, cwd: '/' })
+    const ended = once(child, 'exit')
+    try {
+      await Promise.race([readiness(child), ended])
+      expect(await alive(home, environment)).toBe(0)
+      // A command in the container finds the same database.
+      const listed = await promisify(execFile)(join(home, 'ops', 'kith'), ['org', 'list'], { env: environment })
+      expect(listed.stdout).toContain('default')
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([0, null])
+      expect(await alive(home, environment)).toBe(1)
+    } finally {
+      child.kill('SIGKILL')
+      await database.drop()
+    }
+  })
+
+  it('is started with the flags of npm start', () => {
+    expect(read('ops/kith').match(/--m\S+/g)).toEqual(start_flags)
+  })
+})
+
+/** The settings of a container: the password of the database comes as a file. */
+async function settingsFor(database_url: string, home: string) {
+  const url = new URL(database_url)
+  const DATABASE_PASSWORD_FILE = join(home, '..', 'password')
+  await writeFile(DATABASE_PASSWORD_FILE, `${decodeURIComponent(url.password)}\n`)
+  url.password = ''
+  const PATH = `${join(checkout, 'node_modules', '.bin')}:/usr/bin:/bin`
+  return { PATH, DATABASE_URL: url.href, DATABASE_PASSWORD_FILE, PORT: String(await freePort()) }
+}
+
+/** Resolves once it says that it is ready. */
+function readiness({ stdout }: ChildProcessWithoutNullStreams): Promise<void> {
+  let said = ''
+  return new Promise(resolve =>
+    stdout.on('data', part => {
+      said += part
+      if (said.includes('kith is ready')) resolve()
+    }),
+  )
+}
+
+/** The exit code of the container's health check. */
+async function alive(home: string, env: Record<string, string>): Promise<number> {
+  const check = spawn(process.execPath, [join(home, 'scripts', 'alive.ts')], { env, stdio: 'ignore' })
+  const [code] = await once(check, 'exit')
+  return code
+}
+
+type ComposeService = {
+  image: string
+  environment: Record<string, string>
+  secrets: string[]
+  restart: string
+  healthcheck?: { test: string[] }
+  volumes?: string[]
+  ports?: string[]
+  read_only?: boolean
+  cap_drop?: string[]
+  stop_grace_period: string
+}
+
+describe('the compose file', () => {
+  const text = read('ops/compose.yaml')
+  const compose = parse(text) as {
+    services: { postgres: ComposeService; kith: ComposeService }
+    secrets: Record<string, { file: string }>
+    volumes: Record<string, unknown>
+  }
+  const { postgres, kith } = compose.services
+
+  it('has PostgreSQL 18 on a volume, with a health check', () => {
+    expect(postgres.image).toMatch(/^postgres:18\b/)
+    expect(postgres.volumes).toEqual(['postgres:/var/lib/postgresql'])
+    expect(compose.volumes).toHaveProperty('postgres')
+    expect(postgres.healthcheck?.test).toContain('pg_isready')
+  })
+
+  it('starts both again, on a read-only root and without capabilities where kith is', () => {
+    expect([postgres.restart, kith.restart]).toEqual(['unless-stopped', 'unless-stopped'])
+    expect(kith).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+    expect(kith.ports!.every(port => port.startsWith('127.0.0.1:'))).toBe(true)
+    expect(Number.parseInt(kith.stop_grace_period, 10)).toBeGreaterThan(12)
+  })
+
+  it('has no password in it: both read one file, which git does not keep', async () => {
+    for (const { secrets } of [postgres, kith]) expect(secrets).toEqual(['database_password'])
+    expect(new URL(kith.environment.DATABASE_URL!).password).toBe('')
+    expect(postgres.environment).not.toHaveProperty('POSTGRES_PASSWORD')
+    const { file } = compose.secrets.database_password!
+    const ignored = promisify(execFile)('git', ['check-ignore', join('ops', file)], { cwd: checkout })
+    await expect(ignored).resolves.toMatchObject({ stdout: expect.stringContaining('database_password') })
+  })
+})
+
+describe('the systemd unit', () => {
+  const unit = read('ops/kith.service')
+  const values = new Map(
+    unit.split('\n').flatMap(line => (/^\w+=/.test(line) ? [line.split(/=(.*)/s, 2) as [string, string]] : [])),
+  )
+
+  it('gives a drain its time, starts the service again after a failure, and lets it have files and connections', () => {
+    expect(values.get('KillSignal')).toBe('SIGTERM')
+    expect(Number(values.get('TimeoutStopSec'))).toBeGreaterThan(12)
+    expect(values.get('Restart')).toBe('on-failure')
+    expect(Number(values.get('LimitNOFILE'))).toBeGreaterThanOrEqual(65_536)
+  })
+
+  it('runs as a user of its own that writes to its own folders alone', () => {
+    expect(values.get('User')).toBe('kith')
+    expect(values.get('ProtectSystem')).toBe('strict')
+    expect(values.get('StateDirectory')).toBe('kith')
+    expect(values.get('NoNewPrivileges')).toBe('yes')
+    expect(values.get('CapabilityBoundingSet')).toBe('')
+  })
+
+  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is one that systemd takes (needs systemd-analyze)', async () => {
+    const folder = await makeFolder()
+    const path = join(folder, 'kith.service')
+    await writeFile(path, unit.replaceAll('/opt/kith', checkout.replace(/\/$/, '')))
+    const { stderr } = await promisify(execFile)('/usr/bin/systemd-analyze', ['verify', path])
+    expect(stderr).toBe('')
+  })
+})
