@@ -1,0 +1,46 @@
+import { parser } from '@prometheus-io/lezer-promql'
+
+/** What an expression asks for: metrics, each with the labels it is chosen by, and the labels it is grouped by. */
+export type Asked = { selectors: { metric: string; labels: string[] }[]; grouping: string[] }
+
+/** Reads a PromQL expression by Prometheus' own grammar; throws with the place where it is none. */
+export function readExpression(expression: string): Asked {
+  const asked: Asked = { selectors: [], grouping: [] }
+  const text = expression.replaceAll('$__rate_interval', '1m')
+  parser.parse(text).iterate({
+    enter: ({ type, name, from, to, node }) => {
+      if (type.isError) throw new Error(`no PromQL at ${from}: ${text}`)
+      if (name === 'VectorSelector') {
+        const metric = node.getChild('Identifier')!
+        asked.selectors.push({ metric: text.slice(metric.from, metric.to), labels: [] })
+      }
+      if (name !== 'LabelName') return
+      const is_grouping = node.parent?.name === 'GroupingLabels'
+      const labels = is_grouping ? asked.grouping : asked.selectors.at(-1)!.labels
+      labels.push(text.slice(from, to))
+    },
+  })
+  return asked
+}
+
+/** A scraped page: which families there are, and which labels the samples of a name have. */
+export type Page = { families: Map<string, string>; labels: Map<string, Set<string>> }
+
+/** Reads Prometheus' text format (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+export function readPage(text: string): Page {
+  const page: Page = { families: new Map(), labels: new Map() }
+  for (const line of text.split('\n')) {
+    const [, family, kind] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? []
+    if (family && kind) page.families.set(family, kind)
+    const [, name, pairs = ''] = /^([a-z_][\w:]*)(?:\{(.*)\})? \S+$/i.exec(line) ?? []
+    if (!name) continue
+    const known = page.labels.get(name) ?? new Set<string>()
+    for (const [, label] of pairs.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) known.add(label!)
+    page.labels.set(name, known)
+  }
+  return page
+}
+
+/** The family that a name belongs to: a histogram's parts are asked for by names of their own. */
+export const familyOf = ({ families }: Page, name: string): string | undefined =>
+  [name, name.replace(/_(bucket|sum|count)$/, '')].find(each => families.has(each))
