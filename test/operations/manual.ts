@@ -6,15 +6,22 @@ export const manual = readFileSync(new URL('../../docs/operations.md', import.me
 /** A heading of the manual and what stands below it, up to the next heading of any level. */
 export type Section = { title: string; anchor: string; text: string }
 
-export const sections: Section[] = manual
-  .split(/^(?=#{1,4} )/m)
-  .filter(part => part.startsWith('#'))
-  .map(part => {
-    const [, title = '', text = ''] = /^#+ (.*)\n([\s\S]*)$/.exec(part) ?? []
-    return { title, anchor: anchorOf(title), text }
-  })
+export const sections = sectionsOf(manual)
 
-/** What a heading is linked to by, as code hosts make it. */
+function sectionsOf(document: string): Section[] {
+  return document
+    .split(/^(?=#{1,4} )/m)
+    .filter(part => part.startsWith('#'))
+    .map(part => {
+      const [, title = '', text = ''] = /^#+ (.*)\n([\s\S]*)$/.exec(part) ?? []
+      return { title, anchor: anchorOf(title), text }
+    })
+}
+
+/** What the headings of a document are linked to by. */
+export const anchorsOf = (document: string): string[] => sectionsOf(document).map(({ anchor }) => anchor)
+
+/** As code hosts make it. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()

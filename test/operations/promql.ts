@@ -23,24 +23,6 @@ export function readExpression(expression: string): Asked {
   return asked
 }
 
-/** A scraped page: which families there are, and which labels the samples of a name have. */
-export type Page = { families: Map<string, string>; labels: Map<string, Set<string>> }
-
-/** Reads Prometheus' text format (https://prometheus.io/docs/instrumenting/exposition_formats/). */
-export function readPage(text: string): Page {
-  const page: Page = { families: new Map(), labels: new Map() }
-  for (const line of text.split('\n')) {
-    const [, family, kind] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? []
-    if (family && kind) page.families.set(family, kind)
-    const [, name, pairs = ''] = /^([a-z_][\w:]*)(?:\{(.*)\})? \S+$/i.exec(line) ?? []
-    if (!name) continue
-    const known = page.labels.get(name) ?? new Set<string>()
-    for (const [, label] of pairs.matchAll(/(\w+)="(?:[^"\\]|\\.)*"/g)) known.add(label!)
-    page.labels.set(name, known)
-  }
-  return page
-}
-
 /** The family that a name belongs to: a histogram's parts are asked for by names of their own. */
-export const familyOf = ({ families }: Page, name: string): string | undefined =>
-  [name, name.replace(/_(bucket|sum|count)$/, '')].find(each => families.has(each))
+export const familyOf = (types: Record<string, string>, name: string): string | undefined =>
+  [name, name.replace(/_(bucket|sum|count)$/, '')].find(each => types[each] !== undefined)
