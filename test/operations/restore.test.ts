@@ -122,7 +122,7 @@ async function expectNextNumber(url: string, send: Send) {
 
 const needs = "needs the server and client programs of Debian's package postgresql"
 
-describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, () => {
+describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { timeout: 90_000 }, () => {
   it('a dump taken while the service writes comes up on an empty server, with its keys, tokens and clients', async () => {
     const first = await start(ground, await initialise(ground, 'first'))
     await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.admin_url })

@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it } from 'vitest'
+import { query } from '../support/embedded-service.ts'
+import { endProcesses, launch, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { blocksOf } from './manual.ts'
+
+afterEach(endProcesses)
+
+const [copy, dump] = blocksOf('The embedded database', 'sh')
+
+// Two starts of a server of its own, on a machine that is busy with other tests.
+describe('the embedded database', { timeout: 60_000 }, () => {
+  it('comes up from a copy of its folder, made while the service stood still as the manual says', async () => {
+    const [KITH_DATA_DIR, BACKUPS] = [join(await makeFolder(), '.kith'), await makeFolder()]
+    const first = launch({ KITH_DATA_DIR })
+    const address = await first.ready
+    const token = await tokenFrom({ KITH_DATA_DIR })
+    expect((await senderTo(address, token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+    expect(await terminate(first)).toBe(0)
+    await promisify(execFile)('sh', ['-euc', copy!], { env: { PATH: '/usr/bin:/bin', KITH_DATA_DIR, BACKUPS } })
+
+    const second = launch({ KITH_DATA_DIR: join(BACKUPS, 'kith-data') })
+    const { status } = await senderTo(await second.ready, token)('GET', '/v1/people/ada')
+    expect(status).toBe(200)
+    expect(await terminate(second)).toBe(0)
+  })
+
+  it('lets a client program in by the files beside its data that the manual names', async () => {
+    const KITH_DATA_DIR = join(await makeFolder(), '.kith')
+    const kith = launch({ KITH_DATA_DIR })
+    await kith.ready
+    const [password_file, socket_file] = [...dump!.matchAll(/\$KITH_DATA_DIR(\/[\w/]+)/g)].map(match => match[1]!)
+    const read = async (path: string) => (await readFile(join(KITH_DATA_DIR, path), 'utf8')).trim()
+    const host = encodeURIComponent(await read(socket_file!))
+    const url = `postgresql://kith:${await read(password_file!)}@localhost/kith?host=${host}`
+    expect(await query(url, 'select key from organizations')).toEqual([{ key: 'default' }])
+    expect(await terminate(kith)).toBe(0)
+  })
+})
