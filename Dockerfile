@@ -9,8 +9,7 @@ WORKDIR /opt/kith
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 ARG EMBEDDED=yes
-RUN npm ci --omit=dev $(test "$EMBEDDED" = yes || echo --omit=optional) \
-  && npm cache clean --force
+RUN npm ci --omit=dev $(test "$EMBEDDED" = yes || echo --omit=optional)
 
 FROM node:${NODE}-bookworm-slim
 # What the command line can do, an attacker can do too: npm and yarn are of no use at run time.

@@ -23,7 +23,8 @@ async function ask(expression: string): Promise<Series[]> {
   const response = await fetch(`${prometheus}/api/v1/query?${new URLSearchParams({ query })}`)
   const answer = (await response.json()) as { data?: { result: Series[] }; error?: string }
   if (!answer.data) throw new Error(`${expression}: ${answer.error}`)
-  return answer.data.result
+  // A quantile of what has not happened in the last minute is none.
+  return answer.data.result.filter(({ value }) => value[1] !== 'NaN')
 }
 
 const nameOf = (legend: string, { metric }: Series) => legend.replace(/{{(\w+)}}/g, (_, label) => metric[label] ?? '')
