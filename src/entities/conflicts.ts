@@ -22,6 +22,8 @@ type Touched = {
   linked: string[]
   /** Whether it frees a name that is not known before its row is read. */
   frees_unknown: boolean
+  /** Whether others of its set may link to what it makes, and it to what they make: an import, among imports. */
+  joins: boolean
 }
 
 /** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
@@ -41,7 +43,8 @@ type Seen = {
  * Splits items into those that one set can decide side by side and those that must wait for the next one. Whoever
  * conflicts with an earlier item waits, and makes those wait that conflict with it. Two items conflict when both address
  * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
- * a name that nobody bears and so brings to life whom the other is addressed to.
+ * a name that nobody bears and so brings to life whom the other is addressed to. Imports, which come in sets of their own,
+ * conflict only where both write one name.
  */
 export function takeSet(
   items: Item[],
@@ -84,7 +87,9 @@ export function takeSet(
 }
 
 function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
-  const { row, addressed, written, mentioned, linked } = touched
+  const { row, addressed, written, mentioned, linked, joins } = touched
+  // A file whose lines name the next would be as many sets as lines.
+  if (joins) return written.some(name => seen.written.has(name))
   return (
     (row !== undefined && seen.rows.has(row)) ||
     written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
@@ -124,6 +129,7 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
     frees_unknown: leaves && !standing,
+    joins: write.operation === 'import',
   }
 }
 

@@ -44,17 +44,16 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
 export function decide(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
   const refusal = refuseByKind(write, circumstances.definitions) ?? refuseByState(standing, write)
   if (refusal) return { refusal }
-  if (standing?.row.active && write.operation === 'create')
-    return isRetry(write, circumstances.definitions)
-      ? decideRetry(standing, write, plan, circumstances)
-      : { refusal: duplicate() }
+  if (standing?.row.active && isRetry(write, circumstances.definitions))
+    return decideRetry(standing, write, plan, circumstances)
+  if (standing?.row.active && write.operation === 'create') return { refusal: duplicate() }
   if (standing && write.operation === 'delete') return { change: deletion(standing, circumstances) }
   return decideBody(standing, write, plan, circumstances)
 }
 
 /** Event records are immutable. Deleting one is erasure, not update. */
 function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
-  if (operation === 'create' || operation === 'delete') return undefined
+  if (operation === 'create' || operation === 'import' || operation === 'delete') return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
   return refuse('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })

@@ -79,9 +79,10 @@ export function linksNeeded(write: Write, plan: Plan, definitions: Definitions):
   return [...keys].flatMap(key => (of_owner.get(key) ?? []).map(attribute => attribute.id))
 }
 
-/** A create of an event may be the retry of one that went through: it is compared with all that stands. */
+/** What makes an event may be the retry of what went through: it is compared with all that stands. */
 export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions): boolean {
-  return operation === 'create' && stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
+  if (operation !== 'create' && operation !== 'import') return false
+  return stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
 }
 
 /** The names a write's decision must know the bearers of: its targets, and the name it takes. */

@@ -2,10 +2,10 @@ import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
-import { type Decision, type DecisionLimits, decide } from './decide.ts'
-import { newEntityId } from './identifiers.ts'
+import type { Decision, DecisionLimits } from './decide.ts'
+import { decideSet } from './decide-set.ts'
 import { indexTerms } from './index-stage.ts'
-import { type Name, nameKey } from './plan.ts'
+import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Read, Standing } from './row.ts'
 import {
   type Accepted,
@@ -43,15 +43,12 @@ export async function transactSet(
   const { set } = takeSet(items, { rows, size: unlimited })
   const { bearers, links } = await lookAround(tx, definitions, set, rows)
 
-  const decisions = set.map((item): [Item, Decision] => {
-    const circumstances = {
-      definitions,
-      at,
-      limits,
-      bearer: (name: Name) => bearers.get(nameKey(name)),
-      new_id: () => newEntityId(item.write.stack_id),
-    }
-    return [item, decide(standingOf(rows.get(item), links), item.write, item.plan, circumstances)]
+  const decisions = decideSet(set, {
+    definitions,
+    at,
+    limits,
+    bearer: name => bearers.get(nameKey(name)),
+    standing: item => standingOf(rows.get(item), links),
   })
   const accepted = decisions.flatMap(([item, decision]) =>
     'change' in decision ? [{ item, change: decision.change }] : [],

@@ -15,8 +15,9 @@ export type Address = { external_id: string } | { id: string }
 /** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
 export type Write = {
   /**
-   * An upsert creates what is not there and merges like a patch where it is. So does an import; it completes placeholders
-   * as a create does, and takes an answer that stands already for no news: what is sent again changes nothing.
+   * An upsert creates what is not there and merges like a patch where it is. So does an import, except into an event; it
+   * completes placeholders as a create does, and takes an answer that stands already for no news: what is sent again
+   * changes nothing. Imports of one set may link to each other's entities whatever their order.
    */
   operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete'
   stack_id: number

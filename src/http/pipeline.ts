@@ -59,7 +59,8 @@ export function serveRoutes(server: FastifyInstance, house: House, table: Route[
 const addressOf = (path: string) => path.replace(/\{(\w+)\}/g, ':$1')
 
 function serveRow(server: FastifyInstance, house: House, row: Route, path: string) {
-  const validate = row.body && compile(row.body)
+  const shape = row.body ?? row.query
+  const validate = shape && compile(shape)
   const checkItem = itemChecker(row, house.config.limits)
   async function answer(request: FastifyRequest, reply: FastifyReply) {
     request.deadline.signal.throwIfAborted()
@@ -176,12 +177,12 @@ function readCall(
     query_string: query.join('?'),
   }
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
-  const depth = row.item
-    ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
-    : limits
-  const bound = row.body
-    ? bind(arrived, { ...row, body: row.body }, depth)
-    : { value: {}, bound_from: 'query' as const, bytes: 0 }
+  const depth =
+    row.item && row.body
+      ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
+      : limits
+  const wanted = row.body ? { ...row, body: row.body } : row.query && { body: row.query, has_defaults: true }
+  const bound = wanted ? bind(arrived, wanted, depth) : { value: {}, bound_from: 'query' as const, bytes: 0 }
   return {
     db,
     limits,

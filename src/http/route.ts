@@ -78,8 +78,10 @@ export type Route = {
   has_defaults?: boolean
   /** Of a batch or a stream: what each element's or line's body is held to by itself. */
   item?: TSchema
-  /** Its answer, and its body where it has an `item`, are lines of JSON of any number. Its `body` is what its query holds. */
+  /** Its answer is lines of JSON, any number of them, each of the shape `answer`; so is its body, where it has an `item`. */
   streams?: boolean
+  /** Of a row without a body: what its query may hold, which then is the call's `body`. */
+  query?: TSchema
   /** Bytes that the body may have, where it is not the usual limit. */
   body_bytes?: number
   statuses?: Partial<Record<ErrorWord, number>>

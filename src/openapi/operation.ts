@@ -63,7 +63,11 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     description: [description, `Takes the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),
-    ...(row.streams ? streamedBodyOf(row, parts) : body && { requestBody: requestOf(row, body, parts) }),
+    ...(body && { requestBody: requestOf(row, body, parts) }),
+    ...(row.streams &&
+      row.item && {
+        requestBody: { required: true, content: { [lines]: contentOf(row.item, undefined, parts.shapes) } },
+      }),
     responses: { ...successesOf(row, parts), ...parts.refusals.write(wordsOf(row)) },
   }
 }
@@ -113,18 +117,11 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   if (prefers)
     in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
   if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
-  return [...in_path, ...(row.streams ? queryOf(row) : []), ...in_headers]
-}
-
-/** A row that streams reads its query alone as another reads its body. */
-function queryOf({ body }: Route): JsonSchema[] {
-  const { properties = {} } = (body ?? {}) as { properties?: Record<string, JsonSchema> }
-  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
-    name,
-    in: 'query',
-    description,
-    schema,
-  }))
+  const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
+  const in_query = Object.entries(properties).map(([name, { description, ...schema }]) =>
+    share(`${row.operation_id}-${name}`, { name, in: 'query', description, schema }),
+  )
+  return [...in_path, ...in_query, ...in_headers]
 }
 
 const request_id = {
@@ -167,10 +164,6 @@ const preferOf = (prefers: Route['prefers'] & {}) => ({
 function requestOf({ has_defaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
   const { required = [] } = body as { required?: string[] }
   return { required: !has_defaults || required.length > 0, content: { [json]: contentOf(body, example?.body, shapes) } }
-}
-
-function streamedBodyOf({ item }: Route, { shapes }: Parts): JsonSchema {
-  return item ? { requestBody: { required: true, content: { [lines]: contentOf(item, undefined, shapes) } } } : {}
 }
 
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {

@@ -1,7 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Waits for work and returns what comes of it; says something each time that `every_ms` have passed meanwhile. */
-export async function* beside<T>(work: Promise<T>, every_ms: number, say: () => string): AsyncGenerator<string, T> {
+/** When something was said last, and how long that may be ago. */
+export type Pace = { said_at_ms: number; every_ms: number }
+
+/** Waits for work and returns what comes of it; says something whenever nothing has been said for long enough. */
+export async function* beside<T>(work: Promise<T>, pace: Pace, say: () => string): AsyncGenerator<string, T> {
   const over = new AbortController()
   const ended = work.then(
     () => true,
@@ -9,8 +12,10 @@ export async function* beside<T>(work: Promise<T>, every_ms: number, say: () => 
   )
   try {
     for (;;) {
-      const tick = setTimeout(every_ms, false, { signal: over.signal, ref: false }).catch(() => true)
+      const left_ms = Math.max(0, pace.said_at_ms + pace.every_ms - performance.now())
+      const tick = setTimeout(left_ms, false, { signal: over.signal, ref: false }).catch(() => true)
       if (await Promise.race([ended, tick])) return await work
+      pace.said_at_ms = performance.now()
       yield say()
     }
   } finally {

@@ -7,7 +7,7 @@ import { exportQuery, import_answer, importQuery } from './schema.ts'
 /** The endpoints by which all of a kind of entity comes in and goes out: people and the records of a stack have the same. */
 export function transferEndpoints(kind: Kind): Route[] {
   const { path, params, plural, noun, body, answer } = kind
-  const shared = { params, tag: plural, has_defaults: true, streams: true } as const
+  const shared = { params, tag: plural, streams: true } as const
   return [
     {
       ...shared,
@@ -22,7 +22,7 @@ export function transferEndpoints(kind: Kind): Route[] {
         `merged as PATCH merges; a ${noun} without one is always new. The answer tells line by line what is refused, every second ` +
         'how far it is, and last what has become of all lines. A connection that breaks leaves whole sets of lines, and ' +
         'what is sent again is unchanged. An Idempotency-Key is ignored.',
-      body: importQuery,
+      query: importQuery,
       item: body,
       answer: import_answer,
       handle: call => importEntities(kind, call as Call<ImportQuery>),
@@ -37,7 +37,7 @@ export function transferEndpoints(kind: Kind): Route[] {
       description:
         'All there are, as they stood at one moment, one a line, in order of their identifiers. An export that breaks ' +
         'ends with the connection, without the end that a whole answer has; `after_id` goes on behind the last line that came.',
-      body: exportQuery(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
+      query: exportQuery(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
       answer,
       handle: call => exportEntities(kind, call as Call<ExportQuery>),
     },

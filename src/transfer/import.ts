@@ -4,7 +4,6 @@ import { writeEntities } from '../entities/sets.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
-import { knownDefinitions } from '../organizations/definitions.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -25,9 +24,7 @@ type Counts = { received: number; created: number; updated: number; unchanged: n
 /** Writes the lines of a body, set after set, and answers line by line what was refused, and counts. */
 export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promise<Answer> {
   const stack_id = await kind.stackOf(call)
-  const { stacks } = await knownDefinitions(call.db, call.caller.organization.id, call.signal)
-  const is_event = stacks.some(({ id, kind }) => id === stack_id && kind === 'event')
-  const readEntry = (line: Line) => entryOf(call, stack_id, is_event, line)
+  const readEntry = (line: Line) => entryOf(call, stack_id, line)
   return { status: 200, stream: answerLines(call, readEntry) }
 }
 
@@ -35,14 +32,15 @@ const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
 async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+  const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const progress = () => textOf({ progress: counts })
   try {
     const sets = gather(entriesOf(call, readEntry), set_size)
     for (;;) {
-      const { value: set, done } = yield* beside(sets.next(), progress_ms, progress)
+      const { value: set, done } = yield* beside(sets.next(), pace, progress)
       if (done) break
       if (call.draining()) throw shutting_down
-      const refusals = yield* beside(writeSet(call, set, counts), progress_ms, progress)
+      const refusals = yield* beside(writeSet(call, set, counts), pace, progress)
       if (refusals !== '') yield refusals
     }
     yield textOf(counts)
@@ -58,7 +56,7 @@ async function* entriesOf(call: Call<ImportQuery>, readEntry: (line: Line) => En
   for await (const lines of linesOf(call.chunks, call.limits.body_bytes)) yield lines.map(readEntry)
 }
 
-function entryOf(call: Call<ImportQuery>, stack_id: number, is_event: boolean, { number, text }: Line): Entry {
+function entryOf(call: Call<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
   if (!text) {
     const message = `A line may have ${call.limits.body_bytes} bytes.`
     return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
@@ -66,7 +64,7 @@ function entryOf(call: Call<ImportQuery>, stack_id: number, is_event: boolean, {
   const bytes = text.length
   try {
     const body = call.checkLine(text) as EntityBody
-    return { number, bytes, write: writeOf(call, stack_id, is_event, body, bytes) }
+    return { number, bytes, write: writeOf(call, stack_id, body, bytes) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }
@@ -76,13 +74,12 @@ function entryOf(call: Call<ImportQuery>, stack_id: number, is_event: boolean, {
 function writeOf(
   { preferences, caller, request_id }: Call<ImportQuery>,
   stack_id: number,
-  is_event: boolean,
   body: EntityBody,
   bytes: number,
 ): Write {
   const { external_id } = body
   return {
-    operation: is_event || !external_id ? 'create' : 'import',
+    operation: 'import',
     stack_id,
     address: external_id ? { external_id } : null,
     body,

@@ -57,4 +57,5 @@ function exchange(agent: Agent, address: string, token: string, asked: Ask): Pro
   })
 }
 
-const parsed = (text: string): Reply['body'] => (text === '' ? {} : JSON.parse(text))
+// Of lines of JSON the last.
+const parsed = (text: string): Reply['body'] => (text === '' ? {} : JSON.parse(text.trimEnd().split('\n').at(-1)!))

@@ -58,7 +58,8 @@ function referenceTo({ paths, components }: OpenApiDocument, { method, path, sta
   }
   const response = (operation.responses as Record<number, { $ref?: string }>)[status]
   if (!response) throw new Error(`${method} ${path} answered ${status}, which ${template} does not document`)
-  const inner = '/content/application~1json/schema'
+  const type = 'content' in response && 'application/x-ndjson' in (response.content as object) ? 'x-ndjson' : 'json'
+  const inner = `/content/application~1${type}/schema`
   if (response.$ref === undefined)
     return `/paths/${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}${inner}`
   const name = response.$ref.slice('#/components/responses/'.length)

@@ -100,6 +100,7 @@ export async function startService(environment: Record<string, string> = {}, dat
 function heldFetch(hold: ReturnType<typeof contractOf>): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
+    if (isStream(response)) return response
     const body = await response.clone().json()
     hold({ method: init?.method ?? 'GET', path: new URL(String(input)).pathname, status: response.status, body })
     return response
@@ -118,9 +119,18 @@ function senderTo(address: string, token: string, hold: ReturnType<typeof contra
       },
       ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
     })
+    const { status, headers: answered } = response
     const text = await response.text()
-    const reply = { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) }
+    if (isStream(response)) {
+      const lines = text.split('\n').filter(Boolean)
+      for (const line of lines) hold({ method, path, status, body: JSON.parse(line) })
+      return { status, headers: answered, body: { data: lines.map(line => JSON.parse(line)) } }
+    }
+    const reply = { status, headers: answered, body: text === '' ? {} : JSON.parse(text) }
     hold({ method, path, ...reply })
     return reply
   }
 }
+
+/** Answers in lines, each of which is a document of its own. */
+const isStream = ({ headers }: Response) => headers.get('Content-Type') === 'application/x-ndjson'

@@ -1,0 +1,104 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let organization: Organization
+beforeAll(async () => {
+  service = await startService({ KITH_LIMIT_REQUEST_MS: '2000' })
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  organization = await service.organization()
+})
+
+const path = '/v1/people/export'
+const named = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ external_id: `p${n}`, last_name: 'n'.repeat(200) }))
+
+async function open(): Promise<IncomingMessage> {
+  const sent = request(`${service.address}${path}`, { headers: { Authorization: `Bearer ${organization.token}` } })
+  sent.end()
+  const [response] = await once(sent, 'response')
+  return response as IncomingMessage
+}
+
+const connections = async () => {
+  const rows = await service.sql(
+    `select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+  )
+  return rows.length
+}
+
+describe('an export', () => {
+  test('of nobody is empty', async () => {
+    expect(await exportAll(organization, path)).toEqual([])
+  })
+
+  test('shows everyone as a read does, in order of id, links and answers included', async () => {
+    await organization.send('POST', '/v1/schema/attributes', {
+      owner: 'people',
+      key: 'friends',
+      type: 'person',
+      cardinality: 'many',
+    })
+    await organization.send('POST', '/v1/people', {
+      external_id: 'ada',
+      email_consent: true,
+      attribute_values: { friends: ['bo', 'cy'], note: 'two\nlines \\ "quoted"', nothing: null },
+    })
+    const all = await exportAll(organization, path)
+    expect(all).toHaveLength(3)
+    for (const shown of all)
+      expect(shown).toEqual((await organization.send('GET', `/v1/people/internal/${shown.id}`)).body.data)
+    expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted())
+  })
+
+  test('goes on behind after_id, which need not be anybody', async () => {
+    await importLines(organization, '/v1/people/import', linesFrom(named(5)))
+    const all = await exportAll(organization, path)
+    expect(await exportAll(organization, `${path}?after_id=${all[2]!.id}`)).toEqual(all.slice(3))
+    expect(await exportAll(organization, `${path}?after_id=00000000-0000-0000-0000-000000000000`)).toEqual(all)
+    expect((await organization.send('GET', `${path}?after_id=nobody`)).status).toBe(400)
+  })
+
+  test('of records takes and shows record_ids', async () => {
+    await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+    for (const external_id of ['a', 'b']) await organization.send('POST', '/v1/stacks/orders', { external_id })
+    const all = await exportAll(organization, '/v1/stacks/orders/export')
+    expect(await exportAll(organization, `/v1/stacks/orders/export?after_id=${all[0]!.record_id}`)).toEqual([all[1]])
+    expect((await organization.send('GET', '/v1/stacks/nowhere/export')).status).toBe(404)
+  })
+
+  test('shows one moment, whatever is written meanwhile', async () => {
+    await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
+    const response = await open()
+    await organization.send('PATCH', '/v1/people/p39999', { first_name: 'later' })
+    await organization.send('DELETE', '/v1/people/p39998')
+    let said = ''
+    for await (const chunk of response) said += chunk
+    const lines = said.trim().split('\n')
+    expect(lines).toHaveLength(40_000)
+    expect(said).not.toContain('later')
+    expect(await connections()).toBe(0)
+  }, 30_000)
+
+  test('whose client goes away, or does not read, gives its connection back; a third at once is told to wait', async () => {
+    await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
+    const [first, second] = [await open(), await open()]
+    const third = await organization.send('GET', path)
+    expect({ status: third.status, after: third.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
+    for (const response of [first, second]) response.on('error', () => {})
+    first.destroy()
+    // The second is not read: it is cut, never ended.
+    await once(
+      second.on('data', () => second.pause()),
+      'close',
+    )
+    expect(second.complete).toBe(false)
+    await expect.poll(connections).toBe(0)
+    expect(await exportAll(organization, path)).toHaveLength(40_000)
+  }, 30_000)
+})

@@ -1,0 +1,417 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { exportAll, importLines, linesFrom, of_lines } from '../../test/support/lines.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let organization: Organization
+const people = '/v1/people/import'
+
+beforeAll(async () => {
+  service = await startService({ KITH_LIMIT_REQUEST_MS: '2000', KITH_LIMIT_BODY_BYTES: '4096' })
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  organization = await service.organization()
+})
+
+const none = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+const get = async (name: string) => (await organization.send('GET', `/v1/people/${name}`)).body.data
+const named = (count: number, prefix = 'p') =>
+  Array.from({ length: count }, (_, n) => ({ external_id: `${prefix}${n}`, first_name: `First ${n}` }))
+
+/** A request whose body is still to be sent. */
+function begin(
+  path = people,
+  headers: Record<string, string> = {},
+): { sent: ClientRequest; answer: Promise<IncomingMessage> } {
+  const authorization = { Authorization: `Bearer ${organization.token}` }
+  const sent = request(`${service.address}${path}`, {
+    method: 'POST',
+    headers: { ...authorization, ...of_lines, ...headers },
+  })
+  const answer = once(sent, 'response').then(([response]) => response as IncomingMessage)
+  answer.catch(() => {})
+  return { sent, answer }
+}
+
+describe('an import of people', () => {
+  test('creates who is not there, merges into who is, and tells both apart', async () => {
+    await organization.send('POST', '/v1/people', {
+      external_id: 'ada',
+      last_name: 'Lovelace',
+      attribute_values: { a: 1 },
+    })
+    const { counts, refused } = await importLines(
+      organization,
+      people,
+      linesFrom([
+        { external_id: 'ada', first_name: ' Ada ', attribute_values: { b: 2 } },
+        { external_id: 'bo', first_name: 'Bo' },
+        { first_name: 'Nameless' },
+      ]),
+    )
+    expect({ counts, refused }).toEqual({ counts: { ...none, received: 3, created: 2, updated: 1 }, refused: [] })
+    expect(await get('ada')).toMatchObject({
+      first_name: 'Ada',
+      last_name: 'Lovelace',
+      attribute_values: { a: 1, b: 2 },
+      version: 2,
+    })
+    expect(await get('bo')).toMatchObject({ first_name: 'Bo', version: 1 })
+  })
+
+  test('that is sent again changes nothing, consent answers included', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
+    const lines = linesFrom(
+      named(300).map((person, n) => ({
+        ...person,
+        email_consent: n % 2 === 0,
+        consents: [{ consent_type_id: 1, channel: 'sms', state: true }],
+        attribute_values: { referrer: `p${n + 1}`, tags: ['x', n] },
+      })),
+    )
+    expect((await importLines(organization, people, lines)).counts).toEqual({ ...none, received: 300, created: 300 })
+    const before = await exportAll(organization, '/v1/people/export')
+    expect((await importLines(organization, people, lines)).counts).toEqual({ ...none, received: 300, unchanged: 300 })
+    expect(await exportAll(organization, '/v1/people/export')).toEqual(before)
+    expect(before.filter(({ state }) => state === 'placeholder')).toHaveLength(1)
+    const [kept] = await service.sql(
+      'select count(*)::integer as answers from consent_history where organization_id = $1',
+      [organization.id],
+    )
+    expect(kept).toEqual({ answers: 600 })
+  })
+
+  test('completes placeholders, even by a line that says nothing but the name', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
+    await importLines(organization, people, linesFrom([{ external_id: 'a', attribute_values: { referrer: 'b' } }]))
+    expect(await get('b')).toMatchObject({ state: 'placeholder', version: 1 })
+    const { counts } = await importLines(organization, people, linesFrom([{ external_id: 'b' }]))
+    expect(counts).toEqual({ ...none, received: 1, created: 1 })
+    expect(await get('b')).toMatchObject({ state: 'active', version: 2 })
+  })
+
+  test('whose lines link to each other, in circles too, makes no placeholder for those that come later', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
+    const lines = Array.from({ length: 900 }, (_, n) => ({
+      external_id: `p${n}`,
+      attribute_values: { referrer: `p${(n + 1) % 900}` },
+    }))
+    expect((await importLines(organization, people, linesFrom(lines))).counts).toEqual({
+      ...none,
+      received: 900,
+      created: 900,
+    })
+    const all = await exportAll(organization, '/v1/people/export')
+    expect(all.every(({ state }) => state === 'active')).toBe(true)
+    for (const { external_id, attribute_values } of all)
+      expect(attribute_values).toEqual(lines.find(line => line.external_id === external_id)!.attribute_values)
+  })
+
+  test('in which a refused line was linked to makes its placeholder, or with references=strict refuses the other, too', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
+    const wrong = [{ consent_type_id: 9, channel: 'email', state: true }]
+    const lines = (prefix: string) =>
+      linesFrom([
+        { external_id: `${prefix}a`, attribute_values: { referrer: `${prefix}b` } },
+        { external_id: `${prefix}b`, attribute_values: { referrer: `${prefix}c` } },
+        { external_id: `${prefix}c`, consents: wrong },
+      ])
+    const strict = await importLines(organization, people, lines('x'), { Prefer: 'references=strict' })
+    expect(strict.refused.map(({ line }) => line)).toEqual([1, 2, 3])
+    expect(await exportAll(organization, '/v1/people/export')).toEqual([])
+    const { counts } = await importLines(organization, people, lines('y'))
+    expect(counts).toEqual({ ...none, received: 3, created: 2, failed: 1 })
+    expect(await get('yc')).toMatchObject({ state: 'placeholder' })
+    expect(await get('ya')).toMatchObject({ attribute_values: { referrer: 'yb' } })
+  })
+
+  test('takes lines that name one entity in their order', async () => {
+    const lines = linesFrom([
+      { external_id: 'a', first_name: 'one', attribute_values: { x: 1 } },
+      { external_id: 'a', first_name: 'two' },
+      { external_id: 'a', first_name: null, attribute_values: { y: 2 } },
+    ])
+    expect((await importLines(organization, people, lines)).counts).toEqual({
+      ...none,
+      received: 3,
+      created: 1,
+      updated: 2,
+    })
+    expect(await get('a')).toMatchObject({ first_name: null, attribute_values: { x: 1, y: 2 }, version: 3 })
+  })
+
+  test('refuses lines one by one, with the word and the path, and writes the others', async () => {
+    const lines = [
+      { external_id: 'good' },
+      '{"external_id":"half"',
+      '[]',
+      { first_name: 7 },
+      { nope: 1 },
+      '{"external_id":"x","external_id":"y"}',
+      { external_id: 'x', first_name: 'n'.repeat(5_000) },
+      { external_id: 'x', consents: [{ consent_type_id: 9, channel: 'email', state: true }] },
+      '{"external_id":"x","attribute_values":{"n":1e400}}',
+      '\ufeff{"external_id":"marked"}',
+      '',
+      ' \t',
+      '{"external_id":"crlf"}\r',
+    ]
+    const { counts, refused } = await importLines(organization, people, linesFrom(lines))
+    expect(counts).toEqual({ ...none, received: 11, created: 2, failed: 9 })
+    expect(refused.map(({ line, error, details }) => [line, error, details[0]?.path])).toEqual([
+      [2, 'failed_binding_json', undefined],
+      [3, 'invalid_json', ''],
+      [4, 'invalid_json', '/first_name'],
+      [5, 'invalid_parameter', '/nope'],
+      [6, 'invalid_json', '/external_id'],
+      [7, 'invalid_parameter', undefined],
+      [8, 'invalid_parameter', '/consents/0/consent_type_id'],
+      [9, 'invalid_parameter', '/attribute_values/n'],
+      [10, 'failed_binding_json', undefined],
+    ])
+    expect((await exportAll(organization, '/v1/people/export')).map(({ external_id }) => external_id)).toEqual([
+      'good',
+      'crlf',
+    ])
+  })
+
+  test('refuses a line that is not UTF-8, and one of any length without holding it', async () => {
+    const long = Buffer.alloc(3_000_000, 'x')
+    const body = Buffer.concat([
+      Buffer.from('{"external_id":"\xff"}\n', 'latin1'),
+      long,
+      Buffer.from('\n{"external_id":"last"}'),
+    ])
+    const { counts, refused } = await importLines(organization, people, body)
+    expect(counts).toEqual({ ...none, received: 3, created: 1, failed: 2 })
+    expect(refused.map(({ line, error }) => [line, error])).toEqual([
+      [1, 'failed_binding_json'],
+      [2, 'invalid_parameter'],
+    ])
+  })
+
+  test('of nothing is an import of no lines', async () => {
+    expect(await importLines(organization, people, '')).toEqual({ counts: none, refused: [] })
+    expect(await importLines(organization, people, '\n\r\n')).toEqual({ counts: none, refused: [] })
+  })
+
+  test('with references=strict refuses lines that name nobody, and makes no placeholder', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
+    const lines = linesFrom([{ external_id: 'a', attribute_values: { referrer: 'b' } }, { external_id: 'c' }])
+    const { counts, refused } = await importLines(organization, people, lines, { Prefer: 'references=strict' })
+    expect(counts).toEqual({ ...none, received: 2, created: 1, failed: 1 })
+    expect(refused[0]?.details[0]?.path).toBe('/attribute_values/referrer')
+  })
+
+  test('counts and refuses with dry_run as it would without, and stores nothing', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'p0' })
+    const lines = linesFrom([...named(3), { nope: 1 }])
+    const { counts, refused } = await importLines(organization, `${people}?dry_run=true`, lines)
+    expect(counts).toEqual({ ...none, received: 4, created: 2, updated: 1, failed: 1 })
+    expect(refused.map(({ line }) => line)).toEqual([4])
+    expect(await exportAll(organization, '/v1/people/export')).toMatchObject([{ external_id: 'p0', first_name: null }])
+    const [log] = await service.sql(
+      'select count(*)::integer as changes from changes where organization_id = $1 and subject = $2',
+      [organization.id, 'entity'],
+    )
+    expect(log).toEqual({ changes: 1 })
+  })
+
+  test('writes the change log as any write does', async () => {
+    await importLines(organization, people, linesFrom(named(2)), { 'X-Request-Id': 'the-import' })
+    const log = await service.sql(
+      `select sequence::integer, operation, actor, request_id, after->>'external_id' as name from changes
+       where organization_id = $1 and subject = 'entity' order by sequence`,
+      [organization.id],
+    )
+    expect(log).toMatchObject([
+      { operation: 'create', actor: 'tests', request_id: 'the-import', name: 'p0' },
+      { operation: 'create', actor: 'tests', request_id: 'the-import', name: 'p1' },
+    ])
+  })
+
+  test('twice at once of the same file leaves each entity once', async () => {
+    const lines = linesFrom(named(1_500))
+    const both = await Promise.all([importLines(organization, people, lines), importLines(organization, people, lines)])
+    const sum = (of: 'created' | 'unchanged') => both.reduce((total, { counts }) => total + counts[of], 0)
+    expect({ created: sum('created'), unchanged: sum('unchanged') }).toEqual({ created: 1_500, unchanged: 1_500 })
+    expect(await exportAll(organization, '/v1/people/export')).toHaveLength(1_500)
+  })
+})
+
+describe('an import of records', () => {
+  const events = [
+    { external_id: 'e1', attribute_values: { n: 1 } },
+    { external_id: 'e2', attribute_values: { n: 2 } },
+  ]
+
+  test('of an event stack takes equal events for unchanged and refuses those that differ', async () => {
+    await organization.send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
+    const path = '/v1/stacks/visits/import'
+    expect((await importLines(organization, path, linesFrom(events))).counts).toEqual({
+      ...none,
+      received: 2,
+      created: 2,
+    })
+    const again = [events[0], { external_id: 'e2', attribute_values: { n: 3 } }]
+    const { counts, refused } = await importLines(organization, path, linesFrom(again))
+    expect(counts).toEqual({ ...none, received: 2, unchanged: 1, failed: 1 })
+    expect(refused).toMatchObject([{ line: 2, error: 'duplicate_entry' }])
+  })
+
+  test('of an item stack merges', async () => {
+    await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+    const path = '/v1/stacks/orders/import'
+    await importLines(organization, path, linesFrom(events))
+    const { counts } = await importLines(
+      organization,
+      path,
+      linesFrom([{ external_id: 'e1', attribute_values: { m: 1 } }]),
+    )
+    expect(counts).toEqual({ ...none, received: 1, updated: 1 })
+    expect(await exportAll(organization, '/v1/stacks/orders/export')).toMatchObject([
+      { external_id: 'e1', stack_key: 'orders', attribute_values: { n: 1, m: 1 } },
+      { external_id: 'e2' },
+    ])
+  })
+
+  test('of a stack that is not there is 404', async () => {
+    expect((await organization.send('POST', '/v1/stacks/nowhere/import', '{}', of_lines)).status).toBe(404)
+  })
+})
+
+describe('before a line is read', () => {
+  test.each([['application/json'], ['text/csv'], ['application/x-ndjsonx']])(
+    'a body of type %s is refused',
+    async type => {
+      const { status, body } = await organization.send('POST', people, '{}', { 'Content-Type': type })
+      expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_parameter' })
+    },
+  )
+
+  test('a compressed body, a query that is not known and the wrong scope are refused', async () => {
+    expect((await organization.send('POST', people, '{}', { ...of_lines, 'Content-Encoding': 'gzip' })).status).toBe(
+      415,
+    )
+    for (const query of ['dry_run=maybe', 'dryrun=true'])
+      expect((await organization.send('POST', `${people}?${query}`, '{}', of_lines)).status).toBe(400)
+    const reader = service.sender(await service.tokenFor(organization.key, 'people:read records:write'))
+    expect((await reader('POST', people, '{}', of_lines)).status).toBe(403)
+    const writer = service.sender(await service.tokenFor(organization.key, 'people:write records:write'))
+    expect((await writer('GET', '/v1/people/export')).status).toBe(403)
+  })
+
+  test('an Idempotency-Key is ignored', async () => {
+    const headers = { 'Idempotency-Key': 'again' }
+    const lines = linesFrom(named(1))
+    expect((await importLines(organization, people, lines, headers)).counts.created).toBe(1)
+    expect((await importLines(organization, people, lines, headers)).counts.unchanged).toBe(1)
+  })
+})
+
+describe('a connection', () => {
+  test('that takes longer than a request may is served as long as lines come', async () => {
+    const { sent, answer } = begin()
+    const waited = new Promise<void>(resolve => {
+      let sent_lines = 0
+      const timer = setInterval(() => {
+        sent.write(`{"external_id":"slow${sent_lines}"}\n`)
+        sent_lines += 1
+        if (sent_lines < 8) return
+        clearInterval(timer)
+        sent.end()
+        resolve()
+      }, 400)
+    })
+    const response = await answer
+    await waited
+    const said = (await text(response))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(said.at(-1)).toEqual({ ...none, received: 8, created: 8 })
+    expect(said.slice(0, -1).every(line => 'progress' in line)).toBe(true)
+    expect(said.length).toBeGreaterThan(1)
+  })
+
+  test('that breaks leaves the lines that were whole or none of them, and none of half a line', async () => {
+    const { sent } = begin()
+    sent.on('error', () => {})
+    sent.write(linesFrom(named(10)))
+    await expect.poll(async () => (await exportAll(organization, '/v1/people/export')).length).toBe(10)
+    sent.write('{"external_id":"half"}')
+    await new Promise(resolve => sent.write('', resolve))
+    sent.destroy()
+    await expect.poll(() => service.logs.some(line => line.includes('"aborted":true'))).toBe(true)
+    const left = await exportAll(organization, '/v1/people/export')
+    expect(left).toHaveLength(10)
+    expect((await importLines(organization, people, linesFrom(named(11)))).counts).toEqual({
+      ...none,
+      received: 11,
+      created: 1,
+      unchanged: 10,
+    })
+  })
+
+  test('that falls silent gets the fault, with the counts, and the lines before it stay', async () => {
+    const { sent, answer } = begin()
+    sent.on('error', () => {})
+    sent.write(linesFrom(named(3)))
+    const said = (await text(await answer)).trim().split('\n')
+    const last = JSON.parse(said.at(-1)!)
+    expect(last).toMatchObject({
+      error: 'operation_failed',
+      details: [],
+      progress: { ...none, received: 3, created: 3 },
+    })
+    expect(last.request_id).toBe((await answer).headers['x-request-id'])
+    sent.destroy()
+    expect(await exportAll(organization, '/v1/people/export')).toHaveLength(3)
+  })
+
+  test('whose client does not read its answer is not read from either, and is cut', async () => {
+    const { sent, answer } = begin(people, { 'X-Request-Id': 'unread' })
+    sent.on('error', () => {})
+    const response = await answer
+    response.on('error', () => {})
+    const refused = `{"nope":"${'n'.repeat(100)}"}\n`.repeat(500)
+    let written = 0
+    const is_cut = () => service.logs.some(line => line.includes('"aborted":true') && line.includes('unread'))
+    while (!is_cut()) {
+      const taken = sent.write(refused)
+      written += refused.length
+      if (taken) await new Promise(setImmediate)
+      else await Promise.race([once(sent, 'drain'), setTimeout(50)]).catch(() => {})
+      if (written > 400_000_000) throw new Error('the service reads on')
+    }
+    sent.destroy()
+  })
+})
+
+describe('beside an import', () => {
+  test('a single write of the same organization is answered, and nothing of either is lost', async () => {
+    await importLines(organization, people, linesFrom(named(2_000)))
+    const lines = linesFrom(named(2_000).map(person => ({ ...person, last_name: 'imported' })))
+    const importing = importLines(organization, people, lines)
+    const patched = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => organization.send('PATCH', `/v1/people/p${n * 40}`, { language: 'it' })),
+    )
+    expect(new Set(patched.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await importing).counts).toEqual({ ...none, received: 2_000, updated: 2_000 })
+    const all = await exportAll(organization, '/v1/people/export')
+    expect(all.filter(({ language }) => language === 'it')).toHaveLength(50)
+    expect(all.every(({ last_name }) => last_name === 'imported')).toBe(true)
+  })
+
+  test('another organization sees nothing of it', async () => {
+    const other = await service.organization()
+    await importLines(organization, people, linesFrom(named(3)))
+    expect(await exportAll(other, '/v1/people/export')).toEqual([])
+    expect((await importLines(other, people, linesFrom(named(3)))).counts.created).toBe(3)
+  })
+})
