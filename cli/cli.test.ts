@@ -226,6 +226,10 @@ describe('wrong usage', () => {
     ['keys', 'rotate'],
     ['keys', 'revoke'],
     ['codegen'],
+    ['schema'],
+    ['schema', 'pull'],
+    ['schema', 'diff'],
+    ['schema', 'push'],
   ])('%s %s has help with an example', async (...words) => {
     const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
     expect(code).toBe(0)

@@ -73,9 +73,17 @@ const commands: Row[] = [
   { words: ['codegen'], wrong: [], use: () => ['--out', 'schema.ts'], answers: { file: 'schema.ts', written: true } },
   { words: ['import'], wrong: ['people'], use: () => ['people', 'people.ndjson'], answers: { received: 1, failed: 0 } },
   { words: ['export'], wrong: [], use: () => ['people', '--output', 'out.csv'], answers: { file: 'out.csv' } },
+  {
+    words: ['schema', 'pull'],
+    wrong: ['a.json', 'b.json'],
+    use: () => [],
+    answers: { file: 'kith.schema.json', written: true },
+  },
+  { words: ['schema', 'diff'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, steps: [] } },
+  { words: ['schema', 'push'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, missing: [] } },
   { words: ['completion'], wrong: ['tcsh'], use: () => ['bash'], answers: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys']]
+const groups = [[], ['org'], ['client'], ['keys'], ['schema']]
 
 describe.each(commands)('kith $words', ({ words, wrong, use, answers }) => {
   it('has help with an example, ends with 2 where it is used wrongly, and answers one JSON value', async () => {

@@ -9,6 +9,7 @@ import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
+import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
@@ -23,6 +24,7 @@ const commands = [
   clientCommand,
   keysCommand,
   codegenCommand,
+  schemaCommand,
   completionCommand,
 ]
 
@@ -65,5 +67,7 @@ heedClosedOutput()
 try {
   await programFor(process.env).parseAsync()
 } catch (error) {
-  process.exitCode = exitCodeOf(error)
+  const code = exitCodeOf(error)
+  // A command may have said by then what its failure means.
+  process.exitCode ??= code
 }

@@ -1,0 +1,281 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../client/index.ts'
+import { type Organization, type Service, startService } from '../test/support/service.ts'
+
+const program = fileURLToPath(new URL('./main.ts', import.meta.url))
+
+let service: Service
+let organization: Organization
+let client: Client
+let directory: string
+
+beforeAll(async () => {
+  service = await startService()
+  directory = await mkdtemp(join(tmpdir(), 'kith-schema-'))
+})
+afterAll(async () => {
+  await service.stop()
+  await rm(directory, { recursive: true })
+})
+beforeEach(async () => {
+  organization = await service.organization()
+  client = organization.client
+})
+
+/** Runs `kith schema` in the folder, for an organization: the test's own unless it is told another. */
+async function schema(words: string[], { token, input = '' } = { token: organization.token, input: '' }) {
+  const env = { SERVICE_URL: service.address, TOKEN: token }
+  const child = spawn(process.execPath, [program, 'schema', ...words], { cwd: directory, env })
+  child.stdin.end(input)
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: child.exitCode, stdout, stderr }
+}
+
+type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[] }
+
+const marketing = {
+  key: 'marketing',
+  channels: [
+    { channel: 'email', is_default: true },
+    { channel: 'sms', is_default: true },
+  ],
+}
+
+/** Writes kith.schema.json; what is not told is as in a new organization. */
+function write(content: Content) {
+  const file = { version: 1, stacks: [], attributes: [], consent_types: [marketing], ...content }
+  return writeFile(join(directory, 'kith.schema.json'), JSON.stringify(file))
+}
+
+const orders = { key: 'orders', kind: 'item' }
+const total = { owner: 'orders', key: 'total', type: 'number' }
+
+describe('kith schema pull', () => {
+  it('writes a file without times and numbers, in order, with nothing in it that is a default', async () => {
+    const { stacks, attributes } = client.schema
+    await stacks.create({ key: 'visits', kind: 'event' })
+    await stacks.create({ key: 'orders', kind: 'item', name: 'Orders' })
+    await attributes.create({ key: 'total', owner: 'orders', type: 'number', indexed: true })
+    await attributes.create({ key: 'city', owner: 'people', type: 'text' })
+    const old = await attributes.create({ key: 'age', owner: 'people', type: 'number' })
+    await attributes.patch(old.id, { state: 'archived' })
+    expect(await schema(['pull'])).toEqual({ code: 0, stdout: '', stderr: 'wrote kith.schema.json\n' })
+    const written = await readFile(join(directory, 'kith.schema.json'), 'utf8')
+    expect(written).toBe(`{
+  "version": 1,
+  "stacks": [
+    {
+      "key": "orders",
+      "kind": "item",
+      "name": "Orders"
+    },
+    {
+      "key": "visits",
+      "kind": "event"
+    }
+  ],
+  "attributes": [
+    {
+      "owner": "people",
+      "key": "city",
+      "type": "text"
+    },
+    {
+      "owner": "orders",
+      "key": "total",
+      "type": "number",
+      "indexed": true
+    }
+  ],
+  "consent_types": [
+    {
+      "key": "marketing",
+      "channels": [
+        {
+          "channel": "email",
+          "is_default": true
+        },
+        {
+          "channel": "sms",
+          "is_default": true
+        }
+      ],
+      "name": "Marketing"
+    }
+  ]
+}
+`)
+    expect(await schema(['pull', '-'])).toEqual({ code: 0, stdout: written, stderr: '' })
+    expect((await schema(['pull', '--json'])).stdout).toBe('{"file":"kith.schema.json","written":false}\n')
+    expect(await schema(['diff'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+})
+
+it('brings what one organization declares to another, as the example of the documentation', async () => {
+  const document = await readFile(new URL('../docs/schema-file.md', import.meta.url), 'utf8')
+  const [, example] = /```json\n([\s\S]*?)```/.exec(document)!
+  const other = await service.organization()
+  await writeFile(join(directory, 'kith.schema.json'), example!)
+  expect(await schema(['push'])).toMatchObject({ code: 0, stderr: '4 done\n' })
+  expect(await schema(['pull'])).toMatchObject({ code: 0, stderr: 'wrote kith.schema.json\n' })
+  expect(await schema(['push'], { token: other.token, input: '' })).toMatchObject({ code: 0, stderr: '4 done\n' })
+  expect(await schema(['diff'], { token: other.token, input: '' })).toEqual({ code: 0, stdout: '', stderr: '' })
+  const pulled = await schema(['pull', '-'], { token: other.token, input: '' })
+  expect(pulled.stdout).toBe(await readFile(join(directory, 'kith.schema.json'), 'utf8'))
+})
+
+it.each([
+  ['a service that is not there', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
+  ['a token without the scope', [], 1, /schema:write/],
+  ['an unknown option', ['--delete'], 2, /--delete/],
+])('push says that there is %s, and does nothing', async (_, words, exit_code, sentence) => {
+  await write({ stacks: [orders] })
+  const token = await service.tokenFor(organization.key, 'schema:read')
+  const { code, stderr } = await schema(['push', ...words], { token, input: '' })
+  expect(code).toBe(exit_code)
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toMatch(/^ {4}at /m)
+  expect((await client.schema.get()).stacks).toEqual([])
+})
+
+describe('kith schema diff', () => {
+  it.each<[string, { token?: string; file?: string }, RegExp]>([
+    ['no file', { file: 'nothing.json' }, /nothing\.json/],
+    ['a file that cannot be used', { file: 'broken.json' }, /broken\.json cannot be used/],
+    ['a token that is none', { token: 'none' }, /token/],
+  ])('ends with 2, not with 1, where there is %s', async (_, { token = organization.token, file }, sentence) => {
+    await write({})
+    await writeFile(join(directory, 'broken.json'), '{}')
+    const { code, stdout, stderr } = await schema(['diff', ...(file ? [file] : [])], { token, input: '' })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+})
+
+describe('kith schema push', () => {
+  it('shows what it does, does it, and has nothing to do the next time', async () => {
+    const surveys = { key: 'surveys', channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] }
+    await write({
+      stacks: [orders],
+      attributes: [
+        { ...total, indexed: true },
+        { owner: 'orders', key: 'buyer', type: 'person' },
+        { owner: 'people', key: 'orders', type: 'stack', target_stack: 'orders', cardinality: 'many' },
+      ],
+      consent_types: [
+        { key: 'marketing', name: 'Marketing', channels: [{ channel: 'email' }, { channel: 'sms' }] },
+        surveys,
+      ],
+    })
+    const shown = `+ stack orders (item)
++ attribute orders.total (number, indexed)
++ attribute orders.buyer (to a person)
++ attribute people.orders (to orders, many)
++ consent type surveys (email (default) and sms)
+~ consent type marketing: channels email (default) and sms (default) → email and sms
+`
+    expect(await schema(['push', '--dry-run'])).toEqual({ code: 0, stdout: shown, stderr: '' })
+    expect((await client.schema.get()).stacks).toEqual([])
+    expect(await schema(['diff'])).toEqual({ code: 1, stdout: shown, stderr: '' })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: shown, stderr: '6 done\n' })
+    expect(await schema(['diff'])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: '', stderr: 'nothing to do\n' })
+    const file = await readFile(join(directory, 'kith.schema.json'), 'utf8')
+    expect(await schema(['diff', '-', '--json'], { token: organization.token, input: file })).toMatchObject({
+      code: 0,
+      stdout: '{"equal":true,"steps":[],"missing":[]}\n',
+    })
+  })
+
+  it('leaves what the file does not name, and archives it when it is told to, but for stacks', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number' })
+    await write({ consent_types: [] })
+    const stack = '? stack orders is not in the file: it stays, for a stack is never archived\n'
+    const rest = `? attribute orders.total is not in the file: it stays, unless --archive-missing
+? consent type marketing is not in the file: it stays, unless --archive-missing
+`
+    expect(await schema(['diff'])).toMatchObject({ code: 1, stdout: stack + rest })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: stack + rest, stderr: 'nothing to do\n' })
+    const archived = `- attribute orders.total: archived\n- consent type marketing: archived\n${stack}`
+    expect(await schema(['push', '--archive-missing'])).toEqual({ code: 0, stdout: archived, stderr: '2 done\n' })
+    const { attributes, consent_types } = await client.schema.get()
+    expect([...attributes, ...consent_types].map(({ state }) => state)).toEqual(['archived', 'archived'])
+    expect(await schema(['diff'])).toMatchObject({ code: 1, stdout: stack })
+  })
+
+  it('brings back what was archived, with its links; declares anew what was another thing', async () => {
+    const { attributes } = client.schema
+    const friend = await attributes.create({ key: 'friend', owner: 'people', type: 'person' })
+    const age = await attributes.create({ key: 'age', owner: 'people', type: 'text' })
+    await client.people.create({ external_id: 'ada', attribute_values: { friend: 'grace' } })
+    for (const { id } of [friend, age]) await attributes.patch(id, { state: 'archived' })
+    await write({
+      attributes: [
+        { owner: 'people', key: 'friend', type: 'person' },
+        { owner: 'people', key: 'age', type: 'number' },
+      ],
+      consent_types: [{ ...marketing, name: 'Marketing' }],
+    })
+    const { stdout } = await schema(['push'])
+    expect(stdout).toBe('~ attribute people.friend: state "archived" → "active"\n+ attribute people.age (number)\n')
+    const found = await client.people.filter({ 'attribute_values.friend': 'grace' }).page()
+    expect(found.items.map(({ external_id }) => external_id)).toEqual(['ada'])
+  })
+
+  it('takes the mark of a channel from a type that the file does not name', async () => {
+    await write({ consent_types: [{ key: 'news', channels: [{ channel: 'sms', is_default: true }] }] })
+    expect((await schema(['push'])).stdout).toBe(`+ consent type news (sms (default))
+~ consent type marketing: channels email (default) and sms (default) → email (default) and sms
+? consent type marketing is not in the file: it stays, unless --archive-missing
+`)
+  })
+
+  it.each<[string, Content, string[]]>([
+    ['a stack of another kind', { stacks: [{ ...orders, kind: 'event' }] }, ['/stacks/0/kind']],
+    [
+      'an attribute of another type, another target, and one of many that should be one',
+      {
+        stacks: [orders],
+        attributes: [
+          { ...total, type: 'text' },
+          { owner: 'people', key: 'orders', type: 'stack', target_stack: 'orders' },
+          { owner: 'people', key: 'last', type: 'stack', target_stack: 'visits' },
+        ],
+      },
+      ['/attributes/0/type', '/attributes/1/cardinality', '/attributes/2/target_stack'],
+    ],
+    [
+      'an owner and a target that are nowhere',
+      {
+        attributes: [
+          { ...total, owner: 'nowhere' },
+          { ...total, type: 'stack', target_stack: 'nowhere', key: 'x' },
+        ],
+      },
+      ['/attributes/0/owner', '/attributes/1/target_stack'],
+    ],
+  ])('refuses %s, before it does anything', async (_, content, paths) => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    await client.schema.stacks.create({ key: 'visits', kind: 'event' })
+    await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number' })
+    const many = { owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' } as const
+    await client.schema.attributes.create({ ...many, key: 'orders' })
+    await client.schema.attributes.create({ ...many, key: 'last', cardinality: 'one' })
+    const before = await client.schema.get()
+    const stacks = [{ key: 'visits', kind: 'event' }, { key: 'also_new', kind: 'item' }, ...(content.stacks ?? [])]
+    await write({ ...content, stacks: content.stacks ? [...content.stacks, stacks[1]!] : stacks })
+    const { code, stdout, stderr } = await schema(['push', '--archive-missing'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect([...stderr.matchAll(/^ {2}(\/\S+) \S/gm)].map(([, path]) => path)).toEqual(paths)
+    expect(await client.schema.get()).toEqual(before)
+  })
+})

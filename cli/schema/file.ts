@@ -1,0 +1,131 @@
+import { type Static, Type } from 'typebox'
+import type { Attribute, ConsentType, Definitions, Stack } from '../../client/index.ts'
+import { new_attribute } from '../../src/attributes/schema.ts'
+import { new_consent_type } from '../../src/consents/schema.ts'
+import { type Detail, Fault } from '../../src/errors.ts'
+import { parseJson } from '../../src/http/json.ts'
+import { trimAndCheck } from '../../src/http/trim.ts'
+import { compile } from '../../src/http/validate.ts'
+import { definition_state } from '../../src/organizations/definition-schema.ts'
+import { people_key } from '../../src/organizations/definitions.ts'
+import { new_stack } from '../../src/stacks/schema.ts'
+import type { Declared } from './declared.ts'
+import { faultsWithin } from './rules.ts'
+
+const closed = { additionalProperties: false }
+const state = Type.Optional(definition_state)
+
+/** The file: what the service takes as bodies of its schema endpoints, and what is archived. */
+const schema_file = Type.Object(
+  {
+    version: Type.Literal(1),
+    stacks: Type.Array(new_stack),
+    attributes: Type.Array(Type.Object({ ...new_attribute.properties, state }, closed)),
+    consent_types: Type.Array(Type.Object({ ...new_consent_type.properties, state }, closed)),
+  },
+  closed,
+)
+type SchemaFile = Static<typeof schema_file>
+
+/** The file breaks its form or a rule, or asks for what never changes; nothing was done. */
+export class SchemaFileError extends Error {
+  constructor(name: string, details: Detail[]) {
+    super([`${name} cannot be used:`, ...details.map(({ path, message }) => `  ${path || '/'} ${message}`)].join('\n'))
+  }
+}
+
+// What the service would refuse of a request.
+const limits = { json_depth: 32, string_bytes: 65_536, key_bytes: 150 }
+
+/**
+ * What a file of `kith schema` declares, read as the service reads a body: trimmed, no key twice, none unknown. `name` is
+ * for the message of the SchemaFileError, which names every fault with its path.
+ */
+export function parseSchemaFile(bytes: Buffer, name: string): Declared {
+  try {
+    const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
+    compile(schema_file)(parsed, 'body')
+    const declared = withDefaults(parsed as SchemaFile)
+    const faults = faultsWithin(declared)
+    if (faults.length > 0) throw new SchemaFileError(name, faults)
+    return declared
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const { details, message } = error.refusal
+    throw new SchemaFileError(name, details.length > 0 ? details : [{ path: '', message }])
+  }
+}
+
+function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declared {
+  return {
+    stacks: stacks.map(({ key, kind, name = key }) => ({ key, kind, name })),
+    attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
+      key,
+      name,
+      description,
+      target_stack,
+      ...{ cardinality: 'one' as const, indexed: false, state: 'active' as const, ...rest },
+    })),
+    consent_types: consent_types.map(({ key, name = key, description = null, channels, ...rest }) => ({
+      key,
+      name,
+      description,
+      channels: channels.map(({ channel, is_default = false }) => ({ channel, is_default })),
+      ...{ mandatory: false, default_state: false, state: 'active' as const, ...rest },
+    })),
+  }
+}
+
+/**
+ * The file that declares what stands. Equal schemas have equal files: stacks in order of their keys, attributes of owner
+ * and key, no times and no numbers, and what has its default is left out. Consent types stand in order of their
+ * numbers, archived ones too, so that a new organization gives them the same: people's answers name them by these.
+ */
+export function schemaFileText({ stacks, attributes, consent_types }: Definitions): string {
+  const active = attributes.filter(attribute => attribute.state === 'active')
+  const file: SchemaFile = {
+    version: 1,
+    stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(shownStack),
+    attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(shownAttribute),
+    consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(shownConsentType),
+  }
+  return `${JSON.stringify(file, null, 2)}\n`
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
+  Number(b === people_key) - Number(a === people_key) || compare(a, b)
+
+function shownStack({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
+  return { key, kind, ...(name !== key && { name }) }
+}
+
+function shownAttribute(attribute: Attribute): SchemaFile['attributes'][number] {
+  const { owner, key, type, target_stack, cardinality, indexed, name, description } = attribute
+  return {
+    owner,
+    key,
+    type,
+    ...(target_stack !== null && { target_stack }),
+    ...(cardinality !== 'one' && { cardinality }),
+    ...(indexed && { indexed }),
+    ...(name !== key && { name }),
+    ...(description !== null && { description }),
+  }
+}
+
+function shownConsentType(type: ConsentType): SchemaFile['consent_types'][number] {
+  const { key, name, description, state, mandatory, default_state, channels } = type
+  return {
+    key,
+    channels: channels
+      .toSorted((a, b) => compare(a.channel, b.channel))
+      .map(({ channel, is_default }) => ({ channel, ...(is_default && { is_default }) })),
+    ...(name !== key && { name }),
+    ...(description !== null && { description }),
+    ...(mandatory && { mandatory }),
+    ...(default_state && { default_state }),
+    ...(state !== 'active' && { state }),
+  }
+}

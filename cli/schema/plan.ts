@@ -1,0 +1,172 @@
+import type { Attribute, ConsentType, Definitions } from '../../client/index.ts'
+import { type Detail, pointer } from '../../src/errors.ts'
+import { people_key } from '../../src/organizations/definitions.ts'
+import {
+  type Declared,
+  type DeclaredAttribute,
+  type DeclaredConsentType,
+  type DeclaredStack,
+  nameOf,
+} from './declared.ts'
+
+export type Kind = 'stack' | 'attribute' | 'consent_type'
+
+/** One thing that a push does. `name` is the key; of an attribute `owner.key`. */
+export type Step =
+  | Create
+  | { action: 'change' | 'archive'; kind: Kind; name: string; id: number | string; fields: Fields }
+
+export type Create = { action: 'create'; name: string } & (
+  | { kind: 'stack'; definition: DeclaredStack }
+  | { kind: 'attribute'; definition: DeclaredAttribute }
+  | { kind: 'consent_type'; definition: DeclaredConsentType }
+)
+
+/** What differs: as it stands, and as it is to be. */
+export type Fields = Record<string, { before: unknown; after: unknown }>
+
+/** Stands in the organization, and not in the file. A stack cannot be archived. */
+export type Missing = { kind: Kind; name: string }
+
+/** `faults` ask for what never changes, each with its JSON Pointer into the file; with any of them nothing is done. */
+export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
+
+/**
+ * What makes the organization stand as the file declares, in an order in which every step is possible, whatever other
+ * pushes got half-way. What the file does not name stays, unless `archive_missing` archives it where that is possible.
+ */
+export function planPush(declared: Declared, standing: Definitions, archive_missing = false): Plan {
+  const plan: Plan = { steps: [], missing: [], faults: [] }
+  planStacks(declared, standing, plan)
+  planAttributes(declared, standing, plan, archive_missing)
+  planConsentTypes(declared, standing, plan, archive_missing)
+  return plan
+}
+
+function planStacks({ stacks }: Declared, standing: Definitions, { steps, missing, faults }: Plan) {
+  for (const [index, definition] of stacks.entries()) {
+    const { key: name, kind } = definition
+    const stands = standing.stacks.find(stack => stack.key === name)
+    if (stands && stands.kind !== kind)
+      faults.push({
+        path: pointer('stacks', index, 'kind'),
+        message: `${name} is of kind ${stands.kind}, which never changes`,
+      })
+    if (!stands) steps.push({ action: 'create', kind: 'stack', name, definition })
+    else addChange(steps, { kind: 'stack', name, id: name }, differing(stands, { name: definition.name }))
+  }
+  const named = new Set(stacks.map(stack => stack.key))
+  for (const { key: name } of standing.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
+}
+
+function planAttributes(declared: Declared, standing: Definitions, plan: Plan, archive_missing: boolean) {
+  const stacks = new Set([...declared.stacks, ...standing.stacks].map(stack => stack.key))
+  for (const [index, attribute] of declared.attributes.entries()) {
+    const { owner, target_stack } = attribute
+    const fault = (field: string, message: string) =>
+      plan.faults.push({ path: pointer('attributes', index, field), message })
+    if (owner !== people_key && !stacks.has(owner)) fault('owner', 'is neither `people` nor a stack key')
+    if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'is no stack key')
+    planAttribute(attribute, standing, plan, fault)
+  }
+  const named = new Set(declared.attributes.map(nameOf))
+  for (const attribute of standing.attributes) {
+    const name = nameOf(attribute)
+    if (attribute.state === 'archived' || named.has(name)) continue
+    if (!archive_missing) plan.missing.push({ kind: 'attribute', name })
+    else addChange(plan.steps, { kind: 'attribute', name, id: attribute.id }, archived)
+  }
+}
+
+const archived: Fields = { state: { before: 'active', after: 'archived' } }
+
+type Fault = (field: string, message: string) => void
+
+function planAttribute(attribute: DeclaredAttribute, { attributes }: Definitions, { steps }: Plan, fault: Fault) {
+  const name = nameOf(attribute)
+  const namesakes = attributes.filter(other => nameOf(other) === name)
+  const active = namesakes.find(other => other.state === 'active')
+  const reference = { kind: 'attribute', name } as const
+  if (attribute.state === 'archived') {
+    // An archived attribute is as good as none.
+    if (active) addChange(steps, { ...reference, id: active.id }, archived)
+    return
+  }
+  // One that was archived comes back with its links, unless it was another thing.
+  const stands = active ?? namesakes.toSorted((a, b) => b.id - a.id).find(other => canBecome(other, attribute))
+  if (!stands) return steps.push({ action: 'create', ...reference, definition: attribute })
+  const { type, target_stack, cardinality } = stands
+  if (type !== attribute.type) fault('type', `${name} is of type ${type}, which never changes`)
+  else if (target_stack !== attribute.target_stack)
+    fault('target_stack', `${name} leads to ${target_stack}, which never changes`)
+  else if (!canBecome(stands, attribute))
+    fault('cardinality', `${name} has ${cardinality}, which never goes back to one`)
+  const { owner, key, type: _, target_stack: __, ...wanted } = attribute
+  addChange(steps, { ...reference, id: stands.id }, differing(stands, wanted))
+}
+
+const canBecome = (standing: Attribute, { type, target_stack, cardinality }: DeclaredAttribute) =>
+  standing.type === type &&
+  standing.target_stack === target_stack &&
+  (standing.cardinality === cardinality || cardinality === 'many')
+
+/**
+ * Those to be created come in order of the file, for they are numbered so. Then come those that take a mark from another:
+ * it moves with them, and no channel is without its default meanwhile.
+ */
+function planConsentTypes(
+  declared: Declared,
+  standing: Definitions,
+  { steps, missing }: Plan,
+  archive_missing: boolean,
+) {
+  const changes: Step[] = []
+  for (const type of declared.consent_types) {
+    const stands = standing.consent_types.find(other => other.key === type.key)
+    if (stands) planConsentType(changes, stands, type)
+    else steps.push({ action: 'create', kind: 'consent_type', name: type.key, definition: type })
+  }
+  const named = new Set(declared.consent_types.map(type => type.key))
+  for (const stands of standing.consent_types.filter(({ key }) => !named.has(key))) {
+    if (stands.state === 'active' && !archive_missing) missing.push({ kind: 'consent_type', name: stands.key })
+    planConsentType(changes, stands, leftOut(stands, declared, archive_missing))
+  }
+  const takes = (step: Step) => step.action === 'change' && takesMark(step.fields)
+  steps.push(...changes.filter(takes), ...changes.filter(step => !takes(step)))
+}
+
+function planConsentType(steps: Step[], standing: ConsentType, { key, ...wanted }: DeclaredConsentType) {
+  const before = { ...standing, channels: sorted(standing.channels) }
+  const fields = differing(before, { ...wanted, channels: sorted(wanted.channels) })
+  addChange(steps, { kind: 'consent_type', name: key, id: standing.id }, fields)
+}
+
+/** A type that the file does not name: it loses the marks that the file gives to others, and all when it is archived. */
+function leftOut(standing: ConsentType, { consent_types }: Declared, archive_missing: boolean): DeclaredConsentType {
+  const marks = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
+  const keeps = ({ channel, is_default }: Channel) => is_default && !archive_missing && !marks.has(channel)
+  const channels = standing.channels.map(entry => ({ ...entry, is_default: keeps(entry) }))
+  return { ...standing, channels, state: archive_missing ? 'archived' : standing.state }
+}
+
+type Channel = ConsentType['channels'][number]
+
+const isDefault = ({ is_default }: Channel) => is_default
+const sorted = (channels: Channel[]) => channels.toSorted((a, b) => (a.channel < b.channel ? -1 : 1))
+
+function takesMark({ channels }: Fields): boolean {
+  const before = (channels?.before ?? []) as Channel[]
+  const had = new Set(before.filter(isDefault).map(({ channel }) => channel))
+  return ((channels?.after ?? []) as Channel[]).some(entry => entry.is_default && !had.has(entry.channel))
+}
+
+function differing<T extends object>(standing: T, wanted: { [K in keyof T]?: T[K] }): Fields {
+  const keys = Object.keys(wanted) as (keyof T & string)[]
+  const changed = keys.filter(key => JSON.stringify(standing[key]) !== JSON.stringify(wanted[key]))
+  return Object.fromEntries(changed.map(key => [key, { before: standing[key], after: wanted[key] }]))
+}
+
+function addChange(steps: Step[], reference: { kind: Kind; name: string; id: number | string }, fields: Fields) {
+  if (Object.keys(fields).length === 0) return
+  steps.push({ action: fields.state?.after === 'archived' ? 'archive' : 'change', ...reference, fields })
+}

@@ -1,0 +1,149 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Client } from '../../client/index.ts'
+import { type Service, startService } from '../../test/support/service.ts'
+import { applyStep } from './apply.ts'
+import { parseSchemaFile, schemaFileText } from './file.ts'
+import { planPush } from './plan.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const types = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
+const stack_keys = ['alpha', 'beta', 'gamma']
+const called = {
+  name: fc.option(fc.constantFrom('A name', 'Übrigens “so”'), { nil: undefined }),
+  description: fc.constantFrom(undefined, null, 'What it says.\nAnd more.'),
+}
+const state = fc.constantFrom(undefined, 'active', 'archived')
+
+/** What never changes follows from the key, so that any of these files may be pushed after any other. */
+const attribute = fc
+  .record({ owner: fc.constantFrom('people', ...stack_keys), type: fc.constantFrom(...types), many: fc.boolean() })
+  .chain(({ owner, type, many }) =>
+    fc.record(
+      {
+        owner: fc.constant(owner),
+        type: fc.constant(type),
+        key: fc.constant(`${type}_${many ? 'many' : 'one'}`),
+        cardinality: fc.constant(many ? 'many' : 'one'),
+        target_stack: fc.constant(type === 'stack' ? 'alpha' : undefined),
+        indexed: type === 'json' ? fc.constant(undefined) : fc.constantFrom(undefined, true, false),
+        state,
+        ...called,
+      },
+      { noNullPrototype: true },
+    ),
+  )
+
+const consent_type = fc.record(
+  {
+    key: fc.constantFrom('marketing', 'news', 'law', 'surveys'),
+    mandatory: fc.boolean(),
+    default_state: fc.boolean(),
+    channels: fc.uniqueArray(
+      fc.record({ channel: fc.constantFrom('email', 'sms'), is_default: fc.boolean() }, { noNullPrototype: true }),
+      { minLength: 1, selector: ({ channel }) => channel },
+    ),
+    state,
+    ...called,
+  },
+  { noNullPrototype: true },
+)
+
+const file = fc
+  .record({
+    stacks: fc.tuple(...stack_keys.map(key => fc.record({ key: fc.constant(key), ...called }))),
+    attributes: fc.uniqueArray(attribute, { maxLength: 8, selector: ({ owner, key }) => `${owner}.${key}` }),
+    consent_types: fc.uniqueArray(consent_type, { selector: ({ key }) => key }),
+  })
+  .map(({ stacks, attributes, consent_types }) => {
+    const marked = new Set<string>()
+    const marks = (type: (typeof consent_types)[number], channel: string) =>
+      !type.mandatory && type.state !== 'archived' && !marked.has(channel) && marked.add(channel)
+    return {
+      version: 1,
+      stacks: stacks.map(({ name, key }) => ({ key, name, kind: key === 'beta' ? 'event' : 'item' })),
+      attributes,
+      consent_types: consent_types.map(type => ({
+        ...type,
+        channels: type.channels.map(({ channel, is_default }) => ({
+          channel,
+          is_default: is_default && Boolean(marks(type, channel)),
+        })),
+      })),
+    }
+  })
+
+const declaredIn = (content: object) => parseSchemaFile(Buffer.from(JSON.stringify(content)), 'a file')
+
+/** Pushes as the command does, but gives up after some steps; answers how many there were. */
+async function push(client: Client, content: object, { archive_missing = true, steps_at_most = Infinity } = {}) {
+  const { steps, faults } = planPush(declaredIn(content), await client.schema.get(), archive_missing)
+  expect(faults).toEqual([])
+  for (const step of steps.slice(0, steps_at_most)) await applyStep(client, step)
+  return steps.length
+}
+
+async function newClient(): Promise<Client> {
+  return (await service.organization()).client
+}
+
+it(
+  'what was pulled makes an empty organization equal: same file, same numbers of consent types, nothing to do',
+  () =>
+    fc.assert(
+      fc.asyncProperty(file, async content => {
+        const [first, second] = [await newClient(), await newClient()]
+        await push(first, content)
+        expect(await push(first, content)).toBe(0)
+        const pulled = schemaFileText(await first.schema.get())
+        await push(second, JSON.parse(pulled), { archive_missing: false })
+        expect(schemaFileText(await second.schema.get())).toBe(pulled)
+        const plan = planPush(declaredIn(JSON.parse(pulled)), await second.schema.get())
+        expect(plan).toEqual({ steps: [], missing: [], faults: [] })
+        const numbers = async (client: Client) =>
+          (await client.schema.consentTypes.list()).map(({ id, key }) => [id, key])
+        expect(await numbers(second)).toEqual(await numbers(first))
+      }),
+      { numRuns: 20 },
+    ),
+  120_000,
+)
+
+it(
+  'any file may follow any other, a push may break off anywhere, and the next one finishes it',
+  () =>
+    fc.assert(
+      fc.asyncProperty(file, file, fc.nat({ max: 12 }), async (before, after, steps_at_most) => {
+        const client = await newClient()
+        await push(client, before)
+        await push(client, after, { steps_at_most })
+        await push(client, after)
+        expect(await push(client, after)).toBe(0)
+        const { stacks, attributes, consent_types } = await client.schema.get()
+        const active = <T extends { state: string }>(list: T[]) => list.filter(({ state }) => state === 'active')
+        const declared = declaredIn(after)
+        expect(new Map(stacks.map(({ key, name }) => [key, name]))).toEqual(
+          new Map(declared.stacks.map(({ key, name }) => [key, name])),
+        )
+        const shown = (list: { owner: string; key: string }[]) =>
+          new Map(list.map(each => [`${each.owner}.${each.key}`, expect.objectContaining(each)]))
+        expect(new Map(active(attributes).map(each => [`${each.owner}.${each.key}`, each]))).toEqual(
+          shown(active(declared.attributes)),
+        )
+        for (const { channels, ...type } of declared.consent_types) {
+          const stands = consent_types.find(({ key }) => key === type.key)
+          expect(stands).toMatchObject(type)
+          expect(new Set(stands!.channels)).toEqual(new Set(channels))
+        }
+        const named = new Set(declared.consent_types.map(({ key }) => key))
+        expect(active(consent_types).filter(({ key }) => !named.has(key))).toEqual([])
+      }),
+      { numRuns: 20 },
+    ),
+  120_000,
+)

@@ -1,0 +1,66 @@
+import { type Detail, pointer } from '../../src/errors.ts'
+import { people_key } from '../../src/organizations/definitions.ts'
+import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf } from './declared.ts'
+
+/** What the service would refuse of these definitions whatever stands: each fault with its JSON Pointer into the file. */
+export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
+  return [
+    ...stacks.flatMap(({ key }, index) =>
+      key === people_key
+        ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are no stack' }]
+        : [],
+    ),
+    ...repeated('stacks', stacks, ({ key }) => key),
+    ...repeated('attributes', attributes, nameOf),
+    ...repeated('consent_types', consent_types, ({ key }) => key),
+    ...attributes.flatMap(faultsOfAttribute),
+    ...consent_types.flatMap(faultsOfConsentType),
+    ...secondDefaults(consent_types),
+  ]
+}
+
+function repeated<T>(list: keyof Declared, definitions: T[], called: (definition: T) => string): Detail[] {
+  const names = definitions.map(called)
+  return names.flatMap((name, index) =>
+    names.indexOf(name) < index ? [{ path: pointer(list, index, 'key'), message: `declares ${name} again` }] : [],
+  )
+}
+
+function faultsOfAttribute({ type, target_stack, indexed }: DeclaredAttribute, index: number): Detail[] {
+  const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
+  return [
+    ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
+    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'belongs to type `stack` alone')] : []),
+    ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
+  ]
+}
+
+function faultsOfConsentType({ mandatory, state, channels }: DeclaredConsentType, index: number): Detail[] {
+  return channels.flatMap(({ channel, is_default }, place) => {
+    const fault = (field: string, message: string) => ({
+      path: pointer('consent_types', index, 'channels', place, field),
+      message,
+    })
+    const first = channels.findIndex(other => other.channel === channel)
+    return [
+      ...(first < place ? [fault('channel', 'is given twice')] : []),
+      ...(is_default && mandatory ? [fault('is_default', 'a mandatory type cannot be the default of a channel')] : []),
+      ...(is_default && state === 'archived'
+        ? [fault('is_default', 'an archived type cannot be the default of a channel')]
+        : []),
+    ]
+  })
+}
+
+/** The service would move the mark to the later one. */
+function secondDefaults(types: DeclaredConsentType[]): Detail[] {
+  const marks = types.flatMap(({ key, channels }, index) =>
+    channels.flatMap(({ channel, is_default }, place) => (is_default ? [{ key, index, channel, place }] : [])),
+  )
+  return marks.flatMap(({ key, index, channel, place }) => {
+    const first = marks.find(mark => mark.channel === channel)!
+    if (first.key === key) return []
+    const path = pointer('consent_types', index, 'channels', place, 'is_default')
+    return [{ path, message: `${first.key} is the default of ${channel} already` }]
+  })
+}

@@ -1,0 +1,45 @@
+import type { ConsentType } from '../../client/index.ts'
+import type { Create, Fields, Kind, Missing, Plan, Step } from './plan.ts'
+
+const kinds: Record<Kind, string> = { stack: 'stack', attribute: 'attribute', consent_type: 'consent type' }
+
+/** What a push would do, a line a step, for a person: `+` is made, `~` changed, `-` archived, `?` not in the file. */
+export function planLines({ steps, missing }: Plan): string[] {
+  return [...steps.map(stepText), ...missing.map(missingText)]
+}
+
+/** One step as a line. */
+export function stepText(step: Step): string {
+  const what = `${kinds[step.kind]} ${step.name}`
+  if (step.action === 'create') return `+ ${what} (${createText(step)})`
+  if (step.action === 'archive') return `- ${what}: archived`
+  return `~ ${what}: ${changesText(step.fields)}`
+}
+
+function missingText({ kind, name }: Missing): string {
+  const stays = kind === 'stack' ? 'it stays, for a stack is never archived' : 'it stays, unless --archive-missing'
+  return `? ${kinds[kind]} ${name} is not in the file: ${stays}`
+}
+
+function createText(step: Create): string {
+  if (step.kind === 'stack') return step.definition.kind
+  if (step.kind === 'attribute') {
+    const { type, target_stack, cardinality, indexed } = step.definition
+    const target = type === 'stack' ? `to ${target_stack}` : type === 'person' ? 'to a person' : type
+    return [target, ...(cardinality === 'many' ? ['many'] : []), ...(indexed ? ['indexed'] : [])].join(', ')
+  }
+  const { channels, mandatory, state } = step.definition
+  return [valueText(channels), ...(mandatory ? ['mandatory'] : []), ...(state === 'archived' ? [state] : [])].join(', ')
+}
+
+function changesText(fields: Fields): string {
+  return Object.entries(fields)
+    .map(([field, { before, after }]) => `${field} ${valueText(before)} → ${valueText(after)}`)
+    .join('; ')
+}
+
+function valueText(value: unknown): string {
+  if (!Array.isArray(value)) return JSON.stringify(value)
+  const channels = value as ConsentType['channels']
+  return channels.map(({ channel, is_default }) => `${channel}${is_default ? ' (default)' : ''}`).join(' and ')
+}
