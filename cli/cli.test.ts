@@ -230,6 +230,7 @@ describe('wrong usage', () => {
     ['schema', 'pull'],
     ['schema', 'diff'],
     ['schema', 'push'],
+    ['seed'],
   ])('%s %s has help with an example', async (...words) => {
     const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
     expect(code).toBe(0)

@@ -10,6 +10,7 @@ import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
 import { schemaCommand } from './schema.ts'
+import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
 import { tell } from './session.ts'
 import { tokenCommand } from './token.ts'
@@ -25,6 +26,7 @@ const commands = [
   keysCommand,
   codegenCommand,
   schemaCommand,
+  seedCommand,
   completionCommand,
 ]
 

@@ -1,0 +1,152 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client, ImportCounts } from '../client/index.ts'
+import { type Organization, type Service, startService } from '../test/support/service.ts'
+import { bodiesOf, type FileName, files, formerSelves } from './seed/lines.ts'
+
+const program = fileURLToPath(new URL('./main.ts', import.meta.url))
+
+let service: Service
+let organization: Organization
+let client: Client
+
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  organization = await service.organization()
+  client = organization.client
+})
+
+async function seed(...words: string[]) {
+  const env = { SERVICE_URL: service.address, TOKEN: organization.token }
+  const child = spawn(process.execPath, [program, 'seed', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code: child.exitCode, stdout, stderr }
+}
+
+const world = { people: 60, seed: 3, consent_type_ids: { marketing: 1, surveys: 2 } }
+const shop = ['--people', '60', '--seed', '3']
+
+/** What the import of each file said, of all that was sent. */
+async function seedAsJson(...words: string[]) {
+  const { code, stdout, stderr } = await seed(...shop, '--json', ...words)
+  return { code, stderr, counts: JSON.parse(stdout) as Record<FileName, ImportCounts> }
+}
+
+/** Everything that is there, without what differs from one organization to the next. */
+async function everything() {
+  const all: Record<string, unknown[]> = {}
+  for (const file of files) {
+    all[file] = []
+    const entities = file === 'people' ? client.people : client.stack(file)
+    for await (const { created_at, updated_at, version, ...entity } of entities.list({ size: 500 })) {
+      const { id, record_id, consents, ...body } = entity as Record<string, unknown>
+      const answers = (consents as { answered_at: string }[] | undefined)?.map(({ answered_at, ...answer }) => answer)
+      all[file].push({ ...body, answers })
+    }
+    all[file] = all[file].map(each => JSON.stringify(each)).sort()
+  }
+  return all
+}
+
+describe('kith seed', () => {
+  it('fills an organization with all that it makes, and a second time changes nothing', async () => {
+    const first = await seedAsJson()
+    expect(first.code).toBe(0)
+    const read = await everything()
+    for (const file of files) {
+      const sent = [...bodiesOf(world, file)]
+      expect(first.counts[file]).toMatchObject({ received: sent.length, failed: 0 })
+      expect(read[file]).toHaveLength(sent.length + (file === 'people' ? friends() : 0))
+    }
+    const second = await seedAsJson()
+    for (const file of files) {
+      const { received } = first.counts[file]
+      expect(second.counts[file]).toEqual({ received, created: 0, updated: 0, unchanged: received, failed: 0 })
+    }
+    expect(await everything()).toEqual(read)
+  })
+
+  const friends = () =>
+    [...bodiesOf(world, 'people')].filter(({ attribute_values }) =>
+      String(attribute_values?.referrer).startsWith('friend-of-'),
+    ).length
+
+  it('makes equal organizations of equal numbers, and says what it did', async () => {
+    const { code, stdout } = await seed(...shop)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /^companies: 3 created, 0 updated, 0 unchanged\nproducts: 18 created, .*\npeople: [^\n]*\n$/s,
+    )
+    const read = await everything()
+    organization = await service.organization()
+    client = organization.client
+    await seed(...shop)
+    expect(await everything()).toEqual(read)
+  })
+
+  it('gives a history to the consents of those who changed their minds', async () => {
+    await seedAsJson()
+    const minds = [...formerSelves(world)]
+    expect(minds.length).toBeGreaterThan(0)
+    const answers = await service.sql<{ external_id: string; state: boolean }>(
+      `select external_id, state from consent_history join entities on entities.organization_id = $1 and entities.id = person_id
+       where consent_history.organization_id = $1`,
+      [organization.id],
+    )
+    for (const { external_id, consents } of minds) {
+      const own = answers.filter(answer => answer.external_id === external_id)
+      expect(own).toHaveLength(2 * consents!.length)
+      expect((await client.people.get(external_id!)).version).toBeGreaterThan(1)
+    }
+  })
+
+  it.each([
+    [
+      'a stack of another kind',
+      () => client.schema.stacks.create({ key: 'visits', kind: 'item' }),
+      /visits is of kind item/,
+    ],
+    [
+      'an attribute of another type',
+      () => client.schema.attributes.create({ key: 'city', owner: 'people', type: 'number' }),
+      /people\.city is of type number/,
+    ],
+    ['no purpose to ask for', () => client.schema.consentTypes.patch(1, { state: 'archived' }), /marketing/],
+  ])('refuses an organization that has %s, and changes nothing', async (_, prepare, sentence) => {
+    await prepare()
+    const before = await client.schema.get()
+    const { code, stdout, stderr } = await seed(...shop)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(sentence)
+    expect(await client.schema.get()).toEqual(before)
+    expect((await client.people.list().page()).items).toEqual([])
+  })
+
+  it('leaves names and indexes that the organization has chosen', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item', name: 'Orders of 2026' })
+    await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', description: 'In euros.' })
+    await seedAsJson()
+    const { stacks, attributes } = await client.schema.get()
+    expect(stacks.find(({ key }) => key === 'orders')?.name).toBe('Orders of 2026')
+    expect(attributes.find(({ key }) => key === 'total')).toMatchObject({ description: 'In euros.', indexed: false })
+  })
+
+  it('prints each file as it would send it, the same every time, and stops when nobody reads on', async () => {
+    for (const file of files) {
+      const lines = [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
+      expect(await seed(...shop, '--print', file)).toEqual({ code: 0, stdout: lines.join(''), stderr: '' })
+    }
+    const words = [program, 'seed', '--people', '1000000', '--print', 'people']
+    const child = spawn(process.execPath, words, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.stdout.destroy()
+    await once(child, 'exit')
+    expect(child.exitCode).not.toBeNull()
+  })
+})

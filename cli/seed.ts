@@ -1,0 +1,89 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
+import { answer, newCommand } from './command.ts'
+import { type ConnectionOptions, connect, withConnection } from './connection.ts'
+import { startMeter } from './meter.ts'
+import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
+import { declareShop, sendFile, sendFormerSelves } from './seed/send.ts'
+import type { World } from './seed/world.ts'
+
+type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
+
+export function seedCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'fill an organization with a shop to try things out on: people, companies, products, orders, visits; docs/seed.md'
+  const examples = ['seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson']
+  const command = newCommand('seed', description, examples)
+    .option('--people <count>', 'how many people; all else follows', wholeNumber, 1_000)
+    .option('--seed <number>', 'which shop: the same number makes the same one, to the byte', wholeNumber, 1)
+    .addOption(new Option('--print <file>', 'send nothing, and print one file as NDJSON instead').choices(files))
+  return withConnection(command).action((options: SeedOptions) =>
+    options.print ? print(options, options.print) : seed(environment, options),
+  )
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 to 999999999.')
+  return Number(text)
+}
+
+async function print({ people, seed }: SeedOptions, file: FileName) {
+  // The numbers of a new organization.
+  const world = { people, seed, consent_type_ids: { marketing: 1, surveys: 2 } }
+  const lines = bodiesOf(world, file).map(body => `${JSON.stringify(body)}\n`)
+  await pipeline(Readable.from(lines), process.stdout, { end: false })
+}
+
+const scope = 'people:write records:write schema:read schema:write'
+
+async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
+  const { people, seed } = options
+  const { client } = await connect(environment, options, { scope })
+  const world: World = { people, seed, consent_type_ids: await declareShop(client) }
+  const done = await sendShop(client, world, Boolean(options.json))
+  answer(options, { value: Object.fromEntries(done), lines: done.map(summaryOf) })
+  if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
+}
+
+type Done = [FileName, ImportCounts]
+
+/** Sends all, and shows how far it is. */
+async function sendShop(client: Client, world: World, silent: boolean): Promise<Done[]> {
+  const done: Done[] = []
+  let current = 0
+  const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
+  const meter = startMeter('lines', () => ({ count: count(), part: count() / linesIn(world) }), { silent })
+  try {
+    await sendFormerSelves(client, world)
+    for (const file of files) {
+      const progress = ({ received }: ImportCounts) => {
+        current = received
+      }
+      const counts = await sendFile(client, world, file, { progress, refused: refusalTeller(file, meter.tell) })
+      current = 0
+      done.push([file, counts])
+    }
+  } finally {
+    meter.end()
+  }
+  return done
+}
+
+const refusals_told = 5
+
+/** Tells the first refusals; the summary says how many there are. */
+function refusalTeller(file: FileName, tell: (line: string) => void): (refusal: ImportRefusal) => void {
+  let count = 0
+  return ({ line, message, details }) => {
+    if (++count > refusals_told) return
+    const reasons = details.map(detail => `; ${detail.path} ${detail.message}`).join('')
+    tell(`${file}, line ${line}: ${message}${reasons}`)
+  }
+}
+
+function summaryOf([file, { created, updated, unchanged, failed }]: Done): string {
+  const refused = failed > 0 ? `, ${failed} refused` : ''
+  return `${file}: ${created} created, ${updated} updated, ${unchanged} unchanged${refused}`
+}

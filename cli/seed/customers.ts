@@ -1,0 +1,131 @@
+import type { ConsentAssignment, PersonBody, RecordBody } from '../../client/index.ts'
+import type { Dice } from './dice.ts'
+import { type Country, countries, order_states, pages } from './words.ts'
+import { centsOf, companyCount, diceIn, momentsOf, productCount, type World } from './world.ts'
+
+/** What one customer has bought, in order of time. */
+export function ordersOf(world: World, index: number): RecordBody[] {
+  return purchasesOf(world, index).map(({ products, cents, placed_at, status }, number) => ({
+    external_id: `order-${index}-${number}`,
+    attribute_values: {
+      buyer: `customer-${index}`,
+      products: products.map(product => `product-${product}`),
+      total: cents / 100,
+      status,
+      placed_at,
+    },
+  }))
+}
+
+type Purchase = { products: number[]; cents: number; placed_at: string; status: string }
+
+function purchasesOf(world: World, index: number): Purchase[] {
+  const dice = diceIn(world, `orders of ${index}`)
+  const moments = momentsOf(dice, dice.one([0, 0, 1, 1, 1, 2, 4]))
+  return moments.map(placed_at => {
+    const products = [...new Set(Array.from({ length: 1 + dice.below(4) }, () => popularProduct(world, dice)))]
+    const cents = products.reduce((sum, product) => sum + centsOf(product), 0)
+    return { products, cents, placed_at, status: dice.one(order_states) }
+  })
+}
+
+/** Of two draws the lower: some products are everybody's. */
+const popularProduct = (world: World, { below }: Dice): number => {
+  const count = productCount(world)
+  return Math.min(below(count), below(count))
+}
+
+/** When one customer came by, in order of time, and what they looked at. */
+export function visitsOf(world: World, index: number): RecordBody[] {
+  const dice = diceIn(world, `visits of ${index}`)
+  return momentsOf(dice, dice.one([0, 1, 1, 2, 2, 3, 5])).map((at, number) => {
+    const product = popularProduct(world, dice)
+    const seen = dice.chance(60)
+      ? { page: `/products/product-${product}`, viewed: `product-${product}` }
+      : { page: dice.one(pages) }
+    return { external_id: `visit-${index}-${number}`, attribute_values: { visitor: `customer-${index}`, at, ...seen } }
+  })
+}
+
+/** One customer, linked with all that they did. */
+export function customerOf(world: World, index: number): PersonBody {
+  const dice = diceIn(world, `customer-${index}`)
+  const country = dice.one(countries)
+  const consents = answersOf(world, dice)
+  return {
+    external_id: `customer-${index}`,
+    ...nameOf(dice, country, index),
+    ...mobileOf(dice, country),
+    date_of_birth: new Date(Date.UTC(1940 + dice.below(68), dice.below(12), 1 + dice.below(28)))
+      .toISOString()
+      .slice(0, 10),
+    language: country.language,
+    ...(consents.length > 0 && { consents }),
+    attribute_values: { city: dice.one(country.cities), ...linksOf(world, dice, index) },
+  }
+}
+
+function nameOf({ one }: Dice, { first_names, last_names }: Country, index: number) {
+  const [first_name, last_name] = [one(first_names), one(last_names)]
+  const email = `${plain(first_name)}.${plain(last_name)}.${index}@${one(['example.com', 'example.net', 'example.org'])}`
+  return { first_name, last_name, email }
+}
+
+const spelt: Record<string, string> = { ß: 'ss', ø: 'o', å: 'a', ı: 'i' }
+
+/** As people spell their names in addresses: lower case, a to z. */
+function plain(name: string): string {
+  const letters = name.toLowerCase().replace(/[ßøåı]/g, letter => spelt[letter]!)
+  return letters.normalize('NFD').replace(/[^a-z]/g, '')
+}
+
+function mobileOf({ below, chance }: Dice, { mobile }: Country) {
+  if (!mobile || !chance(80)) return {}
+  return { mobile_prefix: mobile.prefix, mobile_number: String(mobile.first + below(mobile.count)) }
+}
+
+function linksOf(world: World, dice: Dice, index: number) {
+  const orders = ordersOf(world, index).map(order => order.external_id)
+  const visits = visitsOf(world, index).map(visit => visit.external_id)
+  const referrer = referrerOf(dice, index, world.people)
+  const cents = purchasesOf(world, index).reduce((sum, purchase) => sum + purchase.cents, 0)
+  return {
+    loyalty: Math.floor(cents / 1_000),
+    ...(referrer && { referrer }),
+    ...(dice.chance(40) && { employer: `company-${dice.below(companyCount(world))}` }),
+    ...(dice.chance(50) && { favourite: `product-${popularProduct(world, dice)}` }),
+    ...(orders.length > 0 && { orders }),
+    ...(visits.length > 0 && { visits }),
+  }
+}
+
+/**
+ * Most were referred by somebody who was there before; some by a friend of whom the shop knows nothing more. The first
+ * two name each other, and the next three go in a circle.
+ */
+function referrerOf({ below, chance }: Dice, index: number, people: number): string | undefined {
+  if (index < 2 && people >= 2) return `customer-${1 - index}`
+  if (index < 5 && people >= 5) return `customer-${index === 4 ? 2 : index + 1}`
+  if (chance(3)) return `friend-of-customer-${index}`
+  return index > 0 && chance(60) ? `customer-${below(index)}` : undefined
+}
+
+/** Some answer, some refuse, many say nothing. */
+function answersOf({ consent_type_ids: { marketing, surveys } }: World, { below }: Dice): ConsentAssignment[] {
+  const asked = [
+    { consent_type_id: marketing, channel: 'email', granted: 55, refused: 20 },
+    { consent_type_id: marketing, channel: 'sms', granted: 20, refused: 25 },
+    { consent_type_id: surveys, channel: 'email', granted: 15, refused: 10 },
+  ] as const
+  return asked.flatMap(({ consent_type_id, channel, granted, refused }) => {
+    const percent = below(100)
+    if (percent >= granted + refused) return []
+    return [{ consent_type_id, channel, state: percent < granted }]
+  })
+}
+
+/** Those who have changed their minds: what they had answered before. Undefined for the others. */
+export function formerAnswersOf(world: World, index: number): ConsentAssignment[] | undefined {
+  if (!diceIn(world, `mind of ${index}`).chance(8)) return undefined
+  return customerOf(world, index).consents?.map(answer => ({ ...answer, state: !answer.state }))
+}

@@ -1,0 +1,60 @@
+import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
+
+const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({ key, name: key, kind })
+
+/** `more` is what is not as usual: one value, not indexed. */
+function attribute(
+  owner: string,
+  key: string,
+  type: DeclaredAttribute['type'],
+  more: Partial<DeclaredAttribute> = {},
+): DeclaredAttribute {
+  const usual = { target_stack: null, cardinality: 'one', indexed: false, state: 'active' } as const
+  return { owner, key, type, name: key, description: null, ...usual, ...more }
+}
+
+const to = (target_stack: string, cardinality: 'one' | 'many' = 'one') => ({ target_stack, cardinality })
+const indexed = { indexed: true }
+
+/** What the shop declares, beside `marketing`, which every organization begins with. */
+export const shop: Declared = {
+  stacks: [stack('companies', 'item'), stack('products', 'item'), stack('orders', 'item'), stack('visits', 'event')],
+  attributes: [
+    attribute('people', 'city', 'text', indexed),
+    attribute('people', 'loyalty', 'number'),
+    attribute('people', 'referrer', 'person'),
+    attribute('people', 'employer', 'stack', to('companies')),
+    attribute('people', 'favourite', 'stack', to('products')),
+    attribute('people', 'orders', 'stack', to('orders', 'many')),
+    attribute('people', 'visits', 'stack', to('visits', 'many')),
+    attribute('companies', 'name', 'text'),
+    attribute('companies', 'industry', 'text'),
+    attribute('companies', 'city', 'text'),
+    attribute('products', 'name', 'text'),
+    attribute('products', 'category', 'text'),
+    attribute('products', 'price', 'number', indexed),
+    attribute('orders', 'buyer', 'person'),
+    attribute('orders', 'products', 'stack', to('products', 'many')),
+    attribute('orders', 'total', 'number', indexed),
+    attribute('orders', 'status', 'text'),
+    attribute('orders', 'placed_at', 'datetime'),
+    attribute('visits', 'visitor', 'person'),
+    attribute('visits', 'at', 'datetime'),
+    attribute('visits', 'page', 'text'),
+    attribute('visits', 'viewed', 'stack', to('products')),
+  ],
+  consent_types: [
+    {
+      key: 'surveys',
+      name: 'surveys',
+      description: null,
+      state: 'active',
+      mandatory: false,
+      default_state: false,
+      channels: [
+        { channel: 'email', is_default: false },
+        { channel: 'sms', is_default: false },
+      ],
+    },
+  ],
+}

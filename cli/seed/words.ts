@@ -1,0 +1,110 @@
+// Our own words: those of a library change with its version, and the shop of a number would change with them.
+
+/** A country's own names, cities and numbers. `number` is the mobile prefix, and how to make a number nobody has. */
+export type Country = {
+  language: string
+  first_names: readonly string[]
+  last_names: readonly string[]
+  cities: readonly string[]
+  /** Only where a range is kept free for fiction: `count` numbers from `first` on. */
+  mobile?: { prefix: string; first: number; count: number }
+}
+
+const words = (text: string): string[] => text.split('|').map(word => word.trim())
+
+export const countries: readonly Country[] = [
+  {
+    language: 'it-IT',
+    first_names: words('Giulia|Lorenzo|Chiara|Matteo|Niccolò|Elena|Davide|Martina|Paolo|Beatrice|Tommaso|Noemi'),
+    last_names: words('Moretti|Ricci|Gallo|Conti|De Luca|Marchetti|Ferrara|Bianchi|Greco|Rinaldi|Villa|Serra'),
+    cities: words('Rome|Rome|Milan|Turin|Naples|Bologna'),
+  },
+  {
+    language: 'en-GB',
+    first_names: words('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
+    last_names: words('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
+    cities: words('London|London|Leeds|Bristol|Glasgow|Cardiff'),
+    // Ofcom's numbers for drama.
+    mobile: { prefix: '+44', first: 7_700_900_000, count: 1_000 },
+  },
+  {
+    language: 'fr-FR',
+    first_names: words('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
+    last_names: words('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
+    cities: words('Paris|Paris|Lyon|Nantes|Lille|Marseille'),
+    // Arcep's numbers for works of fiction.
+    mobile: { prefix: '+33', first: 639_980_000, count: 10_000 },
+  },
+  {
+    language: 'de-DE',
+    first_names: words('Hannah|Jonas|Mia|Felix|Käthe|Lukas|Clara|Jürgen|Emilia|Moritz|Frieda|Anton'),
+    last_names: words('Schäfer|Krüger|Vogel|Winkler|Groß|Brandt|Yılmaz|Lehmann|Köhler|Sommer|Busch|Weiß'),
+    cities: words('Berlin|Berlin|Hamburg|Leipzig|Köln|Freiburg'),
+  },
+  {
+    language: 'nb-NO',
+    first_names: words('Ingrid|Søren|Astrid|Håkon|Liv|Magnus|Nora|Bjørn|Sigrid|Jonas|Maja|Eirik'),
+    last_names: words('Hansen|Nygård|Solberg|Bakke|Østby|Haugen|Lie|Strand|Moen|Dahl|Lund|Aas'),
+    cities: words('Oslo|Oslo|Bergen|Trondheim|Tromsø|Stavanger'),
+  },
+  {
+    language: 'es-PE',
+    first_names: words('Lucía|Mateo|Valeria|Thiago|Camila|Joaquín|Ximena|Andrés|Rosa|Íñigo|Milagros|Diego'),
+    last_names: words('Quispe|Flores|Núñez|Huamán|Rojas|Mamani|Castillo|Peña|Salazar|Vargas|Chávez|Medina'),
+    cities: words('Lima|Lima|Arequipa|Cusco|Trujillo|Piura'),
+  },
+]
+
+/** What the shop sells: the thing, its category, its price in cents before the material. */
+export const things: readonly (readonly [name: string, category: string, cents: number])[] = [
+  ['desk lamp', 'lighting', 3_900],
+  ['floor lamp', 'lighting', 11_900],
+  ['pendant light', 'lighting', 8_400],
+  ['side table', 'furniture', 12_500],
+  ['bookshelf', 'furniture', 21_900],
+  ['stool', 'furniture', 6_900],
+  ['bench', 'furniture', 18_900],
+  ['coat rack', 'furniture', 5_400],
+  ['serving bowl', 'kitchen', 2_900],
+  ['cutting board', 'kitchen', 3_400],
+  ['pepper mill', 'kitchen', 2_700],
+  ['tea tray', 'kitchen', 2_200],
+  ['picture frame', 'decoration', 1_900],
+  ['wall clock', 'decoration', 4_900],
+  ['vase', 'decoration', 3_100],
+  ['candle holder', 'decoration', 1_400],
+]
+
+/** What things are made of, and what that adds to their price, in percent. */
+export const materials: readonly (readonly [name: string, percent: number])[] = [
+  ['oak', 20],
+  ['walnut', 40],
+  ['birch', 0],
+  ['ash', 10],
+  ['cherry', 35],
+  ['bamboo', -10],
+  ['cork', -20],
+  ['brass', 60],
+  ['steel', 15],
+  ['ceramic', 5],
+  ['glass', 25],
+  ['linen', -5],
+]
+
+export const trades: readonly (readonly [name: string, industry: string])[] = [
+  ['Architects', 'construction'],
+  ['Builders', 'construction'],
+  ['Ceramics', 'manufacturing'],
+  ['Instruments', 'manufacturing'],
+  ['Logistics', 'transport'],
+  ['Shipping', 'transport'],
+  ['Robotics', 'technology'],
+  ['Software', 'technology'],
+  ['Publishing', 'media'],
+  ['Studio', 'media'],
+  ['Hotels', 'hospitality'],
+  ['Kitchens', 'hospitality'],
+]
+
+export const pages = ['/', '/', '/sale', '/cart', '/about', '/account']
+export const order_states = ['delivered', 'delivered', 'delivered', 'shipped', 'placed', 'returned']
