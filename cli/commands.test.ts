@@ -81,6 +81,12 @@ const commands: Row[] = [
   },
   { words: ['schema', 'diff'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, steps: [] } },
   { words: ['schema', 'push'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, missing: [] } },
+  {
+    words: ['seed'],
+    wrong: ['--people', 'ten'],
+    use: () => ['--people', '5'],
+    answers: { people: { received: 5, failed: 0 } },
+  },
   { words: ['completion'], wrong: ['tcsh'], use: () => ['bash'], answers: { shell: 'bash' } },
 ]
 const groups = [[], ['org'], ['client'], ['keys'], ['schema']]
@@ -135,7 +141,7 @@ it('no command is missing here', async () => {
   }
   const known = [...commands.map(({ words }) => words.join(' ')), 'serve', 'help']
   expect(found.toSorted()).toEqual(known.toSorted())
-})
+}, 60_000)
 
 it('color is for terminals, and for nobody who has set NO_COLOR', async () => {
   environment = { ...environment, NO_COLOR: '1' }
