@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { schemaText } from './codegen-text.ts'
 import { answer, newCommand } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { readIfThere } from './read-if-there.ts'
 
 type CodegenOptions = ConnectionOptions & { out: string; check?: true; json?: true }
 
@@ -27,13 +28,4 @@ async function generate(environment: NodeJS.ProcessEnv, options: CodegenOptions)
   if (stands !== text) await writeFile(file, text)
   const said = stands === text ? `${out} is up to date` : `wrote ${out}`
   answer(options, { value: { file: out, written: stands !== text }, said: [said] })
-}
-
-async function readIfThere(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
 }

@@ -1,9 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { type Client, type Definitions, isKithError } from '../client/index.ts'
+import { type Client, isKithError } from '../client/index.ts'
 import { answer, newCommand, newGroup } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { readIfThere } from './read-if-there.ts'
 import { applyStep } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
@@ -104,8 +105,7 @@ async function planOf(
 ): Promise<Plan> {
   const bytes = file === '-' ? await buffer(process.stdin) : await readFile(pathOf(environment, file))
   const declared = parseSchemaFile(bytes, file)
-  const standing: Definitions = await client.schema.get()
-  const plan = planPush(declared, standing, archiveMissing)
+  const plan = planPush(declared, await client.schema.get(), archiveMissing)
   if (plan.faults.length > 0) throw new SchemaFileError(file, plan.faults)
   return plan
 }
@@ -115,13 +115,4 @@ const isEmpty = ({ steps, missing }: Plan) => steps.length === 0 && missing.leng
 function show(plan: Plan, options: { json?: true }) {
   const { steps, missing } = plan
   answer(options, { value: { equal: isEmpty(plan), steps, missing }, lines: planLines(plan) })
-}
-
-async function readIfThere(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
 }

@@ -111,8 +111,8 @@ const canBecome = (standing: Attribute, { type, target_stack, cardinality }: Dec
   (standing.cardinality === cardinality || cardinality === 'many')
 
 /**
- * Those to be created come in order of the file, for they are numbered so. Then come those that take a mark from another:
- * it moves with them, and no channel is without its default meanwhile.
+ * Those to be created come in order of the file, for they are numbered so. Then come those that take a mark from another,
+ * so that a channel whose default changes hands is not without one meanwhile.
  */
 function planConsentTypes(
   declared: Declared,

@@ -1,0 +1,11 @@
+import { readFile } from 'node:fs/promises'
+
+/** The text of a file; null where there is none. */
+export async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
