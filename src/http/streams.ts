@@ -66,12 +66,14 @@ export async function send(response: ServerResponse, stream: AsyncIterable<strin
   try {
     response.flushHeaders()
     for await (const text of stream) {
-      if (signal.aborted) break
+      if (signal.aborted || response.req.method === 'HEAD') break
       if (!response.write(text)) await drained(response, signal, idle_ms)
     }
     // What is still on its way is read and dropped, as after any answer that comes early.
     response.end(() => response.req.resume())
   } catch (error) {
+    // Who has gone away has no use for what became of it.
+    if (signal.aborted) return
     response.destroy()
     throw error
   }
