@@ -38,7 +38,7 @@ const lineOf = (n: number, word: string) =>
 
 /** The same person, as a line of COPY. */
 const rowOf = (n: number, organization_id: number) =>
-  [
+  `${[
     organization_id,
     0,
     `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`,
@@ -54,7 +54,7 @@ const rowOf = (n: number, organization_id: number) =>
     JSON.stringify({ city: `First ${n % 1000}`, score: n, note: 'n'.repeat(60) }),
     '2026-01-01T00:00:00Z',
     '2026-01-01T00:00:00Z',
-  ].join('\t') + '\n'
+  ].join('\t')}\n`
 
 async function writeLines(path: string, people: number, line: (n: number) => string) {
   const file = createWriteStream(path)

@@ -64,6 +64,8 @@ export async function sendStream(
     // What is still on its way is read and dropped, as after any answer that comes early.
     response.end(() => response.req.resume())
   } catch (error) {
+    // Who has gone away has no use for what became of it.
+    if (signal.aborted) return
     response.destroy()
     throw error
   }

@@ -21,19 +21,22 @@ export type ExportQuery = { after_id?: string }
 export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promise<Answer> {
   const { db, caller, body, signal } = call
   const stack_id = await kind.stackOf(call)
+  const after_id = startOf({
+    direction: 'asc',
+    size: part_size,
+    after_id: body.after_id && kind.identifier.toUuid(body.after_id),
+  })
   const leave = enter(db)
+  const snapshot = await openSnapshot(db).catch(error => {
+    leave()
+    throw error
+  })
+  const close = () => snapshot.close().finally(leave)
   try {
-    const snapshot = await openSnapshot(db)
     const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
-    const after_id = startOf({
-      direction: 'asc',
-      size: part_size,
-      after_id: body.after_id && kind.identifier.toUuid(body.after_id),
-    })
-    const close = () => snapshot.close().finally(leave)
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }
   } catch (error) {
-    leave()
+    await close()
     throw error
   }
 }
@@ -79,7 +82,7 @@ async function* linesFrom({
   signal,
 }: Export): AsyncGenerator<string> {
   const read = (after: string) => readShownPart(snapshot, definitions, stack_id, after, part_size)
-  const cut = () => close()
+  const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
     let reading = read(after_id)

@@ -34,12 +34,19 @@ async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => 
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const progress = () => textOf({ progress: counts })
+  const goOn = () => {
+    if (call.draining()) throw shutting_down
+  }
+  const sets = gather(entriesOf(call, readEntry), set_size)
   try {
-    const sets = gather(entriesOf(call, readEntry), set_size)
     for (;;) {
-      const { value: set, done } = yield* beside(sets.next(), pace, progress)
+      const awaited = () => {
+        goOn()
+        return progress()
+      }
+      const { value: set, done } = yield* beside(sets.next(), pace, awaited)
       if (done) break
-      if (call.draining()) throw shutting_down
+      goOn()
       const refusals = yield* beside(writeSet(call, set, counts), pace, progress)
       if (refusals !== '') yield refusals
     }
@@ -47,6 +54,9 @@ async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => 
   } catch (error) {
     const { word, message, details } = call.explain(error)
     yield textOf({ error: word, message, details, request_id: call.request_id, progress: counts })
+  } finally {
+    // Not waited for: it may wait for bytes that do not come.
+    sets.return(undefined).catch(() => {})
   }
 }
 

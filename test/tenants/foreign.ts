@@ -46,8 +46,9 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
 
 /** Every parameter of a route's path in turn, with the others the asker's own. */
 export function pathCases(route: Route, pairs: Pairs): Case[] {
-  const { method, path, params = {} } = route
-  const body = bodyOf(route)
+  const { method, path, params = {}, streams, item } = route
+  const takes_lines = streams && item
+  const body = takes_lines ? {} : bodyOf(route)
   return Object.keys(params).map(asked => ({
     where: `${method} ${path}: ${asked}`,
     pair: pairOf(route, asked, pairs),
@@ -55,6 +56,7 @@ export function pathCases(route: Route, pairs: Pairs): Case[] {
       method,
       path: path.replace(/\{(\w+)\}/g, (_, name) => (name === asked ? identifier : (own_ids[name] ?? own[name]!))),
       body: body && JSON.stringify(body),
+      headers: takes_lines ? { 'Content-Type': 'application/x-ndjson' } : undefined,
     }),
   }))
 }

@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { exportAll, importLines, linesFrom, of_lines } from '../../test/support/lines.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+
+let service: Service
+let organization: Organization
+const people = '/v1/people/import'
+
+beforeAll(async () => {
+  service = await startService({ KITH_LIMIT_REQUEST_MS: '2000' })
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  organization = await service.organization()
+})
+
+const none = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+const named = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ external_id: `p${n}`, first_name: `First ${n}` }))
+
+/** A request whose body is still to be sent. */
+function begin(
+  path = people,
+  headers: Record<string, string> = {},
+): { sent: ClientRequest; answer: Promise<IncomingMessage> } {
+  const authorization = { Authorization: `Bearer ${organization.token}` }
+  const sent = request(`${service.address}${path}`, {
+    method: 'POST',
+    headers: { ...authorization, ...of_lines, ...headers },
+  })
+  const answer = once(sent, 'response').then(([response]) => response as IncomingMessage)
+  answer.catch(() => {})
+  return { sent, answer }
+}
+
+describe('the connection of an import', () => {
+  test('that takes longer than a request may is served as long as lines come', async () => {
+    const { sent, answer } = begin()
+    const waited = new Promise<void>(resolve => {
+      let sent_lines = 0
+      const timer = setInterval(() => {
+        sent.write(`{"external_id":"slow${sent_lines}"}\n`)
+        sent_lines += 1
+        if (sent_lines < 8) return
+        clearInterval(timer)
+        sent.end()
+        resolve()
+      }, 400)
+    })
+    const response = await answer
+    await waited
+    const said = (await text(response))
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(said.at(-1)).toEqual({ ...none, received: 8, created: 8 })
+    expect(said.slice(0, -1).every(line => 'progress' in line)).toBe(true)
+    expect(said.length).toBeGreaterThan(1)
+  })
+
+  test('that breaks leaves the lines that were whole or none of them, and none of half a line', async () => {
+    const { sent } = begin()
+    sent.on('error', () => {})
+    sent.write(linesFrom(named(10)))
+    await expect.poll(async () => (await exportAll(organization, '/v1/people/export')).length).toBe(10)
+    sent.write('{"external_id":"half"}')
+    await new Promise(resolve => sent.write('', resolve))
+    sent.destroy()
+    await expect.poll(() => service.logs.some(line => line.includes('"aborted":true'))).toBe(true)
+    const left = await exportAll(organization, '/v1/people/export')
+    expect(left).toHaveLength(10)
+    expect((await importLines(organization, people, linesFrom(named(11)))).counts).toEqual({
+      ...none,
+      received: 11,
+      created: 1,
+      unchanged: 10,
+    })
+  })
+
+  test('that falls silent gets the fault, with the counts, and the lines before it stay', async () => {
+    const { sent, answer } = begin()
+    sent.on('error', () => {})
+    sent.write(linesFrom(named(3)))
+    const said = (await text(await answer)).trim().split('\n')
+    const last = JSON.parse(said.at(-1)!)
+    expect(last).toMatchObject({
+      error: 'operation_failed',
+      details: [],
+      progress: { ...none, received: 3, created: 3 },
+    })
+    expect(last.request_id).toBe((await answer).headers['x-request-id'])
+    sent.destroy()
+    expect(await exportAll(organization, '/v1/people/export')).toHaveLength(3)
+  })
+
+  test('whose client does not read its answer is not read from either, and is cut', async () => {
+    const { sent, answer } = begin(people, { 'X-Request-Id': 'unread' })
+    sent.on('error', () => {})
+    const response = await answer
+    response.on('error', () => {})
+    const refused = `{"nope":"${'n'.repeat(100)}"}\n`.repeat(500)
+    let written = 0
+    const is_cut = () => service.logs.some(line => line.includes('"aborted":true') && line.includes('unread'))
+    while (!is_cut()) {
+      const taken = sent.write(refused)
+      written += refused.length
+      if (taken) await new Promise(setImmediate)
+      else await Promise.race([once(sent, 'drain'), setTimeout(50)]).catch(() => {})
+      if (written > 400_000_000) throw new Error('the service reads on')
+    }
+    sent.destroy()
+  })
+})

@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import { of_lines } from '../support/lines.ts'
+import { endProcesses, launch, senderTo, tokenFrom } from '../support/process.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+
+afterEach(async () => {
+  await endProcesses()
+  await database.drop()
+})
+
+it('an import that is under way when the service shuts down is told so, keeps its sets, and holds up nothing', async () => {
+  const environment = { DATABASE_URL: database.url }
+  const kith = launch(environment)
+  const address = await kith.ready
+  const token = await tokenFrom(environment)
+  const headers = { Authorization: `Bearer ${token}`, ...of_lines }
+  const sent = request(`${address}/v1/people/import`, { method: 'POST', headers })
+  sent.on('error', () => {})
+  sent.write('{"external_id":"ada"}\n{"external_id":"bo"}\n')
+  const [response] = await once(sent, 'response')
+  const send = senderTo(address, token)
+  await expect.poll(async () => (await send('GET', '/v1/people/bo')).status).toBe(200)
+  kith.child.kill('SIGTERM')
+  const last = JSON.parse((await text(response)).trim().split('\n').at(-1)!)
+  expect(last).toMatchObject({
+    error: 'operation_failed',
+    message: 'The service is shutting down.',
+    progress: { received: 2, created: 2 },
+  })
+  expect(await kith.ended).toBe(0)
+})
