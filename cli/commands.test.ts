@@ -114,6 +114,8 @@ it('serve --json answers where it listens, and logs to standard error', async ()
   child.kill('SIGTERM')
   const { code, stderr } = await ended
   expect(code).toBe(0)
+  expect((await run(['serve', '--help'])).stdout).toContain('npm run -s kith -- serve')
+  expect(await run(['serve', '--workers', 'x'])).toMatchObject({ code: 2, stdout: '' })
   for (const said of stderr.trimEnd().split('\n')) expect(() => JSON.parse(said)).not.toThrow()
 })
 
