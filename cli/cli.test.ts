@@ -209,33 +209,6 @@ describe('wrong usage', () => {
     expect(stderr).not.toBe('')
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
-
-  it.each([
-    ['serve'],
-    ['migrate'],
-    ['org'],
-    ['org', 'create'],
-    ['org', 'list'],
-    ['token'],
-    ['client'],
-    ['client', 'create'],
-    ['client', 'list'],
-    ['client', 'revoke'],
-    ['keys'],
-    ['keys', 'list'],
-    ['keys', 'rotate'],
-    ['keys', 'revoke'],
-    ['codegen'],
-    ['schema'],
-    ['schema', 'pull'],
-    ['schema', 'diff'],
-    ['schema', 'push'],
-    ['seed'],
-  ])('%s %s has help with an example', async (...words) => {
-    const { code, stdout } = await run([...words.filter(Boolean), '--help'], {})
-    expect(code).toBe(0)
-    expect(stdout).toContain(`npm run -s kith -- ${words.filter(Boolean).join(' ')}`)
-  })
 })
 
 describe('a database or a setting that cannot be used', () => {

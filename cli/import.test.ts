@@ -126,8 +126,9 @@ describe('kith import of NDJSON', () => {
     })
     const order = await client.stack('orders').create({ external_id: 'o1' })
     await client.people.delete('ada')
-    await put('all.ndjson', `${JSON.stringify(person)}\n${JSON.stringify(order)}\n`)
-    expect(await counts('people', 'all.ndjson')).toMatchObject({ created: 1, failed: 1 })
+    const placeholder = { ...person, external_id: 'bob', state: 'placeholder' }
+    await put('all.ndjson', [person, placeholder, order].map(read => `${JSON.stringify(read)}\n`).join(''))
+    expect(await counts('people', 'all.ndjson')).toMatchObject({ received: 2, created: 1, failed: 1, left_out: 1 })
     const { id, created_at, updated_at, consents, version, ...same } = person
     expect(await client.people.get('ada')).toMatchObject(same)
   })

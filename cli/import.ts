@@ -128,6 +128,7 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
     failed: 0,
     line: options.skipLines,
     drawn: 0,
+    left_out: 0,
   }
   const reading = () => ({
     count: state.received,
@@ -160,9 +161,9 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
 }
 
 /** What has been read of the file, less what is still on its way. */
-function partOf({ total_bytes, readBytes }: Input, { received, drawn }: State): number | null {
+function partOf({ total_bytes, readBytes }: Input, { received, drawn, left_out }: State): number | null {
   if (total_bytes === null) return null
-  return Math.min(1, readBytes() / Math.max(1, total_bytes)) * (received / Math.max(1, drawn))
+  return Math.min(1, readBytes() / Math.max(1, total_bytes)) * ((received + left_out) / Math.max(1, drawn))
 }
 
 const isRefused = (item: Item): item is Item & { refusal: Refusal } => item.refusal !== undefined
@@ -181,9 +182,9 @@ async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<I
   }
   yield* csvItems(input.pieces, settings, read => {
     Object.assign(head, read)
-    const { targets, notices } = columnsOf(read.cells, owner, definitions, wishes)
-    for (const notice of notices) say(notice)
-    return { targets, notices }
+    const columns = columnsOf(read.cells, owner, definitions, wishes)
+    for (const notice of columns.notices) say(notice)
+    return columns
   })
 }
 
@@ -195,7 +196,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { state, stopped, error } = outcome
   const { received, created, updated, unchanged, failed } = state
   const value = {
-    ...{ received, created, updated, unchanged, failed },
+    ...{ received, created, updated, unchanged, failed, left_out: state.left_out },
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
@@ -207,12 +208,13 @@ function report(job: Job, outcome: Outcome, seconds: number) {
 }
 
 function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
-  const { received, created, updated, unchanged, failed, line } = state
+  const { received, created, updated, unchanged, failed, left_out, line } = state
   const of_words = { created, updated, unchanged, refused: failed }
   const counts = Object.entries(of_words).map(([word, count]) => `${numeral(count)} ${word}`)
   const would = options.dryRun ? ', checked and not stored' : ''
   return [
     `${numeral(received)} lines in ${timeOf(seconds)}${would}: ${counts.join(', ')}`,
+    ...(left_out > 0 ? [`${numeral(left_out)} placeholders left out: the links to them make them again`] : []),
     ...(failed > 0 ? [`the refused ones and their reasons are in ${refused.name}: mend it, and import it`] : []),
     ...(stopped || error ? [howToGoOn(file, line)] : []),
   ]

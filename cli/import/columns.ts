@@ -10,7 +10,8 @@ export type Target =
   | { to: 'attributes'; name: string }
   | { to: 'consents'; name: string }
 
-export type Columns = { targets: Target[]; notices: string[] }
+/** `state_at` is the column of an exported entity's state; null in any other file. */
+export type Columns = { targets: Target[]; state_at: number | null; notices: string[] }
 
 export type Wishes = {
   /** Columns by their names, and the fields that were named for them. */
@@ -60,7 +61,7 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   if (unknown.length > 0) throw new Error(unknownColumns(unknown, known))
   refuseDoubles(names, targets as Target[])
   const notices = left_out.length > 0 ? [`left out, for only a read has them: ${left_out.join(', ')}`] : []
-  return { targets: targets as Target[], notices }
+  return { targets: targets as Target[], state_at: left_out.includes('state') ? names.indexOf('state') : null, notices }
 }
 
 const nothing: Target = { to: 'nothing' }

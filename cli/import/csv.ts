@@ -40,7 +40,7 @@ export async function* csvItems(
     }
     if (reasons > 0) for (const record of records) record.cells.shift()
     const items = records.filter(({ cells }) => cells.some(cell => cell.trim() !== ''))
-    yield items.map(({ cells, line }) => ({ line, original: cells, ...bodyOf(cells, columns!.targets, settings) }))
+    yield items.map(({ cells, line }) => ({ line, original: cells, ...bodyOf(cells, columns!, settings) }))
   }
   if (columns === undefined) throw new Error('The file is empty: the first line of CSV names the columns.')
 }
@@ -94,13 +94,14 @@ function guess(text: string): string {
   return delimiters[counts.indexOf(Math.max(...counts))]!
 }
 
-type Sent = { body: string } | { body: null; refusal: Refusal }
+type Sent = { body: string } | { body: null; refusal?: Refusal }
 
-function bodyOf(cells: string[], targets: Target[], settings: CsvSettings): Sent {
+function bodyOf(cells: string[], { targets, state_at }: Columns, settings: CsvSettings): Sent {
   if (cells.length !== targets.length) {
     const refusal = unfit(`has ${cells.length} cells, and the header has ${targets.length}`)
     return { body: null, refusal }
   }
+  if (state_at !== null && cells[state_at] === 'placeholder') return { body: null }
   const parts: Parts = { fields: [], attributes: [], consents: [] }
   const details: Refusal['details'] = []
   for (const [index, target] of targets.entries()) {

@@ -2,7 +2,7 @@
 export type Item = {
   /** The line of the file where it begins, counted from 1. */
   line: number
-  /** JSON that is sent; null where the line is refused before. */
+  /** JSON that is sent; null where the line is refused before, or is left out: an exported placeholder. */
   body: string | null
   /** As it stood in the file: the bytes of a line; cells, a byte a character, of a record. */
   original: Buffer | string[]

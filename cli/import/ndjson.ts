@@ -83,7 +83,7 @@ export function withoutReason(text: string): string {
   return rest.trim() === '' ? '{}' : rest
 }
 
-type Sent = { body: string } | { body: null; refusal: Refusal }
+type Sent = { body: string } | { body: null; refusal?: Refusal }
 
 /**
  * What was exported is turned into a body. A line is a read when it has what only a read has: no body may have that. What
@@ -95,6 +95,8 @@ function bodyOf(text: string, owner: string): Sent {
   if (!isRead(read)) return { body: text }
   const kind = 'record_id' in read ? read.stack_key : 'people'
   if (kind !== owner) return { body: null, refusal: unfit(`was exported from ${String(kind)}, not from ${owner}`) }
+  // The links that made it bring it back; written, it would be a placeholder no more.
+  if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }
 }
 

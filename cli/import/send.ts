@@ -5,8 +5,11 @@ import type { Interrupt } from '../interrupt.ts'
 import type { Item } from './item.ts'
 import { Window } from './window.ts'
 
-/** How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too. */
-export type State = ImportCounts & { line: number; drawn: number }
+/**
+ * How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too.
+ * `left_out` were neither sent nor refused.
+ */
+export type State = ImportCounts & { line: number; drawn: number; left_out: number }
 
 export type Sending = {
   /** In the order of the file, a piece of it at a time. */
@@ -56,8 +59,10 @@ async function sendOnce(sending: Sending, window: Window, source: Source): Promi
   const settle = async (counts: ImportCounts) => {
     const done = window.acknowledge(counts.created + counts.updated + counts.unchanged + counts.failed)
     for (const name of ['created', 'updated', 'unchanged'] as const) state[name] = before[name] + counts[name]
-    state.received += done.length
-    state.failed += done.filter(item => item.refusal !== undefined).length
+    const left_out = done.filter(({ body, refusal }) => body === null && !refusal).length
+    state.left_out += left_out
+    state.received += done.length - left_out
+    state.failed += done.filter(({ refusal }) => refusal).length
     state.line = done.at(-1)?.line ?? state.line
     await sending.done(done)
   }
