@@ -70,7 +70,7 @@ describe('two services on one database, one of them killed under write load', ()
     await load.acknowledged(40 + chance.below(100))
     one.child.kill('SIGKILL')
     await one.ended
-    await load.acknowledged(150)
+    await load.acknowledged(80)
     await load.stop()
     await settleKeyed({ journal: load.journal, world, address: addresses[1]! })
     tell('one of two services', round, {}, load.journal)
