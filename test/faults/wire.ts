@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What a client sends to PostgreSQL: a message of the protocol, and its SQL where it has any. */
-export type Message = { text: string | undefined }
+/** What a client sends to PostgreSQL: a message of the protocol by its letter, and its SQL where it has any. */
+export type Message = { type: string; text: string | undefined }
 
-/** How often what has happened on the line. */
+/** What happens on the line. */
 export type Plan = {
   /** Asked of each message before it goes on: `cut` sends half of it and resets both ends. */
   onMessage?(message: Message): 'pass' | 'cut' | 'pass and cut'
@@ -68,7 +68,7 @@ export async function openWire(url: string): Promise<Wire> {
 }
 
 function forward(message: Buffer, far: Socket, plan: Plan, cut: () => void) {
-  const decision = plan.onMessage?.({ text: textOf(message) }) ?? 'pass'
+  const decision = plan.onMessage?.({ type: String.fromCharCode(message[0]!), text: textOf(message) }) ?? 'pass'
   if (far.destroyed) return
   far.write(decision === 'cut' ? message.subarray(0, message.length / 2) : message, () => {
     if (decision !== 'pass') cut()

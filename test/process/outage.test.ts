@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -111,6 +112,13 @@ async function expectRecovered({ kith, address, send }: Awaited<ReturnType<typeo
 
 const others = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 
+/** Every COMMIT of a change waits for this lock. */
+const hold_commits = `
+  create function wait_for_test() returns trigger language plpgsql as
+    'begin perform pg_advisory_xact_lock_shared(4242); return null; end';
+  create constraint trigger hold after insert on changes deferrable initially deferred
+    for each row execute function wait_for_test()`
+
 describe('a database that goes away', () => {
   it('and cuts idle connections goes unnoticed by the next requests', async () => {
     const service = await serve()
@@ -128,6 +136,42 @@ describe('a database that goes away', () => {
     expectAway(await answer)
     await lock.release()
     expect((await service.send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: null, version: 1 })
+    await expectRecovered(service)
+  })
+
+  it('in the middle of a batch is 503 for what it was lost under, and what was done says so', async () => {
+    const service = await serve()
+    const lock = await lockPerson(database.url, 'ada')
+    const operations = [
+      { op: 'create', external_id: 'bob', body: {} },
+      { op: 'patch', external_id: 'ada', body: { first_name: 'Ada' } },
+    ]
+    const answer = service.send('POST', '/v1/people/batch', { operations })
+    // By then the two have been parted, since one of them waits.
+    await expect.poll(() => query(database.url, `select from entities where external_id = 'bob'`)).toHaveLength(1)
+    await expect.poll(lock.waiting).toBe(1)
+    await lock.endWaiting()
+    const { body } = await answer
+    expect(body.data.items.map(({ status }: { status: number }) => status)).toEqual([201, 503])
+    await lock.release()
+    await expectRecovered(service)
+  })
+
+  it('while a write is being committed says that it may have been done', async () => {
+    const service = await serve()
+    await query(database.url, hold_commits)
+    const holder = new pg.Client({ connectionString: database.url })
+    await holder.connect()
+    await holder.query('select pg_advisory_lock(4242)')
+    const answer = patch(service.send, 'Ada')
+    await expect.poll(() => query(database.url, `select ${others} and wait_event_type = 'Lock'`)).toHaveLength(1)
+    line.cut()
+    await line.mend()
+    const reply = await answer
+    expectAway(reply)
+    expect(reply.body.message).toMatch(/may have been done/)
+    await holder.end()
+    await expect.poll(async () => (await service.send('GET', '/v1/people/ada')).body.data?.first_name).toBe('Ada')
     await expectRecovered(service)
   })
 

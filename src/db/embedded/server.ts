@@ -140,7 +140,8 @@ async function launch(cluster: Cluster, stale_pid: number | undefined, signal?: 
   })
   const ended = new Promise<string>(resolve => {
     child.once('error', error => resolve(error.message))
-    child.once('exit', async () => resolve((await readFile(log_path, 'utf8')).slice(log_start).trim()))
+    // The log is not there where somebody else has removed the folder meanwhile.
+    child.once('exit', async () => resolve((await readFile(log_path, 'utf8').catch(() => '')).slice(log_start).trim()))
   })
   child.unref()
   await log_file.close()
