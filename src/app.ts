@@ -1,5 +1,6 @@
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { createGate } from './http/gate.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
 import { createPipeline, type House } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
@@ -64,5 +65,11 @@ export function createApp(house: House): App {
   serveSystem(places, house)
   serveTokens(places, house)
   serveDocument(places, openApiDocument(house))
-  return createServer(house, createPipeline(house, places, nowhereOf(house)))
+  const { config, authenticator, drain, logger } = house
+  const report = (told: object) => logger.warn(told, 'more came than could be served')
+  const isLast = () => !drain.accepting()
+  const gate = createGate({ config, recall: authenticator.recall, isLast, report })
+  const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house)))
+  gate.guard(app.server)
+  return app
 }

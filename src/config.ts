@@ -25,6 +25,9 @@ const limit_variables = {
   // The contract promises that 500 may be asked for as the most, so this only lowers it.
   KITH_LIMIT_PAGE: whole(500, 1, 500),
   KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
+  KITH_LIMIT_IN_FLIGHT: whole(1_024, 1, 100_000),
+  KITH_LIMIT_IN_FLIGHT_BYTES: whole(67_108_864, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_CONNECTIONS: whole(8_192, 1, 100_000),
 }
 
 const text = (fallback: string) => Type.String({ default: fallback })
@@ -75,6 +78,9 @@ export type Limits = {
   placeholders: number
   page: number
   request_ms: number
+  in_flight: number
+  in_flight_bytes: number
+  connections: number
 }
 
 /** Requests of one token subject: so many each second, and beyond them `burst` more each minute. */

@@ -20,6 +20,8 @@ export type Authenticator = Readonly<{
    * a Fault `unauthorized` with `WWW-Authenticate` as RFC 6750 has it: without an error code when there is no token.
    */
   authenticate(authorizations: readonly string[], signal?: AbortSignal): Caller | Promise<Caller>
+  /** The organization that an Authorization header spoke for when last asked: not whether it still does. Asks nobody. */
+  recall(authorization: string): number | undefined
   /** The public halves of the service's live keys (RFC 7517). */
   jwks(): Promise<{ keys: JWK[] }>
   /** Signs a token, see {@link issueToken}. */
@@ -96,6 +98,7 @@ export function createAuthenticator({
       if (token.length > config.limits.token_bytes) return refuseToken()
       return verify(token, signal)
     },
+    recall: authorization => verified.get(authorization.slice('Bearer '.length))?.caller.organization.id,
     jwks: own_keys.jwks,
     issueToken: request => issueToken(db, request, now_ms),
   } satisfies Authenticator)

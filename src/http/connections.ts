@@ -59,7 +59,10 @@ function connectionOf(connections: WeakMap<Socket, Connection>, socket: Socket):
 }
 
 /** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */
-function watchRest(request: IncomingMessage, { body_bytes, request_ms }: Pick<Limits, 'body_bytes' | 'request_ms'>) {
+export function watchRest(
+  request: IncomingMessage,
+  { body_bytes, request_ms }: Pick<Limits, 'body_bytes' | 'request_ms'>,
+): void {
   const { socket } = request
   const [most_bytes, until_ms] = [socket.bytesRead + body_bytes, Date.now() + request_ms]
   const timer = setInterval(() => {

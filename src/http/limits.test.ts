@@ -23,6 +23,9 @@ const small = {
   placeholders: 2,
   page: 7,
   request_ms: 1_000,
+  in_flight: 40,
+  in_flight_bytes: 1_048_576,
+  connections: 40,
 } satisfies Limits
 
 const environment = Object.fromEntries(

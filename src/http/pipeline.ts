@@ -9,6 +9,7 @@ import { crowded, guardConnections } from './connections.ts'
 import { sharing } from './cors.ts'
 import type { Drain } from './drain.ts'
 import type { Exchange, Place } from './exchange.ts'
+import type { Gate } from './gate.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
@@ -24,11 +25,14 @@ export type House = {
   rate_limiter?: RateLimiter | undefined
 }
 
+/** What a server is made of. */
+type Served = House & { gate: Gate }
+
 /**
  * The way of every request, in this order: connection · admission · malformed? · another origin's? · address · guard ·
  * body · handler. Whatever is thrown on it is answered here. `nowhere` answers what has no address.
  */
-export function createPipeline(house: House, places: Router, nowhere: Place): (exchange: Exchange) => void {
+export function createPipeline(house: Served, places: Router, nowhere: Place): (exchange: Exchange) => void {
   const { config, drain, logger } = house
   const { limits } = config
   const connections = guardConnections(limits)
@@ -48,6 +52,7 @@ export function createPipeline(house: House, places: Router, nowhere: Place): (e
     if (bringsBody(request)) exchange.body = await readBody(request, body_bytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
+    house.gate.hold(request, exchange.work)
     await exchange.work
   }
 

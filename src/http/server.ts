@@ -61,12 +61,15 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
 }
 
 /** The caller's request id where it has the documented form, else a fresh one. */
-function requestId(header: string | string[] | undefined): string {
+export function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
+/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
+const backlog = 4_096
+
 async function listen(server: http.Server, on: { host: string; port: number }, scheme: string, logger: Logger) {
-  server.listen(on)
+  server.listen({ ...on, backlog })
   await once(server, 'listening')
   const { address, port } = server.address() as AddressInfo
   const url = `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`

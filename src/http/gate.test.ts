@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Lock, lockPerson, openSocket, parseAnswer } from '../../test/support/process.ts'
+import { type Organization, type Service, startService } from '../../test/support/service.ts'
+
+const origin = 'https://app.example'
+
+let service: Service
+let one: Organization
+let other: Organization
+let lock: Lock | undefined
+beforeAll(async () => {
+  // An organization alone has half of each.
+  const environment = {
+    KITH_LIMIT_IN_FLIGHT: '6',
+    KITH_LIMIT_IN_FLIGHT_BYTES: '1048576',
+    KITH_CORS_ORIGINS: origin,
+  }
+  service = await startService(environment)
+  one = await service.organization()
+  other = await service.organization()
+  for (const { send } of [one, other])
+    expect((await send('POST', '/v1/people', { external_id: 'eve' })).status).toBe(201)
+  expect((await one.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+})
+afterEach(() => lock?.release())
+afterAll(() => service.stop())
+
+/** Fills the organization's part with PATCHes that wait for a lock. */
+async function fillPart() {
+  lock = await lockPerson(service.database_url, 'ada')
+  const answers = ['a', 'b', 'c'].map(first_name => one.send('PATCH', '/v1/people/ada', { first_name }))
+  await expect.poll(lock.waiting).toBe(1)
+  await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
+  return async () => {
+    await lock!.release()
+    return (await Promise.all(answers)).map(({ status }) => status)
+  }
+}
+
+describe('an organization that has its part inside', () => {
+  it('is refused more at once, in the envelope, and is told when to come again', async () => {
+    const release = await fillPart()
+    const headers = { 'X-Request-Id': 'mine', Origin: origin }
+    const reply = await one.send('PATCH', '/v1/people/eve', { first_name: 'Eve' }, headers)
+    expect(reply).toMatchObject({ status: 503, body: { error: 'operation_failed', details: [], request_id: 'mine' } })
+    expect(reply.body.errorstack).toEqual({ reason: reply.body.message, request_id: 'mine' })
+    const told = [
+      'Retry-After',
+      'X-Request-Id',
+      'Cache-Control',
+      'X-Content-Type-Options',
+      'Access-Control-Allow-Origin',
+    ]
+    expect(told.map(name => reply.headers.get(name))).toEqual(['1', 'mine', 'no-store', 'nosniff', origin])
+    expect(await release()).toEqual([200, 200, 200])
+    expect((await one.send('GET', '/v1/people/eve')).body.data).toMatchObject({ version: 1, first_name: null })
+  })
+
+  it('leaves room for its neighbours, and for whoever asks how the service is', async () => {
+    const release = await fillPart()
+    expect((await other.send('PATCH', '/v1/people/eve', { first_name: 'Eve' })).status).toBe(200)
+    expect((await fetch(`${service.address}/healthz`)).status).toBe(200)
+    expect((await fetch(`${service.address}/readyz`)).status).toBe(200)
+    await release()
+  })
+
+  it('is refused under every spelling of an address', async () => {
+    const release = await fillPart()
+    const socket = await openSocket(service.address)
+    const answered = new Promise<string>(resolve =>
+      socket.setEncoding('utf8').once('data', part => resolve(String(part))),
+    )
+    socket.write(
+      `GET ${service.address}/%761/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`,
+    )
+    expect(parseAnswer(await answered).status).toBe(503)
+    socket.destroy()
+    await release()
+  })
+
+  it('is let in again when its requests are answered', async () => {
+    await (await fillPart())()
+    const statuses = [1, 2, 3].map(async () => (await one.send('GET', '/v1/people/eve')).status)
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200])
+  })
+})
+
+it('a write whose client has gone is inside until it is done', async () => {
+  lock = await lockPerson(service.database_url, 'ada')
+  const gone = new AbortController()
+  const patch = fetch(`${service.address}/v1/people/ada?first_name=Ada`, {
+    method: 'PATCH',
+    headers: { Authorization: `Bearer ${one.token}` },
+    signal: gone.signal,
+  })
+  patch.catch(() => {})
+  await expect.poll(lock.waiting).toBe(1)
+  const told = service.logs.length
+  gone.abort()
+  await expect.poll(() => service.logs.slice(told).join('')).toContain('"aborted":true')
+  const second = one.send('PATCH', '/v1/people/ada', { first_name: 'b' })
+  const third = one.send('PATCH', '/v1/people/ada', { first_name: 'c' })
+  await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
+  await lock.release()
+  expect((await Promise.all([second, third])).map(({ status }) => status)).toEqual([200, 200])
+})
+
+it('requests that wait behind others on a connection are outside when it ends', async () => {
+  lock = await lockPerson(service.database_url, 'ada')
+  const socket = await openSocket(service.address)
+  const request = (method: string, path: string) =>
+    `${method} ${path} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
+  const [patch, get] = [request('PATCH', '/v1/people/ada?first_name=Ada'), request('GET', '/v1/people/eve')]
+  socket.write(`${patch}${get}${get}`)
+  await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
+  socket.destroy()
+  await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(200)
+  await lock.release()
+})
+
+it('bodies count by their bytes: a large one is let in alone', async () => {
+  lock = await lockPerson(service.database_url, 'ada')
+  const large = `${JSON.stringify({ first_name: 'Ada' })}${' '.repeat(600_000)}`
+  const patch = one.send('PATCH', '/v1/people/ada', large)
+  await expect.poll(lock.waiting).toBe(1)
+  expect((await one.send('PATCH', '/v1/people/eve', { first_name: 'Eve' })).status).toBe(503)
+  expect((await one.send('GET', '/v1/people/eve')).status).toBe(200)
+  await lock.release()
+  expect((await patch).status).toBe(200)
+})
+
+it('the connections of an organization leave room for those of another; one too many is refused and closed', async () => {
+  const request = ({ token }: Organization) =>
+    `GET /v1/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  const crowded = await startService({ KITH_LIMIT_CONNECTIONS: '8' })
+  const ask = async (organization: Organization) => {
+    const socket = await openSocket(crowded.address)
+    const answer = new Promise<string>(resolve =>
+      socket.setEncoding('utf8').once('data', part => resolve(String(part))),
+    )
+    socket.write(request(organization))
+    return { socket, ...parseAnswer(await answer) }
+  }
+  const [mine, others] = [await crowded.organization(), await crowded.organization()]
+  // Their tokens are known once they have been used, and nobody's before.
+  for (const organization of [mine, others]) (await ask(organization)).socket.destroy()
+  const asked = [await ask(mine)]
+  while (asked.at(-1)!.status !== 503) asked.push(await ask(mine))
+  expect(asked).toHaveLength(5)
+  const refused = asked.at(-1)!
+  expect(refused).toMatchObject({ status: 503, body: { error: 'operation_failed' } })
+  expect(refused.head).toMatch(/retry-after: 1\r\n(?:.+\r\n)*connection: close/i)
+  expect((await ask(others)).status).toBe(404)
+  for (const { socket } of asked) socket.destroy()
+  await expect.poll(async () => (await ask(mine)).status).toBe(404)
+  await crowded.stop()
+})

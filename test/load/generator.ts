@@ -1,0 +1,136 @@
+import { setTimeout } from 'node:timers/promises'
+import { type Answer, Connection } from './connection.ts'
+import { Latencies, type Summary } from './latencies.ts'
+import { createRequests } from './requests.ts'
+
+/** What is asked of the service. */
+export type Load = {
+  address: string
+  token: string
+  /** The people are called p1 … p<people>. */
+  people: number
+  /** Another for each load on a service: what is created bears it in its name. */
+  seed: number
+  /** PATCHes of random people, or a mixture of what is asked of the service. */
+  work: 'patch' | 'mixed'
+  seconds: number
+  /** Connections that are open from the start. */
+  connections: number
+} & (
+  | { rate: undefined }
+  /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */
+  | { rate: number; most_connections: number }
+)
+
+/** What became of them. Durations count from the moment at which a request was due, waiting for a connection included. */
+export type Figures = {
+  seconds: number
+  due: number
+  answered: Summary
+  /** 429 and 503. */
+  refused: Summary
+  /** Refusals that do not say when to come again. */
+  without_retry_after: number
+  /** Answers of any other status, by status. */
+  others: Record<string, number>
+  /** Requests whose connection ended instead of an answer. */
+  broken: number
+  /** Requests that had no answer within the patience after the end. */
+  unanswered: number
+  connections: number
+}
+
+const patience_ms = 15_000
+
+/** Sends the load and waits for its answers. */
+export async function generate(load: Load): Promise<Figures> {
+  const { hostname, port } = new URL(load.address)
+  const nextRequest = createRequests(load)
+  const answered = new Latencies()
+  const refused = new Latencies()
+  const counts = { due: 0, done: 0, broken: 0, without_retry_after: 0 }
+  const others: Record<string, number> = {}
+  const idle: Connection[] = []
+  const open = new Set<Connection>()
+  const waiting: number[] = []
+  let waiting_from = 0
+  let ended = false
+
+  const closed = (connection: Connection) => {
+    if (!open.delete(connection)) return
+    const at = idle.indexOf(connection)
+    if (at >= 0) idle.splice(at, 1)
+  }
+  const connectOne = () => {
+    const connection = new Connection({ host: hostname, port: Number(port) }, closed)
+    open.add(connection)
+    return connection
+  }
+  const most = load.rate === undefined ? load.connections : load.most_connections
+  let most_open = 0
+
+  function note(answer: Answer, ms: number) {
+    counts.done += 1
+    if (!answer) counts.broken += 1
+    else if (answer.status === 200 || answer.status === 201) answered.add(ms)
+    else if (answer.status === 429 || answer.status === 503) {
+      refused.add(ms)
+      if (!answer.retry_after) counts.without_retry_after += 1
+    } else others[answer.status] = (others[answer.status] ?? 0) + 1
+  }
+
+  function send(connection: Connection, due_at: number) {
+    connection.send(nextRequest(), (answer, used) => {
+      note(answer, performance.now() - due_at)
+      carryOn(open.has(used) ? used : undefined)
+    })
+  }
+
+  /** A connection is free, or one has closed and may be replaced. */
+  function carryOn(connection: Connection | undefined) {
+    if (load.rate === undefined) {
+      if (!ended) begin(performance.now(), connection)
+    } else if (waiting_from < waiting.length) {
+      const due_at = waiting[waiting_from++]!
+      send(connection ?? connectOne(), due_at)
+    } else if (connection) idle.push(connection)
+  }
+
+  function begin(due_at: number, free = idle.pop()) {
+    counts.due += 1
+    const connection = free ?? (open.size < most ? connectOne() : undefined)
+    if (connection) send(connection, due_at)
+    else waiting.push(due_at)
+    most_open = Math.max(most_open, open.size)
+  }
+
+  for (let index = 0; index < load.connections; index += 1) idle.push(connectOne())
+  const began = performance.now()
+  if (load.rate === undefined) {
+    while (idle.length > 0) begin(began)
+    await setTimeout(load.seconds * 1_000)
+  } else {
+    const { rate, seconds } = load
+    for (let now = began; now < began + seconds * 1_000; now = performance.now()) {
+      while (counts.due < ((now - began) / 1_000) * rate) begin(began + (counts.due / rate) * 1_000)
+      // A loop that spins would take a whole core from the service.
+      await setTimeout(1)
+    }
+  }
+  ended = true
+  const took_ms = performance.now() - began
+  for (const until = performance.now() + patience_ms; counts.done < counts.due && performance.now() < until; )
+    await setTimeout(5)
+  for (const connection of open) connection.destroy()
+  return {
+    seconds: took_ms / 1_000,
+    due: counts.due,
+    answered: answered.summary(),
+    refused: refused.summary(),
+    without_retry_after: counts.without_retry_after,
+    others,
+    broken: counts.broken,
+    unanswered: counts.due - counts.done,
+    connections: most_open,
+  }
+}

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { inDatabase } from '../../bench/database.ts'
+import type { Ending } from '../../bench/ending.ts'
+import { prepareGround, type Service, startService } from '../../bench/stage.ts'
+import { organizationTokens } from '../../bench/tokens.ts'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+
+/** People of each organization, called p1 … p<people>. */
+export const people = 20_000
+
+/** Somebody's organization, on the service. */
+export type Tenant = { address: string; token: string; people: number }
+
+/** The service in a process of its own with the log of production, and two organizations on it. */
+export type Place = { service: Service; one: Tenant; neighbour: Tenant }
+
+export async function preparePlace(ending: Ending): Promise<Place> {
+  const ground = await ending.hold(prepareGround, ({ stop }) => stop())
+  await ground.createDatabase('load')
+  const service = await ending.hold(
+    () => startService(ground, checkout, 'load', 1),
+    ({ stop }) => stop(),
+  )
+  const tokenFor = organizationTokens(checkout, service)
+  const tenants = { one: await tokenFor('one'), neighbour: await tokenFor('neighbour') }
+  await storePeople(service)
+  const tenant = (token: string): Tenant => ({ address: service.address, token, people })
+  return { service, one: tenant(tenants.one), neighbour: tenant(tenants.neighbour) }
+}
+
+/** Stores people as the service stores them, faster than it would. */
+async function storePeople({ url }: Service): Promise<void> {
+  await inDatabase(url, async client => {
+    await client.query(
+      `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, attributes, created_at, updated_at)
+       select o.id, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'p' || i, true, 1, 'First ' || i,
+         jsonb_build_object('city', 'city ' || i % 1000, 'note', repeat('n', 60)), now(), now()
+       from organizations o, generate_series(1, $1::integer) i where o.key <> 'default'`,
+      [people],
+    )
+    await client.query('vacuum (analyze) entities')
+    await client.query('checkpoint')
+  })
+}
+
+/** What the process holds at this moment; `peak_mb` since the last call of {@link forgetPeak}. */
+export type Holdings = { resident_mb: number; peak_mb: number; descriptors: number }
+
+export function holdingsOf({ pid }: Service): Holdings {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1_024
+  return { resident_mb: mb('VmRSS'), peak_mb: mb('VmHWM'), descriptors: readdirSync(`/proc/${pid}/fd`).length }
+}
+
+export const forgetPeak = ({ pid }: Service): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')

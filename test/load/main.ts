@@ -1,0 +1,40 @@
+import { availableParallelism } from 'node:os'
+import { prepareEnding } from '../../bench/ending.ts'
+import { createChecks } from './checks.ts'
+import type { Figures } from './generator.ts'
+import { type Place, preparePlace } from './ground.ts'
+import { type Asked, readOptions } from './options.ts'
+import { neighbour, soak, storm } from './scenes.ts'
+import { offer } from './source.ts'
+
+const scenes = { storm, neighbour, soak }
+
+/** The connections of the closed loop. */
+const connections = 64
+
+/** Requests a second that so many connections are answered, each sending the next when it has the last answer. */
+async function measureMaximum({ one }: Place, { seed, seconds, work }: Asked): Promise<Figures> {
+  await offer({ ...one, seed, work, seconds: 3, connections, rate: undefined })
+  return offer({ ...one, seed: seed + 1, work, seconds: seconds.maximum, connections, rate: undefined })
+}
+
+async function run(asked: Asked): Promise<number> {
+  const checks = createChecks(line => process.stdout.write(`${line}\n`))
+  checks.say(
+    `seed ${asked.seed}; ${asked.work} work; ${availableParallelism()} cores for service, PostgreSQL and generator`,
+  )
+  const ending = prepareEnding()
+  try {
+    const place = await preparePlace(ending)
+    const closed = await measureMaximum(place, asked)
+    const maximum = Math.round(closed.answered.count / closed.seconds)
+    const { p50_ms, p99_ms } = closed.answered
+    checks.say(`maximum, closed loop of ${connections}: ${maximum}/s, p50 ${p50_ms} ms, p99 ${p99_ms} ms`)
+    for (const name of asked.scenes) await scenes[name]({ place, asked, maximum, checks })
+  } finally {
+    await ending.close()
+  }
+  return checks.finish()
+}
+
+process.exitCode = await run(readOptions(process.argv.slice(2)))

@@ -1,0 +1,123 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Checks } from './checks.ts'
+import type { Figures } from './generator.ts'
+import { forgetPeak, holdingsOf, type Place, type Tenant } from './ground.ts'
+import type { Asked } from './options.ts'
+import { offer } from './source.ts'
+
+/** What a scene is played with; `maximum` is the closed loop's, in requests a second. */
+export type Stage = { place: Place; asked: Asked; maximum: number; checks: Checks }
+
+/** Connections that an open loop may have; with all of them waiting for an answer, what is due waits, too. */
+const most_connections = 1_000
+const storm_factor = 4
+const calm_seconds = 10
+const neighbour_rate = 50
+const answered_p99_ms = 2_000
+const refused_p99_ms = 1_000
+const most_mb = 512
+
+let loads = 10
+
+/** An open loop: so many requests a second are due whatever becomes of them. */
+function offerOpenly(
+  { asked: { seed, work } }: Stage,
+  tenant: Tenant,
+  rate: number,
+  seconds: number,
+): Promise<Figures> {
+  loads += 1
+  return offer({
+    ...tenant,
+    seed: seed + loads,
+    work,
+    seconds,
+    connections: 64,
+    rate: Math.max(1, rate),
+    most_connections,
+  })
+}
+
+const ms = ({ count, p50_ms, p99_ms, most_ms }: Figures['answered']) =>
+  `${count} (p50 ${p50_ms}, p99 ${p99_ms}, most ${most_ms} ms)`
+
+const tell = (name: string, { due, seconds, connections, answered, refused, broken, unanswered, others }: Figures) =>
+  `        ${name}: ${Math.round(due / seconds)}/s due on up to ${connections} connections: answered ${ms(answered)}, ` +
+  `refused ${ms(refused)}, broken ${broken}, unanswered ${unanswered}, others ${JSON.stringify(others)}`
+
+const faultless = ({ broken, unanswered, others }: Figures) => broken + unanswered + Object.keys(others).length === 0
+
+/** Four times what can be done: the excess hears a quick no, the rest is served in time, and soon after all is as before. */
+export async function storm(stage: Stage): Promise<void> {
+  const { place, asked, maximum, checks } = stage
+  const before = await offerOpenly(stage, place.one, maximum / storm_factor, calm_seconds)
+  forgetPeak(place.service)
+  const during = await offerOpenly(stage, place.one, maximum * storm_factor, asked.seconds.storm)
+  const { peak_mb } = holdingsOf(place.service)
+  await setTimeout(5_000)
+  const after = await offerOpenly(stage, place.one, maximum / storm_factor, calm_seconds)
+  const { answered, refused, without_retry_after } = during
+  checks.say(tell('before', before))
+  checks.say(tell('storm', during))
+  checks.say(tell('after', after))
+  checks.check('every request of the storm is answered, or refused with 429 or 503', faultless(during))
+  checks.check(`refusals say when to come again: ${without_retry_after} do not`, without_retry_after === 0)
+  checks.check(`refusals come within a second: p99 ${refused.p99_ms} ms`, refused.p99_ms <= refused_p99_ms)
+  checks.check(`what is answered is so within 2 s: p99 ${answered.p99_ms} ms`, answered.p99_ms <= answered_p99_ms)
+  checks.check(`some are answered all along: ${answered.count}`, answered.count > asked.seconds.storm)
+  checks.check(`the service stays below ${most_mb} MB: ${Math.round(peak_mb)} MB`, peak_mb < most_mb)
+  checks.check(
+    `5 s later it is as before: p50 ${before.answered.p50_ms} and ${after.answered.p50_ms} ms, p99 ${before.answered.p99_ms} and ${after.answered.p99_ms} ms`,
+    faultless(after) && after.refused.count === 0 && isAsBefore(before, after),
+  )
+}
+
+/** Within twice, or a few milliseconds: what a disk does by itself. */
+const isAsBefore = (before: Figures, after: Figures) =>
+  after.answered.p50_ms <= 2 * before.answered.p50_ms + 2 && after.answered.p99_ms <= 2 * before.answered.p99_ms + 10
+
+/** One organization's storm is no other's: the neighbour, who sends what it always sends, hardly notices. */
+export async function neighbour(stage: Stage): Promise<void> {
+  const { place, asked, maximum, checks } = stage
+  const beside = async (rate: number, seconds: number) => {
+    const other = offerOpenly(stage, place.one, rate, seconds + 4)
+    await setTimeout(3_000)
+    const figures = await offerOpenly(stage, place.neighbour, neighbour_rate, seconds)
+    checks.say(tell(`the other at ${Math.round(rate)}/s`, await other))
+    checks.say(tell('the neighbour', figures))
+    return figures
+  }
+  const before = await beside(maximum / 2, Math.max(calm_seconds, asked.seconds.storm / 2))
+  const during = await beside(maximum * storm_factor, asked.seconds.storm)
+  checks.check(
+    `nothing of a neighbour's is refused: ${during.refused.count}`,
+    during.refused.count === 0 && faultless(during),
+  )
+  checks.check(
+    `a neighbour's p99 stays within twice: ${before.answered.p99_ms} ms, then ${during.answered.p99_ms} ms`,
+    during.answered.p99_ms <= 2 * before.answered.p99_ms,
+  )
+}
+
+/** At half of what can be done nothing fails and nothing grows, however long it goes on. */
+export async function soak(stage: Stage): Promise<void> {
+  const { place, asked, maximum, checks } = stage
+  const fifth = asked.seconds.soak / 5
+  const looks = [holdingsOf(place.service)]
+  const runs: Figures[] = []
+  for (let part = 0; part < 5; part += 1) {
+    runs.push(await offerOpenly(stage, place.one, maximum / 2, fifth))
+    checks.say(tell(`soak, part ${part + 1} of 5`, runs.at(-1)!))
+    // Connections of the part before are gone by then.
+    await setTimeout(1_000)
+    looks.push(holdingsOf(place.service))
+  }
+  const [, first, ...later] = looks
+  const last = later.at(-1)!
+  const failed = runs.filter(figures => !faultless(figures) || figures.refused.count > 0).length
+  checks.check(`no request of the soak fails: ${failed} of 5 parts had failures`, failed === 0)
+  const mb = looks.map(({ resident_mb }) => Math.round(resident_mb)).join(', ')
+  checks.check(`memory does not grow: ${mb} MB`, last.resident_mb < first!.resident_mb + 32)
+  const open = looks.map(({ descriptors }) => descriptors).join(', ')
+  checks.check(`descriptors and connections do not grow: ${open}`, last.descriptors <= first!.descriptors + 4)
+}

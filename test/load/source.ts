@@ -1,0 +1,22 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type Figures, generate, type Load } from './generator.ts'
+
+/** Sends a load from a process of its own, so that what is measured here does not wait for what is sent there. */
+export async function offer(load: Load): Promise<Figures> {
+  const child = fork(fileURLToPath(import.meta.url), { execArgv: ['--max-semi-space-size=16'] })
+  child.send(load)
+  const outcome = await Promise.race([
+    once(child, 'message').then(([figures]) => figures as Figures),
+    once(child, 'exit').then(([code]) => `the generator ended with ${code}`),
+  ])
+  if (typeof outcome === 'string') throw new Error(outcome)
+  return outcome
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.once('message', async load => {
+    const figures = await generate(load as Load)
+    process.send?.(figures, () => process.disconnect())
+  })
