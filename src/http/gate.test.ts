@@ -112,6 +112,8 @@ it('requests that wait behind others on a connection are outside when it ends', 
     `${method} ${path} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
   const [patch, get] = [request('PATCH', '/v1/people/ada?first_name=Ada'), request('GET', '/v1/people/eve')]
   socket.write(`${patch}${get}${get}`)
+  // Who asks before they are in would take the place of one of them.
+  await expect.poll(lock.waiting).toBe(1)
   await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
   socket.destroy()
   await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(200)

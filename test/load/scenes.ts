@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Checks } from './checks.ts'
-import type { Figures } from './generator.ts'
 import { forgetPeak, holdingsOf, type Place, type Tenant } from './ground.ts'
+import type { Figures } from './load.ts'
 import type { Asked } from './options.ts'
 import { offer } from './source.ts'
 
