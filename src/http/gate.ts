@@ -38,31 +38,9 @@ export function createGate({ config, recall, isLast, report }: GateOptions): Gat
   const overload = createOverload({ requests, bytes, connections })
   const refusals: Refusals = { requests: 0, bytes: 0, slow: 0, busy: 0, connections: 0 }
   const places = new WeakMap<IncomingMessage, Place>()
-  /** Of the connections that may stay: whoever came by them and is inside. */
-  const inside = new WeakMap<Socket, Set<Place>>()
+  const keep = keeperOf(overload)
   const answerBusy = answererOf(config)
   const clock = startClock(overload, refusals, report)
-
-  /** Lets a connection stay. An answer that waits for those before it hears nothing of its connection's end: it is told. */
-  function keep(socket: Socket, holder: number | undefined): Set<Place> | Reason {
-    const known = inside.get(socket)
-    if (known) return known
-    const kept = overload.keep(holder)
-    if (typeof kept === 'string') return kept
-    const of_connection = new Set<Place>()
-    inside.set(socket, of_connection)
-    socket.once('close', () => {
-      kept()
-      for (const place of of_connection) finish(of_connection, place)
-    })
-    return of_connection
-  }
-
-  function finish(of_connection: Set<Place>, place: Place) {
-    if (!of_connection.delete(place)) return
-    if (place.work) place.work.then(place.leave, place.leave)
-    else place.leave()
-  }
 
   function letIn(request: IncomingMessage, response: ServerResponse): Reason | undefined {
     const { authorization } = request.headers
@@ -104,6 +82,31 @@ export function createGate({ config, recall, isLast, report }: GateOptions): Gat
       boundSockets(server, 2 * connections)
     },
   }
+}
+
+/** Lets connections stay, and knows of each who came by it and is inside. */
+function keeperOf(overload: Overload) {
+  const inside = new WeakMap<Socket, Set<Place>>()
+  return (socket: Socket, holder: number | undefined): Set<Place> | Reason => {
+    const known = inside.get(socket)
+    if (known) return known
+    const kept = overload.keep(holder)
+    if (typeof kept === 'string') return kept
+    const of_connection = new Set<Place>()
+    inside.set(socket, of_connection)
+    // An answer that waits for those before it hears nothing of the end of its connection: it is told.
+    socket.once('close', () => {
+      kept()
+      for (const place of of_connection) finish(of_connection, place)
+    })
+    return of_connection
+  }
+}
+
+function finish(of_connection: Set<Place>, place: Place) {
+  if (!of_connection.delete(place)) return
+  if (place.work) place.work.then(place.leave, place.leave)
+  else place.leave()
 }
 
 /** Whoever has asked nothing yet belongs to nobody, and is counted here only. */
