@@ -66,9 +66,9 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 
 /** The whole service on one server, listening to nothing yet. */
 export function createApp(house: House): App {
-  const { config, authenticator, logger } = house
+  const { config, authenticator, drain, logger } = house
   const report = (told: object) => logger.warn(told, 'more came than could be served')
-  const gate = createGate({ config, recall: authenticator.recall, report })
+  const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), report })
   const places = createPlaces()
   serveRoutes(places, house, routeTable(house))
   serveSystem(places, house)
@@ -77,6 +77,5 @@ export function createApp(house: House): App {
   serveDocument(places, openApiDocument(house))
   const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house)))
   gate.guard(app.server)
-  app.server.once('close', gate.close)
   return app
 }

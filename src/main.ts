@@ -160,12 +160,9 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   }
 }
 
-/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
-const backlog = 4_096
-
 async function listen(app: App, { host, port }: Config): Promise<string> {
   try {
-    return await app.listen({ host, port, backlog })
+    return await app.listen({ host, port })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')

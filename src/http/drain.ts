@@ -17,7 +17,7 @@ export type Drain = {
  * After so long without a request none is on its way: those who keep a connection busy have heard by then that it ends. The
  * connections are closed next, and a request that arrived in that moment would be cut off without an answer.
  */
-const quiet_ms = 150
+const quiet_ms = 500
 /** Whoever still comes so long after they were first turned away does not listen, and is not waited for. */
 const hearing_ms = 1_000
 

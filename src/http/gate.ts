@@ -18,50 +18,29 @@ export type Gate = {
   hold(request: IncomingMessage, work: Promise<unknown>): void
   /** Requests refused so far, by reason. */
   readonly refusals: Readonly<Refusals>
-  close(): void
 }
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'cors_origins'>
   /** The organization that an Authorization header is known to speak for, without asking anybody. */
   recall: (authorization: string) => number | undefined
+  /** Whether connections end with the next answer. */
+  isLast: () => boolean
   /** Told once a second at most how many were refused since, and how many are inside. */
   report: (told: { refused: number; in_flight: number }) => void
 }
 
 type Place = { leave: () => void; work: Promise<unknown> | undefined }
 
-export function createGate({ config, recall, report }: GateOptions): Gate {
+export function createGate({ config, recall, isLast, report }: GateOptions): Gate {
   const { limits } = config
   const { in_flight: requests, in_flight_bytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
   const refusals: Refusals = { requests: 0, bytes: 0, slow: 0, busy: 0, connections: 0 }
   const places = new WeakMap<IncomingMessage, Place>()
-  /** Of the connections that may stay: whoever came by them and is inside. */
-  const inside = new WeakMap<Socket, Set<Place>>()
+  const keep = keeperOf(overload)
   const answerBusy = answererOf(config)
   const clock = startClock(overload, refusals, report)
-
-  /** Lets a connection stay. An answer that waits for those before it hears nothing of its connection's end: it is told. */
-  function keep(socket: Socket, holder: number | undefined): Set<Place> | Reason {
-    const known = inside.get(socket)
-    if (known) return known
-    const kept = overload.keep(holder)
-    if (typeof kept === 'string') return kept
-    const of_connection = new Set<Place>()
-    inside.set(socket, of_connection)
-    socket.once('close', () => {
-      kept()
-      for (const place of of_connection) finish(of_connection, place)
-    })
-    return of_connection
-  }
-
-  function finish(of_connection: Set<Place>, place: Place) {
-    if (!of_connection.delete(place)) return
-    if (place.work) place.work.then(place.leave, place.leave)
-    else place.leave()
-  }
 
   function letIn(request: IncomingMessage, response: ServerResponse): Reason | undefined {
     const { authorization } = request.headers
@@ -83,7 +62,7 @@ export function createGate({ config, recall, report }: GateOptions): Gate {
     if (!reason) return false
     refusals[reason] += 1
     if (!request.complete) response.once('close', () => request.complete || watchRest(request, limits))
-    answerBusy(request, response, { closing: reason === 'connections' })
+    answerBusy(request, response, { closing: reason === 'connections' || isLast() })
     return true
   }
 
@@ -93,16 +72,41 @@ export function createGate({ config, recall, report }: GateOptions): Gate {
       const place = places.get(request)
       if (place) place.work = work
     },
-    close: () => clearInterval(clock),
     guard: server => {
       const handlers = server.listeners('request')
       server.removeAllListeners('request')
       server.on('request', (request, response) => {
         if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
       })
+      server.once('close', () => clearInterval(clock))
       boundSockets(server, 2 * connections)
     },
   }
+}
+
+/** Lets connections stay, and knows of each who came by it and is inside. */
+function keeperOf(overload: Overload) {
+  const inside = new WeakMap<Socket, Set<Place>>()
+  return (socket: Socket, holder: number | undefined): Set<Place> | Reason => {
+    const known = inside.get(socket)
+    if (known) return known
+    const kept = overload.keep(holder)
+    if (typeof kept === 'string') return kept
+    const of_connection = new Set<Place>()
+    inside.set(socket, of_connection)
+    // An answer that waits for those before it hears nothing of the end of its connection: it is told.
+    socket.once('close', () => {
+      kept()
+      for (const place of of_connection) finish(of_connection, place)
+    })
+    return of_connection
+  }
+}
+
+function finish(of_connection: Set<Place>, place: Place) {
+  if (!of_connection.delete(place)) return
+  if (place.work) place.work.then(place.leave, place.leave)
+  else place.leave()
 }
 
 /** Whoever has asked nothing yet belongs to nobody, and is counted here only. */

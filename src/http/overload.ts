@@ -79,20 +79,6 @@ export function createOverload(bounds: Bounds): Overload {
     }
   }
 
-  function heedLoop(held: Held, utilization: number) {
-    const too_busy = held.refused > held.entered && utilization > saturated
-    const most = Math.min(held.most_when_busy, bounds.requests) * (too_busy ? shrink : grow)
-    held.most_when_busy = Math.max(least_when_busy, Math.ceil(most))
-    held.entered = 0
-    held.refused = 0
-  }
-
-  function heedQueue(held: Held) {
-    held.most_when_slow = held.least >= least_when_slow ? Math.max(least_when_slow, held.answered) : Infinity
-    held.least = held.requests
-    held.answered = 0
-  }
-
   return {
     held: all,
     enter: (holder, bytes) => {
@@ -119,13 +105,27 @@ export function createOverload(bounds: Bounds): Overload {
     tick: utilization => {
       ticks += 1
       for (const [holder, held] of held_by) {
-        heedLoop(held, utilization)
+        heedLoop(held, utilization, bounds)
         if (ticks % waiting_ticks > 0) continue
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
       }
     },
   }
+}
+
+function heedLoop(held: Held, utilization: number, bounds: Bounds) {
+  const too_busy = held.refused > held.entered && utilization > saturated
+  const most = Math.min(held.most_when_busy, bounds.requests) * (too_busy ? shrink : grow)
+  held.most_when_busy = Math.max(least_when_busy, Math.ceil(most))
+  held.entered = 0
+  held.refused = 0
+}
+
+function heedQueue(held: Held) {
+  held.most_when_slow = held.least >= least_when_slow ? Math.max(least_when_slow, held.answered) : Infinity
+  held.least = held.requests
+  held.answered = 0
 }
 
 const nothingHeld = (): Held => ({

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
@@ -17,7 +17,7 @@ import { readTls } from './tls.ts'
 export type App = {
   server: http.Server | https.Server
   /** Resolves with the address, `http://127.0.0.1:8080`. */
-  listen(on: { host: string; port: number; backlog?: number }): Promise<string>
+  listen(on: { host: string; port: number }): Promise<string>
   /** Takes no more connections and ends those that are open. */
   close(): Promise<void>
 }
@@ -65,8 +65,11 @@ export function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
 }
 
-async function listen(server: http.Server, on: ListenOptions, scheme: string, logger: Logger) {
-  server.listen(on)
+/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
+const backlog = 4_096
+
+async function listen(server: http.Server, on: { host: string; port: number }, scheme: string, logger: Logger) {
+  server.listen({ ...on, backlog })
   await once(server, 'listening')
   const { address, port } = server.address() as AddressInfo
   const url = `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`

@@ -1,44 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Answer, Connection } from './connection.ts'
-import { Latencies, type Summary } from './latencies.ts'
+import { Latencies } from './latencies.ts'
+import type { Figures, Load } from './load.ts'
 import { createRequests } from './requests.ts'
-
-/** What is asked of the service. */
-export type Load = {
-  address: string
-  token: string
-  /** The people are called p1 … p<people>. */
-  people: number
-  /** Another for each load on a service: what is created bears it in its name. */
-  seed: number
-  /** PATCHes of random people, or a mixture of what is asked of the service. */
-  work: 'patch' | 'mixed'
-  seconds: number
-  /** Connections that are open from the start. */
-  connections: number
-} & (
-  | { rate: undefined }
-  /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */
-  | { rate: number; most_connections: number }
-)
-
-/** What became of them. Durations count from the moment at which a request was due, waiting for a connection included. */
-export type Figures = {
-  seconds: number
-  due: number
-  answered: Summary
-  /** 429 and 503. */
-  refused: Summary
-  /** Refusals that do not say when to come again. */
-  without_retry_after: number
-  /** Answers of any other status, by status. */
-  others: Record<string, number>
-  /** Requests whose connection ended instead of an answer. */
-  broken: number
-  /** Requests that had no answer within the patience after the end. */
-  unanswered: number
-  connections: number
-}
 
 const patience_ms = 15_000
 
@@ -46,10 +10,7 @@ const patience_ms = 15_000
 export async function generate(load: Load): Promise<Figures> {
   const { hostname, port } = new URL(load.address)
   const nextRequest = createRequests(load)
-  const answered = new Latencies()
-  const refused = new Latencies()
-  const counts = { due: 0, done: 0, broken: 0, without_retry_after: 0 }
-  const others: Record<string, number> = {}
+  const { counts, note, figures } = createTally()
   const idle: Connection[] = []
   const open = new Set<Connection>()
   const waiting: number[] = []
@@ -68,16 +29,6 @@ export async function generate(load: Load): Promise<Figures> {
   }
   const most = load.rate === undefined ? load.connections : load.most_connections
   let most_open = 0
-
-  function note(answer: Answer, ms: number) {
-    counts.done += 1
-    if (!answer) counts.broken += 1
-    else if (answer.status === 200 || answer.status === 201) answered.add(ms)
-    else if (answer.status === 429 || answer.status === 503) {
-      refused.add(ms)
-      if (!answer.retry_after) counts.without_retry_after += 1
-    } else others[answer.status] = (others[answer.status] ?? 0) + 1
-  }
 
   function send(connection: Connection, due_at: number) {
     connection.send(nextRequest(), (answer, used) => {
@@ -106,31 +57,53 @@ export async function generate(load: Load): Promise<Figures> {
 
   for (let index = 0; index < load.connections; index += 1) idle.push(connectOne())
   const began = performance.now()
-  if (load.rate === undefined) {
-    while (idle.length > 0) begin(began)
-    await setTimeout(load.seconds * 1_000)
-  } else {
-    const { rate, seconds } = load
-    for (let now = began; now < began + seconds * 1_000; now = performance.now()) {
-      while (counts.due < ((now - began) / 1_000) * rate) begin(began + (counts.due / rate) * 1_000)
-      // A loop that spins would take a whole core from the service.
-      await setTimeout(1)
-    }
-  }
+  if (load.rate === undefined) while (idle.length > 0) begin(began)
+  if (load.rate === undefined) await setTimeout(load.seconds * 1_000)
+  else await keepTo(load.rate, load.seconds, began, counts, begin)
   ended = true
   const took_ms = performance.now() - began
   for (const until = performance.now() + patience_ms; counts.done < counts.due && performance.now() < until; )
     await setTimeout(5)
   for (const connection of open) connection.destroy()
+  return figures(took_ms / 1_000, most_open)
+}
+
+/** Begins each request when it is due. */
+async function keepTo(
+  rate: number,
+  seconds: number,
+  began: number,
+  counts: { due: number },
+  begin: (due_at: number) => void,
+): Promise<void> {
+  for (let now = began; now < began + seconds * 1_000; now = performance.now()) {
+    while (counts.due < ((now - began) / 1_000) * rate) begin(began + (counts.due / rate) * 1_000)
+    // A loop that spins would take a whole core from the service.
+    await setTimeout(1)
+  }
+}
+
+/** Keeps what became of the requests. */
+function createTally() {
+  const answered = new Latencies()
+  const refused = new Latencies()
+  const counts = { due: 0, done: 0, broken: 0, without_retry_after: 0 }
+  const others: Record<string, number> = {}
   return {
-    seconds: took_ms / 1_000,
-    due: counts.due,
-    answered: answered.summary(),
-    refused: refused.summary(),
-    without_retry_after: counts.without_retry_after,
-    others,
-    broken: counts.broken,
-    unanswered: counts.due - counts.done,
-    connections: most_open,
+    counts,
+    note: (answer: Answer, ms: number): void => {
+      counts.done += 1
+      if (!answer) counts.broken += 1
+      else if (answer.status === 200 || answer.status === 201) answered.add(ms)
+      else if (answer.status === 429 || answer.status === 503) {
+        refused.add(ms)
+        if (!answer.retry_after) counts.without_retry_after += 1
+      } else others[answer.status] = (others[answer.status] ?? 0) + 1
+    },
+    figures: (seconds: number, connections: number): Figures => {
+      const { due, done, broken, without_retry_after } = counts
+      const summaries = { answered: answered.summary(), refused: refused.summary() }
+      return { seconds, due, ...summaries, without_retry_after, others, broken, unanswered: due - done, connections }
+    },
   }
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import type { Load } from './generator.ts'
+import type { Load } from './load.ts'
 
 export const scene_names = ['storm', 'neighbour', 'soak'] as const
 export type SceneName = (typeof scene_names)[number]

@@ -1,4 +1,4 @@
-import type { Load } from './generator.ts'
+import type { Load } from './load.ts'
 
 type Asked = { method: string; path: string; body?: object }
 type Draw = { person: string; fresh: string }

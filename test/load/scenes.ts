@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Checks } from './checks.ts'
-import type { Figures } from './generator.ts'
 import { forgetPeak, holdingsOf, type Place, type Tenant } from './ground.ts'
+import type { Figures } from './load.ts'
 import type { Asked } from './options.ts'
 import { offer } from './source.ts'
 
@@ -80,11 +80,13 @@ const isAsBefore = (before: Figures, after: Figures) =>
 export async function neighbour(stage: Stage): Promise<void> {
   const { place, asked, maximum, checks } = stage
   const beside = async (rate: number, seconds: number) => {
-    const other = offerOpenly(stage, place.one, rate, seconds + 4)
-    await setTimeout(3_000)
-    const figures = await offerOpenly(stage, place.neighbour, neighbour_rate, seconds)
+    const own = offerOpenly(stage, place.neighbour, neighbour_rate, seconds)
+    await setTimeout(1_000)
+    const other = offerOpenly(stage, place.one, rate, seconds - 1)
+    const figures = await own
     checks.say(tell(`the other at ${Math.round(rate)}/s`, await other))
     checks.say(tell('the neighbour', figures))
+    await setTimeout(5_000)
     return figures
   }
   const before = await beside(maximum / 2, Math.max(calm_seconds, asked.seconds.storm / 2))

@@ -1,7 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type Figures, generate, type Load } from './generator.ts'
+import { generate } from './generator.ts'
+import type { Figures, Load } from './load.ts'
 
 /** Sends a load from a process of its own, so that what is measured here does not wait for what is sent there. */
 export async function offer(load: Load): Promise<Figures> {

@@ -22,6 +22,8 @@ afterEach(async () => {
   await database.drop()
 })
 
+const patience = { timeout: 20_000 }
+
 /** What clients were answered, and what they met instead of an answer. */
 type Journal = { stored: string[]; refused: number; faults: string[] }
 
@@ -79,12 +81,12 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
     const send = senderTo(await kith.ready, await tokenFrom(environment))
     const journal = startJournal()
     const clients = names('c', 30).map(name => keepCreating(send, name, () => true, journal))
-    await expect.poll(() => journal.stored.length).toBeGreaterThan(200)
+    await expect.poll(() => journal.stored.length, patience).toBeGreaterThan(200)
     expect(await terminate(kith)).toBe(0)
     await Promise.all(clients)
     expect(journal.faults).toEqual([])
     await expectStored(journal)
-  })
+  }, 60_000)
 })
 
 it('a rolling restart of two services behind a balancer loses no request', async () => {
@@ -110,10 +112,10 @@ it('a rolling restart of two services behind a balancer loses no request', async
   const clients = names('c', 20).map(name => keepCreating(send, name, () => !over, journal))
   for (const old of first) {
     const count = journal.stored.length
-    await expect.poll(() => journal.stored.length).toBeGreaterThan(count + 100)
+    await expect.poll(() => journal.stored.length, patience).toBeGreaterThan(count + 100)
     const fresh = launch(environment)
     const address = await join(fresh)
-    await expect.poll(() => ready.has(address)).toBe(true)
+    await expect.poll(() => ready.has(address), patience).toBe(true)
     expect(await terminate(old)).toBe(0)
     services.delete(await old.ready)
   }
@@ -121,4 +123,4 @@ it('a rolling restart of two services behind a balancer loses no request', async
   await Promise.all(clients)
   expect([journal.faults, journal.refused]).toEqual([[], 0])
   await expectStored(journal)
-})
+}, 120_000)

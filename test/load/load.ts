@@ -1,0 +1,38 @@
+import type { Summary } from './latencies.ts'
+
+/** What is asked of the service. */
+export type Load = {
+  address: string
+  token: string
+  /** The people are called p1 … p<people>. */
+  people: number
+  /** Another for each load on a service: what is created bears it in its name. */
+  seed: number
+  /** PATCHes of random people, or a mixture of what is asked of the service. */
+  work: 'patch' | 'mixed'
+  seconds: number
+  /** Connections that are open from the start. */
+  connections: number
+} & (
+  | { rate: undefined }
+  /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */
+  | { rate: number; most_connections: number }
+)
+
+/** What became of them. Durations count from the moment at which a request was due, waiting for a connection included. */
+export type Figures = {
+  seconds: number
+  due: number
+  answered: Summary
+  /** 429 and 503. */
+  refused: Summary
+  /** Refusals that do not say when to come again. */
+  without_retry_after: number
+  /** Answers of any other status, by status. */
+  others: Record<string, number>
+  /** Requests whose connection ended instead of an answer. */
+  broken: number
+  /** Requests that had no answer within the patience after the end. */
+  unanswered: number
+  connections: number
+}
