@@ -9,7 +9,7 @@ import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
 import { rehearse } from './rehearse.ts'
 
-/** Of lines in one transaction: see docs/decisions/0016. */
+/** Of lines in one transaction: see docs/decisions/0018. */
 const set_size = { items: 1_024, bytes: 1_048_576 }
 
 const progress_ms = 1_000
