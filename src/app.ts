@@ -67,8 +67,9 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 /** The whole service on one server, listening to nothing yet. */
 export function createApp(house: House): App {
   const { config, authenticator, drain, logger } = house
+  const { observer } = house.instruments
   const report = (told: object) => logger.warn(told, 'more came than could be served')
-  const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), report })
+  const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
   const places = createPlaces()
   serveRoutes(places, house, routeTable(house))
   serveSystem(places, house)

@@ -32,10 +32,9 @@ export const crowded = new Fault(
  * nobody reads any more, because its request is answered, no more is taken than any body may have, nor for longer.
  */
 export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms'>): Connections {
-  const connections = new WeakMap<Socket, Connection>()
   return {
     enter: ({ request: { socket } }) => {
-      const connection = connectionOf(connections, socket)
+      const connection = connectionOf(socket)
       if (connection.full) return 'dropped'
       connection.under_way += 1
       if (connection.under_way <= most_at_once) return 'served'
@@ -44,18 +43,17 @@ export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms
       return 'refused'
     },
     leave: ({ request }) => {
-      connectionOf(connections, request.socket).under_way -= 1
+      connectionOf(request.socket).under_way -= 1
       if (!request.complete) watchRest(request, limits)
     },
   }
 }
 
-function connectionOf(connections: WeakMap<Socket, Connection>, socket: Socket): Connection {
-  const known = connections.get(socket)
-  if (known) return known
-  const connection = { under_way: 0, full: false }
-  connections.set(socket, connection)
-  return connection
+const connection_of = Symbol('connection')
+
+function connectionOf(socket: Socket & { [connection_of]?: Connection }): Connection {
+  socket[connection_of] ??= { under_way: 0, full: false }
+  return socket[connection_of]
 }
 
 /** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */

@@ -55,8 +55,7 @@ type Held = Bounds & {
  *   is refused shall hear it at once, and saying so takes time, too. Its neighbours are let in as ever.
  */
 export function createOverload(bounds: Bounds): Overload {
-  const held_by = new Map<Holder, Held>()
-  const all = { requests: 0, bytes: 0, connections: 0 }
+  const { all, held_by, of, add } = createHoldings()
   let ticks = 0
 
   function reasonAgainst(held: Held, bytes: number): Reason | undefined {
@@ -66,41 +65,34 @@ export function createOverload(bounds: Bounds): Overload {
     return held.requests >= held.most_when_busy ? 'busy' : undefined
   }
 
-  /** Adds to what is held; what it returns takes it away again. */
-  function take(holder: Holder, held: Held, what: keyof Bounds, amount: number): () => void {
-    held_by.set(holder, held)
-    held[what] += amount
-    all[what] += amount
-    let taken = amount
-    return () => {
-      held[what] -= taken
-      all[what] -= taken
-      taken = 0
-    }
-  }
-
   return {
     held: all,
     enter: (holder, bytes) => {
-      const held = held_by.get(holder) ?? nothingHeld()
+      const held = of(holder)
       const reason = reasonAgainst(held, bytes)
       held[reason ? 'refused' : 'entered'] += 1
       if (reason) return reason
-      const leave = take(holder, held, 'requests', 1)
-      const drop = take(holder, held, 'bytes', bytes)
+      add(held, 'requests', 1)
+      add(held, 'bytes', bytes)
+      let inside = true
       return () => {
-        const before = held.requests
-        leave()
-        drop()
-        held.answered += before - held.requests
+        if (!inside) return
+        inside = false
+        add(held, 'requests', -1)
+        add(held, 'bytes', -bytes)
+        held.answered += 1
         held.least = Math.min(held.least, held.requests)
       }
     },
     keep: holder => {
-      const held = held_by.get(holder) ?? nothingHeld()
-      return held.connections >= bounds.connections - all.connections
-        ? 'connections'
-        : take(holder, held, 'connections', 1)
+      const held = of(holder)
+      if (held.connections >= bounds.connections - all.connections) return 'connections'
+      add(held, 'connections', 1)
+      let kept = true
+      return () => {
+        if (kept) add(held, 'connections', -1)
+        kept = false
+      }
     },
     tick: utilization => {
       ticks += 1
@@ -110,6 +102,27 @@ export function createOverload(bounds: Bounds): Overload {
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
       }
+    },
+  }
+}
+
+/** What everybody holds, and what is held in all. */
+function createHoldings() {
+  const held_by = new Map<Holder, Held>()
+  const all: Bounds = { requests: 0, bytes: 0, connections: 0 }
+  return {
+    all,
+    held_by,
+    of: (holder: Holder): Held => {
+      const known = held_by.get(holder)
+      if (known) return known
+      const held = nothingHeld()
+      held_by.set(holder, held)
+      return held
+    },
+    add: (held: Held, what: keyof Bounds, amount: number) => {
+      held[what] += amount
+      all[what] += amount
     },
   }
 }

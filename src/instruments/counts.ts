@@ -26,6 +26,11 @@ export function createCounts(registry: Registry): Counts {
   const by_reason: Record<Overload, Count> = {
     connection: overloads({ reason: 'connection' }),
     draining: overloads({ reason: 'draining' }),
+    requests: overloads({ reason: 'requests' }),
+    bytes: overloads({ reason: 'bytes' }),
+    slow: overloads({ reason: 'slow' }),
+    busy: overloads({ reason: 'busy' }),
+    connections: overloads({ reason: 'connections' }),
   }
   const batches = histograms(
     registry,
