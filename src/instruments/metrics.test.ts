@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { query } from '../../test/support/embedded-service.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
@@ -149,6 +150,15 @@ describe('/metrics', () => {
     })
     expect(grown.slice(0, 2)).toEqual([1, 2])
     expect(grown[2]).toBeGreaterThanOrEqual(3)
+  })
+
+  it('counts the lines of imports by what became of them, and none of a dry run', async () => {
+    const lines = ['created', 'unchanged', 'failed'].map(
+      outcome => `kith_import_lines_total{kind="people",outcome="${outcome}"}`,
+    )
+    const body = linesFrom([{ external_id: 'one' }, { external_id: 'one' }, { nope: 1 }])
+    expect(await growth(lines, () => importLines(ours, '/v1/people/import?dry_run=true', body))).toEqual([0, 0, 0])
+    expect(await growth(lines, () => importLines(ours, '/v1/people/import', body))).toEqual([1, 1, 1])
   })
 
   it('counts the request that is one too many on its connection', async () => {

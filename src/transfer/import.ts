@@ -4,6 +4,7 @@ import { writeEntities } from '../entities/sets.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
+import type { ImportOutcome } from '../observer.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -19,19 +20,34 @@ export type ImportQuery = { dry_run?: boolean }
 /** One line, read: what it asks to write, or why it is refused. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
-type Counts = { received: number; created: number; updated: number; unchanged: number; failed: number }
+type Counts = { received: number } & Record<ImportOutcome, number>
+
+/** Counts a line that has come to its end. */
+type Count = (outcome: ImportOutcome) => unknown
 
 /** Writes the lines of a body, set after set, and answers line by line what was refused, and counts. */
 export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promise<Answer> {
   const stack_id = await kind.stackOf(call)
   const readEntry = (line: Line) => entryOf(call, stack_id, line)
-  return { status: 200, stream: answerLines(call, readEntry) }
+  const told = kind.noun === 'person' ? 'people' : 'records'
+  // What a dry run counts has not happened.
+  const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
+  return { status: 200, stream: answerLines(call, readEntry, tell) }
 }
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
-async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<string> {
+async function* answerLines(
+  call: Call<ImportQuery>,
+  readEntry: (line: Line) => Entry,
+  tell: Count,
+): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
+  const count: Count = outcome => {
+    counts.received += 1
+    counts[outcome] += 1
+    tell(outcome)
+  }
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const progress = () => textOf({ progress: counts })
   const goOn = () => {
@@ -47,7 +63,7 @@ async function* answerLines(call: Call<ImportQuery>, readEntry: (line: Line) => 
       const { value: set, done } = yield* beside(sets.next(), pace, awaited)
       if (done) break
       goOn()
-      const refusals = yield* beside(writeSet(call, set, counts), pace, progress)
+      const refusals = yield* beside(writeSet(call, set, count), pace, progress)
       if (refusals !== '') yield refusals
     }
     yield textOf(counts)
@@ -104,7 +120,7 @@ function writeOf(
 }
 
 /** Writes one set within its own time, counts, and tells of the refused lines. Throws what fails for all of them. */
-async function writeSet(call: Call<ImportQuery>, set: Entry[], counts: Counts): Promise<string> {
+async function writeSet(call: Call<ImportQuery>, set: Entry[], count: Count): Promise<string> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes)
   const faulty = outcomes.find(outcome => 'error' in outcome)
@@ -113,10 +129,8 @@ async function writeSet(call: Call<ImportQuery>, set: Entry[], counts: Counts): 
   let said = ''
   for (const entry of set) {
     const outcome = 'write' in entry ? outcomes[next++]! : entry
-    counts.received += 1
-    if ('done' in outcome) counts[outcome.done.result as 'created' | 'updated' | 'unchanged'] += 1
-    else {
-      counts.failed += 1
+    count('done' in outcome ? (outcome.done.result as Exclude<ImportOutcome, 'failed'>) : 'failed')
+    if (!('done' in outcome)) {
       const { word, message, details } = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
       said += textOf({ line: entry.number, error: word, message, details })
     }
