@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -14,6 +15,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**', 'test/faults/**'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
+    // Most tests wait for a process or a database: of two cores Vitest itself would use one.
+    maxWorkers: Math.max(2, availableParallelism()),
     reporters: ['default', './test/support/summary.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -50,6 +50,9 @@ describe('an empty environment', () => {
         placeholders: 100,
         page: 500,
         request_ms: 10_000,
+        in_flight: 1_024,
+        in_flight_bytes: 67_108_864,
+        connections: 8_192,
       },
     })
   })

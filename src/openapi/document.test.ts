@@ -13,7 +13,7 @@ const rows = routeTable(house)
 const document = openApiDocument(house)
 
 type Media = { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
-type Content = { content: { 'application/json': Media } }
+type Content = { content: Record<string, Media> }
 type Operation = {
   operationId: string
   tags: string[]
@@ -128,11 +128,11 @@ describe('the OpenAPI document', () => {
     expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()
   })
 
-  it('offers an Idempotency-Key to every write but DELETE, and to nothing else', () => {
+  it('offers an Idempotency-Key to every write but DELETE and imports, and to nothing else', () => {
     const offered = { $ref: '#/components/parameters/Idempotency-Key' }
-    for (const { method, path, scope } of rows) {
+    for (const { method, path, scope, streams = false } of rows) {
       const { parameters, responses } = operationAt(`${method} ${path}`)
-      const takes = scope.endsWith(':write') && method !== 'DELETE'
+      const takes = scope.endsWith(':write') && method !== 'DELETE' && !streams
       expect([path, parameters?.some(each => JSON.stringify(each) === JSON.stringify(offered))]).toEqual([path, takes])
       expect([path, responses[422] !== undefined]).toEqual([path, takes])
     }
@@ -166,8 +166,10 @@ describe('the examples of the document', () => {
     [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])].flatMap(value =>
       refuse(`${pointer}/schema`, value),
     )
-  const media = (part: Partial<Content> | undefined) => part?.content?.['application/json']
-  const inner = '/content/application~1json'
+  const typeOf = (part: Partial<Content> | undefined) =>
+    ['application/json', 'application/x-ndjson'].find(type => part?.content?.[type])
+  const media = (part: Partial<Content> | undefined) => part?.content?.[typeOf(part) ?? '']
+  const innerOf = (part: Partial<Content> | undefined) => `/content/${typeOf(part)?.replace('/', '~1')}`
 
   it('fit the shapes that they are examples of', () => {
     const faults = Object.entries(document.components.schemas!).flatMap(([name, { examples = [] }]) =>
@@ -181,11 +183,11 @@ describe('the examples of the document', () => {
       const request = media(operation.requestBody)
       if (request) {
         expect(request.example, address).toBeDefined()
-        expect(refuseMedia(`${pointer}/requestBody${inner}`, request)).toEqual([])
+        expect(refuseMedia(`${pointer}/requestBody${innerOf(operation.requestBody)}`, request)).toEqual([])
       }
       for (const [status, response] of Object.entries(operation.responses).filter(([, { $ref }]) => !$ref)) {
         expect(media(response)!.example, `${address} ${status}`).toBeDefined()
-        expect(refuseMedia(`${pointer}/responses/${status}${inner}`, media(response)!)).toEqual([])
+        expect(refuseMedia(`${pointer}/responses/${status}${innerOf(response)}`, media(response)!)).toEqual([])
       }
     }
   })
@@ -194,7 +196,9 @@ describe('the examples of the document', () => {
     for (const [name, response] of Object.entries(document.components.responses!)) {
       const { examples } = media(response as Content)!
       expect(Object.keys(examples!).length).toBeGreaterThan(0)
-      expect(refuseMedia(`/components/responses/${name}${inner}`, media(response as Content)!)).toEqual([])
+      expect(
+        refuseMedia(`/components/responses/${name}${innerOf(response as Content)}`, media(response as Content)!),
+      ).toEqual([])
     }
   })
 })
