@@ -39,7 +39,7 @@ function wordsAt(operation: Operation, status: number): string[] {
   const name = operation.responses[status]?.$ref?.split('/').at(-1)
   if (name === undefined) return []
   const { content } = document.components.responses![name] as Content
-  const [, narrowed] = content['application/json'].schema.allOf as { properties: { error: { enum: string[] } } }[]
+  const [, narrowed] = content['application/json']!.schema.allOf as { properties: { error: { enum: string[] } } }[]
   return narrowed!.properties.error.enum
 }
 
@@ -152,7 +152,7 @@ describe('the OpenAPI document', () => {
     expect(body.first_name!.type).toEqual(['string', 'null'])
     expect(JSON.stringify(document)).not.toContain('"nullable"')
     const request = operationAt('PUT /v1/people/{external_id}').requestBody!.content['application/json']
-    expect(request.schema).toEqual({ $ref: '#/components/schemas/PersonBody' })
+    expect(request!.schema).toEqual({ $ref: '#/components/schemas/PersonBody' })
   })
 })
 
