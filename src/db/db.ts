@@ -1,10 +1,9 @@
-import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
-import { cancel_patience_ms, cancelStatements } from './cancel.ts'
+import { withClient } from './connection.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
-import { type Pulse, ServerSilent, watchPulse } from './pulse.ts'
+import { watchPulse } from './pulse.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
 export type Statement = Readonly<{ name: string; text: string }>
@@ -230,67 +229,4 @@ async function transact<T>(
 function refuseToGuess(lost: unknown) {
   if (!(lost instanceof pg.DatabaseError))
     throw new OutcomeUnknown('the connection was lost at COMMIT', { cause: lost })
-}
-
-type Work<T> = (client: pg.PoolClient) => Promise<T>
-
-async function withClient<T>(pool: pg.Pool, pulse: Pulse, signal: AbortSignal | undefined, work: Work<T>): Promise<T> {
-  const client = await acquire(pool, pulse, signal)
-  const leave = pulse.enter({ giveUp: () => destroySocket(client) })
-  let settled = false
-  let cancelled: Promise<void> | undefined
-  let silent: NodeJS.Timeout | undefined
-  const cancel = () => {
-    cancelled = cancelStatements(client, () => settled)
-    // A server that is silent answers neither the statement nor its cancellation: the connection is given up, and
-    // statement_timeout ends the statement there.
-    silent = globalThis.setTimeout(() => destroySocket(client), cancel_patience_ms)
-  }
-  signal?.addEventListener('abort', cancel, { once: true })
-  try {
-    return await work(client)
-  } catch (error) {
-    // Whether a COMMIT that was sent came through, nobody can say once its connection is lost: then the signal explains nothing.
-    throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
-  } finally {
-    leave()
-    settled = true
-    clearTimeout(silent)
-    signal?.removeEventListener('abort', cancel)
-    // The cancel request names a process, not a statement: only once it is answered may another use the connection.
-    client.release(cancelled !== undefined && !(await settlesInTime(cancelled)))
-  }
-}
-
-function destroySocket(client: pg.PoolClient) {
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-  connection.stream.destroy()
-}
-
-/** Whether the cancel requests came to an end; a connection that they may still reach is not used again. */
-async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
-  return Promise.race([cancelled.then(() => true), setTimeout(cancel_patience_ms, false, { ref: false })])
-}
-
-/** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
-async function acquire(pool: pg.Pool, pulse: Pulse, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
-  signal?.throwIfAborted()
-  pulse.throwIfSilent()
-  const connecting = pool.connect()
-  const given_up = Promise.withResolvers<never>()
-  const leave = pulse.enter({ giveUp: () => given_up.reject(new ServerSilent('no connection comes')) })
-  const abort = () => given_up.reject(signal?.reason)
-  signal?.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([connecting, given_up.promise])
-  } catch (error) {
-    connecting.then(
-      client => client.release(),
-      () => {},
-    )
-    throw error
-  } finally {
-    leave()
-    signal?.removeEventListener('abort', abort)
-  }
 }
