@@ -64,7 +64,8 @@ export function watchRest(
   const { socket } = request
   const [most_bytes, until_ms] = [socket.bytesRead + body_bytes, Date.now() + request_ms]
   const timer = setInterval(() => {
+    // What comes behind a request that is complete is the next one's.
+    if (request.complete || socket.destroyed) return clearInterval(timer)
     if (socket.bytesRead > most_bytes || Date.now() > until_ms) socket.destroy()
-    if (request.complete || socket.destroyed) clearInterval(timer)
   }, glance_ms)
 }
