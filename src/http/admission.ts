@@ -26,7 +26,8 @@ export function admit(exchange: Exchange, { request_ms, drain, connections, logg
   })
   beginObserving(exchange, observer)
   const leave = isVersioned(exchange.url) ? drain.enter() : () => {}
-  exchange.response.once('close', () => {
+  // It comes once: `on` spares the wrapper of `once`.
+  exchange.response.on('close', () => {
     connections.leave(exchange)
     logExchange(logger, exchange, observer.tracer)
     endObserving(exchange, observer)
