@@ -1,8 +1,9 @@
+import type { Signal } from './signal.ts'
 /** What is coalesced: reads with reads, writes with writes. */
 export type Work = 'read' | 'write'
 
 /** One that came into a queue: when (as performance.now() has it), and the signal of the request it belongs to. */
-export type Arrived = { signal?: AbortSignal | undefined; since_ms: number }
+export type Arrived = { signal?: Signal | undefined; since_ms: number }
 
 /** How a request ended. Without a status nobody took its answer: the client went away. */
 export type RequestEnd = {
@@ -31,7 +32,7 @@ export type Observer = {
   /** Something was looked for in what is remembered. */
   cache(cache: 'token' | 'definitions', hit: boolean): void
   /** A batch of those who waited begins; `signal` is its own. What is returned ends it. */
-  batch(work: Work, arrived: readonly Arrived[], signal: AbortSignal): (() => void) | undefined
+  batch(work: Work, arrived: readonly Arrived[], signal: Signal): (() => void) | undefined
   /** So many lines of an import came to this end. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
   /** Absent unless traces are wanted. */
@@ -49,11 +50,11 @@ export type EndSpan = (failed?: boolean) => void
  */
 export type Tracer = {
   /** The span of a request, which follows the caller's where `traceparent` names one. */
-  request(signal: AbortSignal, method: string, traceparent: string | undefined): void
-  requestEnded(signal: AbortSignal, end: RequestEnd): void
+  request(signal: Signal, method: string, traceparent: string | undefined): void
+  requestEnded(signal: Signal, end: RequestEnd): void
   /** 32 hexadecimal digits; undefined of what has no span. */
-  traceIdOf(signal: AbortSignal): string | undefined
-  batch(work: Work, arrived: readonly Arrived[], signal: AbortSignal): () => void
+  traceIdOf(signal: Signal): string | undefined
+  batch(work: Work, arrived: readonly Arrived[], signal: Signal): () => void
   statement(name: string, begun_ms: number, failed: boolean, under: object | undefined): void
   /** A stage below `under`; `self` stands for it from now on. */
   begin(name: string, under: object | undefined, self?: object): EndSpan

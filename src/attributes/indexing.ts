@@ -5,6 +5,7 @@ import {
   type Definitions,
   reloadDefinitions,
 } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
 
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>
 
@@ -30,7 +31,7 @@ export function indexState({ indexed, index }: Attribute) {
 export async function definitionsWithProgress(
   db: Database,
   organization_id: number,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Definitions> {
   const definitions = await currentDefinitions(db, organization_id, signal)
   const filling = definitions.attributes.some(({ index }) => index && !index.ready)

@@ -2,6 +2,7 @@ import type { JWK } from 'jose'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import { setBounded } from './bounded.ts'
 import type { Caller } from './caller.ts'
 import { expired } from './claims.ts'
@@ -19,7 +20,7 @@ export type Authenticator = Readonly<{
    * The caller that a request's Authorization headers speak for: at once for a token that was verified before. Throws
    * a Fault `unauthorized` with `WWW-Authenticate` as RFC 6750 has it: without an error code when there is no token.
    */
-  authenticate(authorizations: readonly string[], signal?: AbortSignal): Caller | Promise<Caller>
+  authenticate(authorizations: readonly string[], signal?: Signal): Caller | Promise<Caller>
   /** The organization that an Authorization header spoke for when last asked: not whether it still does. Asks nobody. */
   recall(authorization: string): number | undefined
   /** The public halves of the service's live keys (RFC 7517). */
@@ -57,7 +58,7 @@ export function createAuthenticator({
   // Keyed by the whole text: what was verified is this signature over these bytes. Wrong tokens are not kept.
   const verified = new Map<string, Remembered>()
 
-  async function verify(token: string, signal: AbortSignal | undefined): Promise<Caller> {
+  async function verify(token: string, signal: Signal | undefined): Promise<Caller> {
     const verdict = await verifyToken(token, issuers, now_ms)
     if ('problem' in verdict) return refuseToken(verdict.problem)
     const { organization_key, subject, scopes } = verdict.claims

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import { Fault, fail } from '../errors.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/directory.ts'
+import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
 import { createMemory } from './memory.ts'
 import { memory_times } from './organizations.ts'
@@ -63,7 +64,7 @@ export const organizationOf = (client_id: string): string | undefined => client_
 export async function verifyClient(
   db: Database,
   { client_id, client_secret }: Credentials,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<{ organization_key: string; scope: string } | undefined> {
   const organization_key = organizationOf(client_id)
   if (organization_key === undefined) return undefined
@@ -78,7 +79,7 @@ type Organization = Caller['organization']
 export type Clients = {
   /** See {@link Memory}: true for one that may still be spoken for. */
   peek(organization: Organization, client_id: string): true | undefined
-  find(organization: Organization, client_id: string, signal?: AbortSignal): Promise<true | undefined>
+  find(organization: Organization, client_id: string, signal?: Signal): Promise<true | undefined>
 }
 
 /** Which clients may still be spoken for: asked for anew every few seconds, so that a revoked one is soon refused. */

@@ -1,3 +1,4 @@
+import type { Signal } from '../signal.ts'
 import { ageOf } from './age.ts'
 import { setBounded } from './bounded.ts'
 
@@ -6,7 +7,7 @@ export type Memory<V> = {
   /** What is known well enough to go by, at once. What is getting old is asked for anew behind the scenes. */
   peek(key: string): V | undefined
   /** The same, asking where it must. Throws what asking throws. */
-  find(key: string, signal?: AbortSignal): Promise<V | undefined>
+  find(key: string, signal?: Signal): Promise<V | undefined>
 }
 
 type MemoryOptions = {
@@ -25,13 +26,13 @@ const most_unknown = 1_000
 
 /** Remembers what `ask` answers; undefined is the answer for what does not exist. */
 export function createMemory<V>(
-  ask: (key: string, signal?: AbortSignal) => Promise<V | undefined>,
+  ask: (key: string, signal?: Signal) => Promise<V | undefined>,
   { now_ms, renew_ms, forget_ms, unknown_ms }: MemoryOptions,
 ): Memory<V> {
   const known = new Map<string, Known<V>>()
   const unknown_since_ms = new Map<string, number>()
 
-  async function askFor(key: string, signal?: AbortSignal): Promise<V | undefined> {
+  async function askFor(key: string, signal?: Signal): Promise<V | undefined> {
     const since_ms = now_ms()
     const value = await ask(key, signal)
     if (value !== undefined) setBounded(known, key, { value, since_ms, renewing: false }, most_known)

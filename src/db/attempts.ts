@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises'
 import { Fault, refuse } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 
 /** What others keep getting ahead of is tried this often before it is refused. */
 export const attempts_limit = 10
@@ -8,10 +8,18 @@ const prompt_attempts = 3
 const pause_ms = 4
 
 /** Lets others finish before the next attempt: nothing at first, then twice as long each time, 508 ms in all. */
-export async function pauseAfter(attempt: number, signal?: AbortSignal): Promise<void> {
+export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
   if (attempt < prompt_attempts) return
-  // The next attempt notices that the time is over.
-  await setTimeout(pause_ms * 2 ** (attempt - prompt_attempts), undefined, { signal }).catch(() => {})
+  await new Promise<void>(resolve => {
+    const go_on = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', go_on)
+      resolve()
+    }
+    const timer = setTimeout(go_on, pause_ms * 2 ** (attempt - prompt_attempts))
+    // The next attempt notices that the time is over.
+    signal?.addEventListener('abort', go_on)
+  })
 }
 
 /** Answers that others were ahead each time: it passes by itself, so it is no fault. */

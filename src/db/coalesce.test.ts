@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Signal } from '../signal.ts'
 import { Queue, type QueueOptions, type Result } from './coalesce.ts'
 
 type Running = {
   items: string[]
-  signal: AbortSignal
+  signal: Signal
   finish(results?: Result<string>[]): void
   fail(error: Error): void
 }
@@ -12,7 +13,7 @@ type Running = {
 /** A queue whose batches end when the test says so. */
 function controlled(options: Partial<QueueOptions<string, string>> = {}) {
   const batches: Running[] = []
-  const run = (items: string[], signal: AbortSignal) =>
+  const run = (items: string[], signal: Signal) =>
     new Promise<Result<string>[]>((resolve, reject) => {
       const done = items.map(item => ({ outcome: `${item} done` }))
       const finish = (results: Result<string>[] = done) => resolve(results)
@@ -187,7 +188,7 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
       const done: number[] = []
       const in_flight = new Set<unknown>()
       let runs = 0
-      const run = async (items: number[], signal: AbortSignal): Promise<Result<number>[]> => {
+      const run = async (items: number[], signal: Signal): Promise<Result<number>[]> => {
         const fails_now = fails[runs++ % fails.length]!
         const keys = items.map(item => arrivals[item]!.key).filter(key => key !== undefined)
         expect(new Set(keys).size).toBe(keys.length)

@@ -1,17 +1,18 @@
 import type { Arrived } from '../observer.ts'
+import { Cancellation, type Signal } from '../signal.ts'
 
 /** What became of one item. After a failure it may be worth to try it `again`, apart from those it came with. */
 export type Result<O> = { outcome: O } | { error: unknown; again: boolean }
 
 /** Runs a batch: a result for each item, in their order. `signal` aborts when the batch must be given up. */
-export type Run<I, O> = (items: I[], signal: AbortSignal) => Promise<Result<O>[]>
+export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
 export type Arrival<I> = {
   item: I
   /** Never twice in flight; those that bear one key go in order of arrival. */
   key?: string | undefined
   bytes?: number
-  signal?: AbortSignal | undefined
+  signal?: Signal | undefined
 }
 
 export type QueueOptions<I, O> = {
@@ -21,7 +22,7 @@ export type QueueOptions<I, O> = {
   /** A batch is undone and run again without an item whose signal aborts; where nothing is stored, the item just leaves. */
   undone: boolean
   /** Is told of every batch that begins, and of its end by what it returns. */
-  watch?: ((arrived: readonly Arrived[], signal: AbortSignal) => (() => void) | undefined) | undefined
+  watch?: ((arrived: readonly Arrived[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
 /** Beside the batch in flight, this many run apart: what failed, and what must not be coalesced. */
@@ -32,7 +33,7 @@ type Entry<I, O> = Arrival<I> & {
   settle(result: Result<O>): void
   batch: Batch<I, O> | undefined
 }
-type Batch<I, O> = { entries: Entry<I, O>[]; controller: AbortController }
+type Batch<I, O> = { entries: Entry<I, O>[]; cancellation: Cancellation }
 
 /**
  * Coalesces items that arrive one by one: one batch is in flight, and whoever arrives meanwhile is in the next one.
@@ -124,9 +125,9 @@ export class Queue<I, O> {
 
   /** Runs a batch. What it resolves with frees its keys, starts what can be started, and only then settles its items. */
   async #runBatch(entries: Entry<I, O>[]): Promise<() => void> {
-    const batch = { entries, controller: new AbortController() }
+    const batch = { entries, cancellation: new Cancellation() }
     for (const entry of entries) entry.batch = batch
-    const end = this.#options.watch?.(entries, batch.controller.signal)
+    const end = this.#options.watch?.(entries, batch.cancellation)
     const results = await this.#runSafely(batch)
     end?.()
     return () => {
@@ -140,14 +141,14 @@ export class Queue<I, O> {
     }
   }
 
-  async #runSafely({ entries, controller }: Batch<I, O>): Promise<Result<O>[]> {
+  async #runSafely({ entries, cancellation }: Batch<I, O>): Promise<Result<O>[]> {
     try {
       return await this.#options.run(
         entries.map(({ item }) => item),
-        controller.signal,
+        cancellation,
       )
     } catch (error) {
-      return entries.map(() => ({ error, again: entries.length > 1 || controller.signal.aborted }))
+      return entries.map(() => ({ error, again: entries.length > 1 || cancellation.aborted }))
     }
   }
 
@@ -161,8 +162,8 @@ export class Queue<I, O> {
   #giveUp = (entry: Entry<I, O>) => {
     const { batch } = entry
     if (!batch) this.#leave(entry)
-    else if (this.#options.undone) return batch.controller.abort()
-    else if (batch.entries.every(({ signal }) => signal?.aborted)) batch.controller.abort()
+    else if (this.#options.undone) return batch.cancellation.abort()
+    else if (batch.entries.every(({ signal }) => signal?.aborted)) batch.cancellation.abort()
     entry.settle({ error: entry.signal?.reason, again: false })
   }
 
@@ -205,7 +206,7 @@ function enter<I, O>(
 }
 
 /** Of a batch that is over: who is done, who was undone for another's sake, and who failed and is tried again apart. */
-function sortOut<I, O>({ entries, controller }: Batch<I, O>, results: Result<O>[]) {
+function sortOut<I, O>({ entries, cancellation }: Batch<I, O>, results: Result<O>[]) {
   const settled: [Entry<I, O>, Result<O>][] = []
   const undone: Entry<I, O>[] = []
   const failed: Entry<I, O>[] = []
@@ -214,7 +215,7 @@ function sortOut<I, O>({ entries, controller }: Batch<I, O>, results: Result<O>[
     entry.batch = undefined
     if ('outcome' in result || !result.again) settled.push([entry, result])
     else if (entry.signal?.aborted) settled.push([entry, { error: entry.signal.reason, again: false }])
-    else if (controller.signal.aborted) undone.push(entry)
+    else if (cancellation.aborted) undone.push(entry)
     else failed.push(entry)
   }
   return { settled, undone, failed }

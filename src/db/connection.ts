@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
+import type { Signal } from '../signal.ts'
 import { cancel_patience_ms, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { type Pulse, ServerSilent } from './pulse.ts'
@@ -13,7 +14,7 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>
 export async function withClient<T>(
   pool: pg.Pool,
   pulse: Pulse,
-  signal: AbortSignal | undefined,
+  signal: Signal | undefined,
   work: Work<T>,
 ): Promise<T> {
   const client = await acquire(pool, pulse, signal)
@@ -54,7 +55,7 @@ async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
 }
 
 /** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
-async function acquire(pool: pg.Pool, pulse: Pulse, signal: AbortSignal | undefined): Promise<pg.PoolClient> {
+async function acquire(pool: pg.Pool, pulse: Pulse, signal: Signal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted()
   pulse.throwIfSilent()
   const connecting = pool.connect()

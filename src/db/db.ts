@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
+import type { Signal } from '../signal.ts'
 import { withClient } from './connection.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { watchPulse } from './pulse.ts'
@@ -23,7 +24,7 @@ export type Transaction = {
 }
 
 export type TransactionOptions = {
-  signal?: AbortSignal | undefined
+  signal?: Signal | undefined
   /** How long one statement may wait for a lock. */
   lock_timeout_ms?: number | undefined
   /**
@@ -38,7 +39,7 @@ export type TransactionOptions = {
  * cancelled on the server, and the promise settles only after that.
  */
 export type Database = {
-  query<R extends Row = Row>(statement: Statement, values: unknown[], signal?: AbortSignal): Promise<R[]>
+  query<R extends Row = Row>(statement: Statement, values: unknown[], signal?: Signal): Promise<R[]>
   /** Runs `work` between BEGIN and COMMIT; `work` may send the COMMIT itself, else it follows. Rolls back when it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** A connection of the caller's own, outside the pool (locks of a session, LISTEN). */

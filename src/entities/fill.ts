@@ -1,6 +1,7 @@
 import { type Database, flushed, type Transaction } from '../db/db.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { lock_head, read_versions } from '../organizations/definitions-sql.ts'
+import type { Signal } from '../signal.ts'
 import { termsOf } from './terms.ts'
 import {
   advance_fill,
@@ -24,7 +25,7 @@ const terms_at_once = 5_000
 const fill_lock_timeout_ms = 250
 
 type Unfilled = { index_id: number; stack_id: number; key: string; type: AttributeType }
-export type FillOptions = { signal?: AbortSignal | undefined; entities_at_once?: number }
+export type FillOptions = { signal?: Signal | undefined; entities_at_once?: number }
 
 /**
  * Fills the indexes of attributes from stored values, in small transactions, and removes what is left of indexes that

@@ -1,4 +1,5 @@
 import type { Database, Transaction } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
 import { read_related_ascending, read_related_descending } from './page-sql.ts'
 import { readRows } from './read.ts'
 import type { Read } from './row.ts'
@@ -31,7 +32,7 @@ export async function readRelated(
   organization_id: number,
   { id, stack_id, outgoing, incoming }: Neighbourhood,
   position: Position,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Page> {
   const statement = position.direction === 'asc' ? read_related_ascending : read_related_descending
   const values = [organization_id, stack_id, startOf(position), sizeToRead(position), id, outgoing, incoming]

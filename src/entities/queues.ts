@@ -2,6 +2,7 @@ import { Queue, type QueueOptions, type Result } from '../db/coalesce.ts'
 import type { Database } from '../db/db.ts'
 import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import type { Work } from '../observer.ts'
+import type { Signal } from '../signal.ts'
 import { nameKey, nameTaken } from './plan.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
 import { readShown, type Shown } from './shown.ts'
@@ -54,10 +55,10 @@ export function writeQueued(
   db: Database,
   organization_id: number,
   write: Write,
-  { limits, signal }: { limits: WriteLimits; signal?: AbortSignal | undefined },
+  { limits, signal }: { limits: WriteLimits; signal?: Signal | undefined },
 ): Promise<Settled> {
   if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
-  const run = async (writes: Write[], signal: AbortSignal): Promise<Result<Settled>[]> => {
+  const run = async (writes: Write[], signal: Signal): Promise<Result<Settled>[]> => {
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
       'error' in outcome
@@ -78,7 +79,7 @@ async function writeAlone(
   db: Database,
   organization_id: number,
   write: Write,
-  options: { limits: WriteLimits; signal?: AbortSignal | undefined },
+  options: { limits: WriteLimits; signal?: Signal | undefined },
 ): Promise<Settled> {
   const [outcome] = await writeEntities(db, organization_id, [write], options)
   if ('error' in outcome!) throw outcome.error
@@ -86,7 +87,7 @@ async function writeAlone(
 }
 
 /** A lock comes free some time; any other error may be a neighbour's. Whatever may have been committed is not run again. */
-function isWorthAgain(error: unknown, count: number, signal: AbortSignal): boolean {
+function isWorthAgain(error: unknown, count: number, signal: Signal): boolean {
   return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
 }
 
@@ -101,10 +102,10 @@ export async function readQueued(
   organization_id: number,
   stack_id: number,
   address: Address,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<Shown | undefined> {
   const [by, item] = 'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
-  const run = async (identifiers: string[], signal: AbortSignal): Promise<Result<Shown | undefined>[]> => {
+  const run = async (identifiers: string[], signal: Signal): Promise<Result<Shown | undefined>[]> => {
     const shown = await readShown(db, organization_id, stack_id, by, identifiers, signal)
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))

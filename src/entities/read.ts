@@ -1,4 +1,5 @@
 import type { Database, Statement, Transaction } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
 import type { Links, Read, Target } from './row.ts'
 import { read_by_external_id, read_by_id } from './sql.ts'
 
@@ -14,7 +15,7 @@ export function readById(
   organization_id: number,
   stack_id: number,
   ids: string[],
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Read[]> {
   return readRows(db, read_by_id, [organization_id, stack_id, ids], signal)
 }
@@ -25,7 +26,7 @@ export function readByExternalId(
   organization_id: number,
   stack_id: number,
   external_ids: string[],
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Read[]> {
   return readRows(db, read_by_external_id, [organization_id, stack_id, external_ids], signal)
 }
@@ -35,7 +36,7 @@ export async function readRows(
   db: Database | Transaction,
   by: Statement,
   values: unknown[],
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Read[]> {
   const rows = await db.query<ReadRow>(by, values, signal)
   return rows.map(row => Object.assign(row, { links: row.links ? groupLinks(row.links) : no_links }))

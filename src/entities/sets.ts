@@ -2,6 +2,7 @@ import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
 import { type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { planWrite } from './plan.ts'
@@ -13,7 +14,7 @@ import type { Outcome, Write } from './write.ts'
 export type WriteLimits = DecisionLimits & { links: number }
 export type WriteOptions = {
   limits: WriteLimits
-  signal?: AbortSignal | undefined
+  signal?: Signal | undefined
   /** A set that fails is run again in halves, and a single write waits for its locks; else the caller sees to that. */
   halves?: boolean
   /** How large a set may be, where it is not the usual size. */

@@ -1,6 +1,7 @@
 import { consentDefaults } from '../consents/answers.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { type Definitions, definitionsAt, knownDefinitions, people_stack_id } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
 import { type Position, sizeToRead, startOf } from './page.ts'
 import { read_shown, read_shown_page, read_shown_part } from './shown-sql.ts'
 
@@ -18,7 +19,7 @@ export async function readShownPage(
   organization_id: number,
   stack_id: number,
   position: Position,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<ShownPage> {
   const kind = kindOf(stack_id)
   const range = [organization_id, stack_id, startOf(position), sizeToRead(position)]
@@ -41,7 +42,7 @@ export async function readShown(
   stack_id: number,
   by: 'id' | 'external_id',
   identifiers: readonly string[],
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Shown[]> {
   return underDefinitions(db, organization_id, signal, definitions =>
     queryShown(db, definitions, stack_id, by, identifiers, signal),
@@ -55,7 +56,7 @@ export function queryShown(
   stack_id: number,
   by: 'id' | 'external_id',
   identifiers: readonly string[],
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<(Dated & Shown)[]> {
   const kind = kindOf(stack_id)
   const values = [definitions.organization_id, stack_id, identifiers, ...parametersOf(definitions)[kind](stack_id)]
@@ -68,7 +69,7 @@ const kindOf = (stack_id: number) => (stack_id === people_stack_id ? 'person' : 
 async function underDefinitions<R extends Dated>(
   db: Database,
   organization_id: number,
-  signal: AbortSignal | undefined,
+  signal: Signal | undefined,
   read: (definitions: Definitions) => Promise<R[]>,
 ): Promise<R[]> {
   let definitions = await knownDefinitions(db, organization_id, signal)

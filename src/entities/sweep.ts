@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { listOrganizations, type Organization } from '../organizations/directory.ts'
+import type { Signal } from '../signal.ts'
 import { delete_dangling_links, read_deletions, record_sweep } from './sweep-sql.ts'
 
 const deletions_at_once = 200
@@ -8,7 +9,7 @@ const links_at_once = 1_000
 export type SweepOptions = {
   /** Deletions younger than this are left: a write that found the target before it went may still be linking to it. */
   grace_ms: number
-  signal?: AbortSignal
+  signal?: Signal
 }
 
 /**
@@ -49,7 +50,7 @@ async function readRipe(db: Database, organization_id: number, before: string): 
   return young === -1 ? deletions : deletions.slice(0, young)
 }
 
-async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: AbortSignal) {
+async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: Signal) {
   let deleted = 0
   while (!signal?.aborted) {
     const [links] = await db.query<{ found: number; gone: number }>(delete_dangling_links, [

@@ -5,6 +5,7 @@ import { readRows } from '../entities/read.ts'
 import type { Read } from '../entities/row.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
+import type { Signal } from '../signal.ts'
 import type { Condition } from './grammar.ts'
 import { parseFilter } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
@@ -14,7 +15,7 @@ import { matchingStatements, type Query } from './select.ts'
 const plan_with_values = statement('', 'set local plan_cache_mode = force_custom_plan')
 
 export type FilterOptions = {
-  signal?: AbortSignal | undefined
+  signal?: Signal | undefined
   /** Called with what the filter was understood as, before anything is read; may throw. */
   permit?: (condition: Condition) => void
 }
@@ -86,7 +87,7 @@ function runQuery<R extends object>(
   db: Database,
   { organization_id, version }: Definitions,
   query: Query | undefined,
-  signal: AbortSignal | undefined,
+  signal: Signal | undefined,
 ): Promise<R[]> {
   return db.transaction(
     async tx => {

@@ -1,20 +1,21 @@
 import { Fault, refuse } from '../errors.ts'
+import { Cancellation, type Signal } from '../signal.ts'
 
 /** A request's time, waiting for a connection included. `end` must be called when the request is over. */
-export type Deadline = { signal: AbortSignal; end: () => void; cancel: (reason: Error) => void }
+export type Deadline = { readonly signal: Signal; end(): void; cancel(reason: Error): void }
 
 /** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered; then `passed` is called. */
 export function startDeadline(request_ms: number, passed: (fault: Fault) => void = () => {}): Deadline {
-  const controller = new AbortController()
+  const signal = new Cancellation()
   const timer = setTimeout(() => {
     const fault = timedOut(request_ms)
-    controller.abort(fault)
+    signal.abort(fault)
     passed(fault)
   }, request_ms)
   return {
-    signal: controller.signal,
+    signal,
     end: () => clearTimeout(timer),
-    cancel: reason => controller.abort(reason),
+    cancel: reason => signal.abort(reason),
   }
 }
 

@@ -4,6 +4,7 @@ import type { Scope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import type { ErrorWord, Refusal } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import type { Preferences } from './preferences.ts'
 
 /** What a handler is given: everything the pipeline has established about one request. */
@@ -31,7 +32,7 @@ export type Call<Body = unknown> = {
   draining: () => boolean
   request_id: string
   /** Aborts when the request's time is over: statements under it are cancelled on the server. */
-  signal: AbortSignal
+  signal: Signal
 }
 
 /** What a handler answers: the payload of the success envelope, as data or as JSON text. */

@@ -3,6 +3,7 @@ import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { joinTransaction } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import { claim_key, forget_key, keep_answer, read_key } from './sql.ts'
 import { inTurn } from './turns.ts'
 
@@ -27,7 +28,7 @@ export async function runOnce(
   db: Database,
   request: KeyedRequest,
   work: (db: Database) => Promise<Kept>,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<{ kept: Kept; replayed: boolean }> {
   const options = { signal, lock_timeout_ms: claim_timeout_ms }
   for (let attempt = 1; ; attempt += 1) {

@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
 
 /**
  * So many connections the writes under keys of an organization take at a time. Each has one to itself and may wait in it for a
@@ -14,7 +15,7 @@ const lines = new WeakMap<Database, Map<number, Line>>()
 export async function inTurn<T>(
   db: Database,
   organization_id: number,
-  signal: AbortSignal,
+  signal: Signal,
   work: () => Promise<T>,
 ): Promise<T> {
   const of_database = lines.get(db) ?? new Map<number, Line>()
@@ -31,7 +32,7 @@ export async function inTurn<T>(
   }
 }
 
-function waitIn({ waiting }: Line, signal: AbortSignal): Promise<void> {
+function waitIn({ waiting }: Line, signal: Signal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason)
     const enter = () => {

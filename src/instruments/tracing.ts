@@ -23,6 +23,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { Config, Traces } from '../config.ts'
 import type { Arrived, EndSpan, RequestEnd, Tracer, Work } from '../observer.ts'
+import type { Signal } from '../signal.ts'
 
 export type Tracing = { tracer: Tracer; stop(): Promise<void> }
 
@@ -100,7 +101,7 @@ function createTracer(provider: TracerProvider): Tracer {
     return failed => end(span, failed)
   }
 
-  function beginBatch(work: Work, arrived: readonly Arrived[], signal: AbortSignal): EndSpan {
+  function beginBatch(work: Work, arrived: readonly Arrived[], signal: Signal): EndSpan {
     const name = `${work} batch`
     const startTime = performance.now()
     const waiting = arrived.flatMap(({ signal }) => (isTold(signal) ? [known.get(signal)!] : []))

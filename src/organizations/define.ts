@@ -1,6 +1,7 @@
 import type { Database, Statement } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { Call } from '../http/route.ts'
+import type { Signal } from '../signal.ts'
 import {
   currentDefinitions,
   type DefinitionRows,
@@ -23,7 +24,7 @@ export type DefinitionChange = {
 }
 
 /** Who changes a definition, for the change log. */
-export type Author = { db: Database; organization_id: number; actor: string; request_id: string; signal?: AbortSignal }
+export type Author = { db: Database; organization_id: number; actor: string; request_id: string; signal?: Signal }
 
 export function authorOf({ db, caller, request_id, signal }: Call): Author {
   return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, signal }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
 import { read_definitions, read_schema_version } from './definitions-sql.ts'
 
 /** The stack id of people in every table; stacks of records count from 1. */
@@ -109,11 +110,7 @@ const snapshots = new WeakMap<Database, Map<number, Definitions>>()
  * The snapshot in memory, read on first use. It may be older than the database: versions are compared where it matters.
  * Within somebody's transaction theirs will do, but what is read there stays there: it may never be committed.
  */
-export async function knownDefinitions(
-  db: Database,
-  organization_id: number,
-  signal?: AbortSignal,
-): Promise<Definitions> {
+export async function knownDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const known = snapshots.get(db)?.get(organization_id) ?? (db.outer && snapshots.get(db.outer)?.get(organization_id))
   db.observer?.cache('definitions', known !== undefined)
   return known ?? reloadDefinitions(db, organization_id, signal)
@@ -124,28 +121,20 @@ export async function definitionsAt(
   db: Database,
   organization_id: number,
   version: number,
-  signal?: AbortSignal,
+  signal?: Signal,
 ): Promise<Definitions> {
   const known = await knownDefinitions(db, organization_id, signal)
   return known.version >= version ? known : reloadDefinitions(db, organization_id, signal)
 }
 
 /** The snapshot as it stands in the database now, at the price of one small query. */
-export async function currentDefinitions(
-  db: Database,
-  organization_id: number,
-  signal?: AbortSignal,
-): Promise<Definitions> {
+export async function currentDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [head] = await db.query<{ schema_version: number }>(read_schema_version, [organization_id], signal)
   return definitionsAt(db, organization_id, head?.schema_version ?? 0, signal)
 }
 
 /** Reads the snapshot from the database and keeps it, unless a newer one came in meanwhile. */
-export async function reloadDefinitions(
-  db: Database,
-  organization_id: number,
-  signal?: AbortSignal,
-): Promise<Definitions> {
+export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [row] = await db.query<DefinitionRows>(read_definitions, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no head`)
   const read = defineFrom(organization_id, row)

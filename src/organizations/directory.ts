@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
 import {
   find_organization,
@@ -45,11 +46,7 @@ export async function listOrganizations(db: Database): Promise<Organization[]> {
 }
 
 /** The organization of this key; undefined where there is none. */
-export async function findOrganization(
-  db: Database,
-  key: string,
-  signal?: AbortSignal,
-): Promise<Organization | undefined> {
+export async function findOrganization(db: Database, key: string, signal?: Signal): Promise<Organization | undefined> {
   const [organization] = await db.query<Organization>(find_organization, [key], signal)
   return organization
 }

@@ -7,6 +7,7 @@ import { fail } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
+import type { Signal } from '../signal.ts'
 
 const part_size = 2_000
 
@@ -57,7 +58,7 @@ async function definitionsOf(
   db: Database,
   snapshot: Snapshot,
   organization_id: number,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<Definitions> {
   const [head] = await snapshot.query<{ schema_version: number }>(read_schema_version, [organization_id])
   return definitionsAt(db, organization_id, head!.schema_version, signal)
@@ -69,7 +70,7 @@ type Export = {
   definitions: Definitions
   stack_id: number
   after_id: string
-  signal: AbortSignal
+  signal: Signal
 }
 
 /** The next part is read while this one is sent. */
