@@ -22,3 +22,13 @@ export function createLogger(level: string, output: NodeJS.WritableStream = proc
   }
   return pino({ level, base: null }, { write })
 }
+
+/**
+ * Writes a line of constant shape at level info, past pino's serializers: with them the line of a request took 1.3 µs and 1.6 KB
+ * of a GET. `members` are the line's own, as JSON, each behind a comma.
+ */
+export function writeLine(logger: Logger, members: string): void {
+  if (!logger.isLevelEnabled('info')) return
+  const output = logger[pino.symbols.streamSym as never] as { write(line: string): void }
+  output.write(`{"level":30,"time":${Date.now()}${members}}\n`)
+}

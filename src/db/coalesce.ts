@@ -190,8 +190,12 @@ function enter<I, O>(
     const { signal } = arrival
     if (signal?.aborted) return reject(signal.reason)
     const abort = () => giveUp(entry)
+    const { item, key, bytes = 0 } = arrival
     const entry: Entry<I, O> = {
-      ...arrival,
+      item,
+      key,
+      bytes,
+      signal,
       since_ms: performance.now(),
       batch: undefined,
       settle: result => {

@@ -18,21 +18,18 @@ type Settled = Exclude<Outcome, { error: unknown }>
 const writing = new WeakMap<Database, Queues<Write, Settled>>()
 const reading = new WeakMap<Database, Queues<string, Shown | undefined>>()
 
-function queueOf<I, O>(
+/** Queues are made again in no time: those that nobody is in do not pile up. */
+function keepQueue<I, O>(
   all: WeakMap<Database, Queues<I, O>>,
   db: Database,
   name: string,
-  make: () => Queue<I, O>,
+  queue: Queue<I, O>,
 ): Queue<I, O> {
   const queues = all.get(db) ?? new Map<string, Queue<I, O>>()
   all.set(db, queues)
-  const known = queues.get(name)
-  if (known) return known
-  // Queues are made again in no time: those that nobody is in do not pile up.
   if (queues.size >= 1_000) for (const [other, queue] of queues) if (queue.idle) queues.delete(other)
-  const made = make()
-  queues.set(name, made)
-  return made
+  queues.set(name, queue)
+  return queue
 }
 
 const watch =
@@ -58,6 +55,15 @@ export function writeQueued(
   { limits, signal }: { limits: WriteLimits; signal?: Signal | undefined },
 ): Promise<Settled> {
   if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
+  const name = `${organization_id}`
+  const queue = writing.get(db)?.get(name) ?? keepQueue(writing, db, name, newWriting(db, organization_id, limits))
+  const { bytes } = write
+  if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
+    return queue.addApart({ item: write, bytes, signal })
+  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+}
+
+function newWriting(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, Settled> {
   const run = async (writes: Write[], signal: Signal): Promise<Result<Settled>[]> => {
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
@@ -66,12 +72,7 @@ export function writeQueued(
         : { outcome },
     )
   }
-  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true, watch: watch('write', db) })
-  const queue = queueOf(writing, db, `${organization_id}`, make)
-  const { bytes } = write
-  if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
-    return queue.addApart({ item: write, bytes, signal })
-  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+  return new Queue({ run, items_limit, bytes_limit, undone: true, watch: watch('write', db) })
 }
 
 /** Within a transaction of the request's own: nobody else's fate hangs on it. */
@@ -97,19 +98,31 @@ function keyOf({ stack_id, address }: Write): string | undefined {
 }
 
 /** Reads one entity of a stack. Reads of a stack that come at the same time share a statement. */
-export async function readQueued(
+export function readQueued(
   db: Database,
   organization_id: number,
   stack_id: number,
   address: Address,
   signal: Signal,
 ): Promise<Shown | undefined> {
-  const [by, item] = 'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
+  const by = 'id' in address ? 'id' : 'external_id'
+  const item = 'id' in address ? address.id : address.external_id
+  const name = `${organization_id} ${stack_id} ${by}`
+  const queue =
+    reading.get(db)?.get(name) ?? keepQueue(reading, db, name, newReading(db, organization_id, stack_id, by))
+  return queue.add({ item, signal })
+}
+
+function newReading(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  by: 'id' | 'external_id',
+): Queue<string, Shown | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<Shown | undefined>[]> => {
     const shown = await readShown(db, organization_id, stack_id, by, identifiers, signal)
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
-  const make = () => new Queue({ run, items_limit, bytes_limit, undone: false, watch: watch('read', db) })
-  return queueOf(reading, db, `${organization_id} ${stack_id} ${by}`, make).add({ item, signal })
+  return new Queue({ run, items_limit, bytes_limit, undone: false, watch: watch('read', db) })
 }

@@ -39,7 +39,9 @@ export class Exchange {
   /** The target as everybody reads it. */
   readonly url: string
   readonly started_ms = performance.now()
-  readonly #headers: Record<string, string>
+  /** Of every answer, and of this one. */
+  readonly #constant: Readonly<Record<string, string>>
+  readonly #headers: Record<string, string> = {}
   readonly #isLast: () => boolean
   /** What the address was found to be; undefined until then, and where there is none. */
   place: Place | undefined
@@ -63,7 +65,7 @@ export class Exchange {
     this.response = response
     this.id = of.id
     this.url = of.url
-    this.#headers = { ...of.headers, 'X-Request-Id': of.id }
+    this.#constant = of.headers
     this.#isLast = of.isLast
   }
 
@@ -105,6 +107,11 @@ export class Exchange {
   #writeHead(status: number): ServerResponse {
     // Said as late as this, it reaches those who were under way when draining began.
     if (this.#isLast()) this.#headers.Connection = 'close'
-    return this.response.writeHead(status, this.#headers)
+    const own = this.#headers
+    // A list of names and values costs Node half of what an object does that is put together for every answer.
+    const lines = ['X-Request-Id', this.id]
+    for (const name in this.#constant) if (own[name] === undefined) lines.push(name, this.#constant[name]!)
+    for (const name in own) lines.push(name, own[name]!)
+    return this.response.writeHead(status, lines)
   }
 }

@@ -11,17 +11,25 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
   number: { holds: text => /^[1-9]\d{0,8}$/.test(text), message: 'must be a whole number from 1' },
 }
 
-/** The path parameters of a route, percent-decoded once (`%2F` included) and checked. Throws a Fault of 400. */
-export function readParameters({ path, params }: Route, address: string): Record<string, string> {
-  if (!params) return {}
-  const values = address.split('/')
-  const found: Record<string, string> = {}
-  for (const [index, segment] of path.split('/').entries()) {
-    if (!segment.startsWith('{')) continue
+/**
+ * Reads the path parameters of a route's addresses: percent-decoded once (`%2F` included) and checked. Throws a Fault of 400.
+ */
+export function parameterReader({
+  path,
+  params = {},
+}: Pick<Route, 'path' | 'params'>): (path: string) => Record<string, string> {
+  const wanted = path.split('/').flatMap((segment, index) => {
+    if (!segment.startsWith('{')) return []
     const name = segment.slice(1, -1)
-    found[name] = readParameter(name, params[name]!, values[index] ?? '')
+    return [{ name, index, kind: params[name]! }]
+  })
+  return address => {
+    const found: Record<string, string> = {}
+    if (wanted.length === 0) return found
+    const values = address.split('/')
+    for (const { name, index, kind } of wanted) found[name] = readParameter(name, kind, values[index] ?? '')
+    return found
   }
-  return found
 }
 
 function readParameter(name: string, kind: ParameterKind, encoded: string): string {

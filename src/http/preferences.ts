@@ -10,14 +10,23 @@ export type Preferences = {
   references: 'create' | 'strict'
 }
 
+/** What most requests say: nothing. */
+const none: Preferences = Object.freeze({ if_match: null, representation: false, references: 'create' })
+
+/** Reads both headers; throws a Fault of 400 where If-Match is no list of tags. */
+export function readPreferences(if_match: string | undefined, prefer: string | undefined): Preferences {
+  if (if_match === undefined && prefer === undefined) return none
+  return { if_match: parseIfMatch(if_match), ...parsePrefer(prefer) }
+}
+
 /** Reads the `If-Match` header; throws a Fault of 400 where it is no list of tags. */
-export function parseIfMatch(header: string | undefined): IfMatch {
+function parseIfMatch(header: string | undefined): IfMatch {
   if (header === undefined) return null
   return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${if_match_message}.`)
 }
 
 /** Reads `Prefer` (RFC 7240). Preferences that are not known are ignored, as the RFC has it; the first of two counts. */
-export function parsePrefer(header: string | undefined): Pick<Preferences, 'representation' | 'references'> {
+function parsePrefer(header: string | undefined): Pick<Preferences, 'representation' | 'references'> {
   const preferences = new Map<string, string>()
   for (const element of header?.split(',') ?? []) {
     const [name = '', value = ''] = element.split(';')[0]!.split('=', 2)

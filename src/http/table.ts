@@ -3,15 +3,15 @@ import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import { Fault, fail, refuse } from '../errors.ts'
 import { isVersioned } from './admission.ts'
-import { bind } from './bind.ts'
+import { type Bound, bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
 import { parseJson } from './json.ts'
 import { staged } from './observe.ts'
 import { handleOnce } from './once.ts'
 import { addressesOf, covers } from './overlaps.ts'
-import { readParameters } from './parameters.ts'
+import { parameterReader } from './parameters.ts'
 import { explain, type House } from './pipeline.ts'
-import { parseIfMatch, parsePrefer } from './preferences.ts'
+import { readPreferences } from './preferences.ts'
 import { coerce } from './query.ts'
 import { success } from './reply.ts'
 import { type Call, type Enveloped, type Route, takesKeys } from './route.ts'
@@ -49,8 +49,9 @@ function placeOf(row: Route, path: string, house: House): Place {
   const checkItem = itemChecker(row, config.limits)
   const { tracer } = house.instruments.observer
   const authenticateCaller = staged(tracer, 'authenticate', exchange => authenticate(house, exchange))
+  const readCall = callReader(house, row, checkItem)
   const bindCall = staged(tracer, 'bind', exchange => {
-    const call = readCall(house, exchange, row, checkItem)
+    const call = readCall(exchange)
     if (validate) validate(call.body, call.bound_from)
     return call
   })
@@ -123,13 +124,15 @@ async function identify(house: House, exchange: Exchange): Promise<void> {
   if (house.rate_limiter) exchange.headers(await house.rate_limiter.spend(caller, 'read'))
 }
 
-const is_authorization = /^authorization$/i
+const authorization = 'authorization'
 
 /** Every Authorization header: Node itself would show the first alone. */
 export function authorizationsOf({ rawHeaders: headers }: Exchange['request']): string[] {
   const found: string[] = []
-  for (let index = 0; index < headers.length; index += 2)
-    if (is_authorization.test(headers[index]!)) found.push(headers[index + 1]!)
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!
+    if (name.length === authorization.length && name.toLowerCase() === authorization) found.push(headers[index + 1]!)
+  }
   return found
 }
 
@@ -147,37 +150,42 @@ function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: 
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function readCall(house: House, exchange: Exchange, row: Route, checkItem: CheckItem): Call {
+function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
   const { limits } = house.config
-  const [path = '', ...query] = exchange.url.split('?')
-  const params = readParameters(row, path)
-  const { headers } = exchange.request
-  const arrived = { content_type: headers['content-type'], body: exchange.body, query_string: query.join('?') }
+  const readParameters = parameterReader(row)
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
   const depth =
     row.item && row.body
       ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
       : limits
   const wanted = row.body ? { ...row, body: row.body } : row.query && { body: row.query, has_defaults: true }
-  const bound = wanted ? bind(arrived, wanted, depth) : { value: {}, bound_from: 'query' as const, bytes: 0 }
-  return {
-    db: house.db,
-    limits,
-    caller: exchange.caller!,
-    params,
-    body: bound.value,
-    bound_from: bound.bound_from,
-    bytes: bound.bytes,
-    preferences: {
-      if_match: parseIfMatch(headers['if-match']),
-      ...parsePrefer(headers.prefer as string | undefined),
-    },
-    checkItem: value => checkItem(value, bound.bound_from),
-    ...(row.streams ? streamOf(house, exchange, checkItem) : no_stream),
-    request_id: exchange.id,
-    signal: exchange.deadline.signal,
+  return exchange => {
+    const { url, body } = exchange
+    const { headers } = exchange.request
+    const question = url.indexOf('?')
+    const [path, query_string] = question === -1 ? [url, ''] : [url.slice(0, question), url.slice(question + 1)]
+    const params = readParameters(path)
+    const bound = wanted
+      ? bind({ content_type: headers['content-type'], body, query_string }, wanted, depth)
+      : unbound()
+    return {
+      db: house.db,
+      limits,
+      caller: exchange.caller!,
+      params,
+      body: bound.value,
+      bound_from: bound.bound_from,
+      bytes: bound.bytes,
+      preferences: readPreferences(headers['if-match'], headers.prefer as string | undefined),
+      checkItem: value => checkItem(value, bound.bound_from),
+      ...(row.streams ? streamOf(house, exchange, checkItem) : no_stream),
+      request_id: exchange.id,
+      signal: exchange.deadline.signal,
+    }
   }
 }
+
+const unbound = (): Bound => ({ value: {}, bound_from: 'query', bytes: 0 })
 
 type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
 

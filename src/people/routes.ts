@@ -28,7 +28,7 @@ export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
     answer: person,
     // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
     patch_statuses: { not_found: 500, duplicate_entry: 400 },
-    stackOf: async () => people_stack_id,
+    stackOf: () => people_stack_id,
     show: personText,
   }
   return [...entityEndpoints(people, limits), ...readingEndpoints(people, shows, limits), ...transferEndpoints(people)]
