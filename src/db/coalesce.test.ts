@@ -39,6 +39,19 @@ describe('items that arrive one by one', () => {
     expect(queue.idle).toBe(true)
   })
 
+  it('begin a second batch beside the one in flight once enough wait, and never a third', async () => {
+    const { queue, batches, shape } = controlled({ second_from: 2 })
+    const answers = ['a', 'b', 'c', 'd', 'e', 'f'].map(item => queue.add({ item }))
+    expect(shape()).toEqual(['a', 'b c'])
+    batches[1]!.finish()
+    expect(await answers[2]).toBe('c done')
+    expect(shape()).toEqual(['a', 'b c', 'd e f'])
+    batches[0]!.finish()
+    batches[2]!.finish()
+    expect(await Promise.all(answers)).toHaveLength(6)
+    expect(queue.idle).toBe(true)
+  })
+
   it('are answered after the next batch has started', async () => {
     const { queue, batches, shape } = controlled()
     const seen: string[] = []
@@ -182,9 +195,10 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
     aborts_after: fc.option(fc.nat(6), { nil: undefined }),
     turns: fc.nat(2),
   })
+  const arrivals_of = fc.array(arrival, { minLength: 1, maxLength: 24 })
   const failures = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
   await fc.assert(
-    fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 24 }), failures, async (arrivals, fails) => {
+    fc.asyncProperty(arrivals_of, failures, fc.constantFrom(undefined, 2), async (arrivals, fails, second_from) => {
       const done: number[] = []
       const in_flight = new Set<unknown>()
       let runs = 0
@@ -204,7 +218,7 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
         done.push(...items)
         return items.map(item => ({ outcome: item }))
       }
-      const queue = new Queue<number, number>({ run, items_limit: 5, bytes_limit: 1_000, undone: true })
+      const queue = new Queue<number, number>({ run, second_from, items_limit: 5, bytes_limit: 1_000, undone: true })
       const answers: Promise<PromiseSettledResult<number>[]>[] = []
       for (const [item, { key, apart, aborts_after, turns }] of arrivals.entries()) {
         const controller = new AbortController()

@@ -19,6 +19,8 @@ export type QueueOptions<I, O> = {
   run: Run<I, O>
   items_limit: number
   bytes_limit: number
+  /** Beside the batch in flight a second one begins when so many wait; without it, none does. */
+  second_from?: number | undefined
   /** A batch is undone and run again without an item whose signal aborts; where nothing is stored, the item just leaves. */
   undone: boolean
   /** Is told of every batch that begins, and of its end by what it returns. */
@@ -36,7 +38,7 @@ type Entry<I, O> = Arrival<I> & {
 type Batch<I, O> = { entries: Entry<I, O>[]; cancellation: Cancellation }
 
 /**
- * Coalesces items that arrive one by one: one batch is in flight, and whoever arrives meanwhile is in the next one.
+ * Coalesces items that arrive one by one: one batch is in flight, or two, and whoever arrives meanwhile is in the next one.
  * There is no timer: a lone item waits for nobody. Items of a batch that failed are run again apart, in halves down to
  * single ones, while the next batches go on.
  */
@@ -46,7 +48,7 @@ export class Queue<I, O> {
   /** The keys that are ready or in flight, each with those that wait behind it. */
   readonly #taken = new Map<string, Entry<I, O>[]>()
   readonly #apart: Entry<I, O>[][] = []
-  #running = false
+  #running = 0
   #running_apart = 0
 
   constructor(options: QueueOptions<I, O>) {
@@ -65,7 +67,7 @@ export class Queue<I, O> {
 
   /** Whether nobody is in it. */
   get idle(): boolean {
-    return !this.#running && this.#running_apart === 0 && this.#ready.length === 0 && this.#apart.length === 0
+    return this.#running === 0 && this.#running_apart === 0 && this.#ready.length === 0 && this.#apart.length === 0
   }
 
   /** How many are in no batch yet. */
@@ -86,10 +88,11 @@ export class Queue<I, O> {
   }
 
   #startNext() {
-    if (this.#running || this.#ready.length === 0) return
-    this.#running = true
+    const wanted = this.#running === 0 ? 1 : this.#options.second_from
+    if (wanted === undefined || this.#ready.length < wanted || this.#running === 2) return
+    this.#running += 1
     void this.#runBatch(this.#takeBatch()).then(finish => {
-      this.#running = false
+      this.#running -= 1
       finish()
     })
   }
