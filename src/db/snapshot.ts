@@ -1,27 +1,42 @@
 import type pg from 'pg'
 import type { Database, Row, Statement } from './db.ts'
 
-/** Reads that all see the database as it stood at one moment, on a connection of their own. */
+/** Reads that all see the database as it stood at one moment, on connections of their own. */
 export type Snapshot = {
+  /** Reads on one connection after the other: as many go on at once as there are. */
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
-  /** Ends the connection, and a statement that is running on it. */
+  /** Ends the connections, and the statements that are running on them. */
   close(): Promise<void>
 }
 
-/** Opens a snapshot. Whoever is given one must close it. */
-export async function openSnapshot(db: Database): Promise<Snapshot> {
-  const client = await db.connect()
+const begin = 'begin transaction isolation level repeatable read, read only'
+
+/** Opens a snapshot on so many connections. Whoever is given one must close it. */
+export async function openSnapshot(db: Database, connections: number): Promise<Snapshot> {
+  const clients: pg.Client[] = []
+  const close = async () => void (await Promise.all(clients.map(client => client.end())))
   try {
-    await client.query('begin transaction isolation level repeatable read, read only')
+    const first = await db.connect()
+    clients.push(first)
+    await first.query(begin)
+    const exported = await first.query<{ name: string }>('select pg_export_snapshot() as name')
+    for (const _ of Array(connections - 1)) {
+      const client = await db.connect()
+      clients.push(client)
+      // SET takes no parameters; the name is PostgreSQL's own.
+      await client.query(`${begin}; set transaction snapshot ${client.escapeLiteral(exported.rows[0]!.name)}`)
+    }
   } catch (error) {
-    await client.end()
+    await close()
     throw error
   }
+  let turn = 0
   return {
     query: async ({ name, text }, values) => {
+      const client = clients[turn++ % clients.length]!
       const { rows }: pg.QueryResult = await client.query({ name, text, values })
       return rows as never[]
     },
-    close: () => client.end(),
+    close,
   }
 }

@@ -107,14 +107,16 @@ export const read_shown = {
   },
 }
 
+// The inner select keeps what is left out from being printed.
 const part = (kind: 'person' | 'record') =>
   `select string_agg(x.line, E'\\n') || E'\\n' as lines, (array_agg(x.id))[count(*)] as last from (
-     select e.id, ${shown[kind](5)} as line
-     from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4
+     select e.id, ${shown[kind](6)} as line from (
+       select * from entities e
+       where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id offset $4 limit $5
+     ) e
    ) x`
 
-/** $2: stack, $3: beyond this id, $4: how many. A part of all there is, as lines of JSON in order of id, by kind. */
+/** $2: stack, $3: beyond this id, $4: how many more to leave out, $5: how many. A part of all there is, as lines of JSON in order of id, by kind. */
 export const read_shown_part = {
   person: statement('read_people_part', part('person')),
   record: statement('read_records_part', part('record')),

@@ -84,16 +84,22 @@ async function underDefinitions<R extends Dated>(
 /** A part of an export: lines of JSON, each with its line feed, and the id of the last one; null behind the end. */
 export type ShownPart = { lines: string; last: string | null }
 
-/** The entities of a stack beyond an id, `size` of them at most, in order of their ids, as the definitions show them. */
+/** The entities of a stack beyond an id and `skip` more, `size` of them at most, in order of their ids, as the definitions show them. */
 export async function readShownPart(
   db: Pick<Database, 'query'>,
   definitions: Definitions,
   stack_id: number,
-  after_id: string,
-  size: number,
+  { after, skip, size }: { after: string; skip: number; size: number },
 ): Promise<ShownPart> {
   const kind = kindOf(stack_id)
-  const values = [definitions.organization_id, stack_id, after_id, size, ...parametersOf(definitions)[kind](stack_id)]
+  const values = [
+    definitions.organization_id,
+    stack_id,
+    after,
+    skip,
+    size,
+    ...parametersOf(definitions)[kind](stack_id),
+  ]
   const [row] = await db.query<{ lines: string | null; last: string | null }>(read_shown_part[kind], values)
   return { lines: row?.lines ?? '', last: row?.last ?? null }
 }

@@ -9,9 +9,12 @@ import { type Definitions, definitionsAt } from '../organizations/definitions.ts
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 
-const part_size = 2_000
+const part_size = 1_000
 
-/** Each holds a connection of its own for as long as its client takes to read. */
+/** Parts that are read at once: two keep two cores at work. */
+const parts_at_once = 2
+
+/** Each holds connections of its own for as long as its client takes to read. */
 const most_at_once = 2
 
 const running = new WeakMap<Database, number>()
@@ -28,7 +31,7 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
   const leave = enter(db)
-  const snapshot = await openSnapshot(db).catch(error => {
+  const snapshot = await openSnapshot(db, parts_at_once).catch(error => {
     leave()
     throw error
   })
@@ -73,7 +76,7 @@ type Export = {
   signal: Signal
 }
 
-/** The next part is read while this one is sent. */
+/** Two parts are read while one is sent: where the second begins is known by what to leave out before it. */
 async function* linesFrom({
   snapshot,
   close,
@@ -82,16 +85,21 @@ async function* linesFrom({
   after_id,
   signal,
 }: Export): AsyncGenerator<string> {
-  const read = (after: string) => readShownPart(snapshot, definitions, stack_id, after, part_size)
+  const read = (after: string, skip: number) => {
+    const reading = readShownPart(snapshot, definitions, stack_id, { after, skip, size: part_size })
+    reading.catch(() => {})
+    return reading
+  }
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
-    let reading = read(after_id)
+    let reading = read(after_id, 0)
+    let reading_next = read(after_id, part_size)
     for (;;) {
       const { lines, last } = await reading
       if (last === null) return
-      reading = read(last)
-      reading.catch(() => {})
+      reading = reading_next
+      reading_next = read(last, part_size)
       yield lines
     }
   } finally {
