@@ -9,6 +9,7 @@ import type { Address, Outcome, Write } from './write.ts'
 
 const items_limit = 256
 const bytes_limit = 1_048_576
+const told_at_once = 8
 
 type Queues<I, O> = Map<string, Queue<I, O>>
 type Settled = Exclude<Outcome, { error: unknown }>
@@ -65,7 +66,7 @@ export function writeQueued(
         : { outcome },
     )
   }
-  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true, watch: watch('write', db) })
+  const make = () => new Queue({ run, items_limit, bytes_limit, undone: true, told_at_once, watch: watch('write', db) })
   const queue = queueOf(writing, db, `${organization_id}`, make)
   const { bytes } = write
   if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
