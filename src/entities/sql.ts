@@ -4,7 +4,7 @@ import { statement } from '../db/db.ts'
 
 const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_name, e.last_name, e.email, e.mobile_prefix,
   e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent, e.push_notification_consent, e.answers,
-  e.attributes, e.created_at, e.updated_at`
+  e.attributes`
 
 // The planner takes a set for a hundred rows and an organization for an average one, and would scan a large one for a
 // single write (90 ms at 100,000 people beside 10,000 small organizations). `cross join lateral (… offset 0)` leaves it
