@@ -1,9 +1,10 @@
+import type { Database } from '../db/db.ts'
 import { isUnavailable } from '../db/pg-errors.ts'
 import type { Kind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
 import { Turns } from '../entities/turns.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
-import { Fault, type Refusal, refuse } from '../errors.ts'
+import { Fault, fail, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { beside } from './beside.ts'
@@ -17,6 +18,9 @@ const set_size = { items: 1_024, bytes: 1_048_576 }
 
 /** One is decided while the one before it is stored. */
 const sets_at_once = 2
+
+/** Of an organization, in a process: each holds two connections of the pool, and some sets of lines. */
+const imports_at_once = 2
 
 const progress_ms = 1_000
 
@@ -37,7 +41,27 @@ export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promi
   const told = kind.noun === 'person' ? 'people' : 'records'
   // What a dry run counts has not happened.
   const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
-  return { status: 200, stream: answerLines(call, readEntry, tell) }
+  const leave = enter(call)
+  return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
+}
+
+const running = new WeakMap<Database, Map<number, number>>()
+
+function enter({ db, caller: { organization } }: Call): () => void {
+  const counts = running.get(db) ?? new Map<number, number>()
+  running.set(db, counts)
+  const before = counts.get(organization.id) ?? 0
+  if (before >= imports_at_once)
+    fail('operation_failed', `There are ${imports_at_once} imports of the organization running already.`, {
+      status: 503,
+      headers: { 'Retry-After': '10' },
+    })
+  counts.set(organization.id, before + 1)
+  return () => {
+    const left = counts.get(organization.id)! - 1
+    if (left > 0) counts.set(organization.id, left)
+    else counts.delete(organization.id)
+  }
 }
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
@@ -46,6 +70,7 @@ async function* answerLines(
   call: Call<ImportQuery>,
   readEntry: (line: Line) => Entry,
   tell: Count,
+  leave: () => void,
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   const count: Count = outcome => {
@@ -84,6 +109,7 @@ async function* answerLines(
   } finally {
     // Not waited for: it may wait for bytes that do not come.
     sets.return(undefined).catch(() => {})
+    leave()
   }
 }
 
