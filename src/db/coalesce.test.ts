@@ -62,6 +62,33 @@ describe('items that arrive one by one', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
+  it('are told some at a time, and one that gives up before its turn has what became of it, and frees its key once', async () => {
+    const { queue, batches, shape } = controlled({ told_at_once: 1 })
+    const controller = new AbortController()
+    const told: string[] = []
+    const add = (item: string, key: string, signal?: AbortSignal) =>
+      void queue.add({ item, key, signal }).then(outcome => told.push(outcome))
+    add('first', 'first')
+    add('a', 'a')
+    add('b1', 'b', controller.signal)
+    for (const item of ['b2', 'b3']) add(item, 'b')
+    batches[0]!.finish()
+    await turn()
+    batches[1]!.finish()
+    await turn()
+    expect(told).toEqual(['first done', 'a done'])
+    controller.abort()
+    expect(shape()).toEqual(['first', 'a b1', 'b2'])
+    await turn()
+    expect(told).toEqual(['first done', 'a done', 'b1 done'])
+    for (let index = 2; index < batches.length; index += 1) {
+      batches[index]!.finish()
+      await turn()
+    }
+    expect(shape()).toEqual(['first', 'a b1', 'b2', 'b3'])
+    expect(queue.idle).toBe(true)
+  })
+
   it('are never more in a batch than its limits allow, a large one alone', async () => {
     const { queue, batches, shape } = controlled()
     const sizes = [1, 60, 40, 1, 200, 1, 1, 1, 1, 1]

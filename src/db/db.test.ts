@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
+import { copyLine } from './copy.ts'
 import { type Database, flushed, openDatabase, parseTimestamp, statement } from './db.ts'
 import { isUnavailable } from './pg-errors.ts'
 
@@ -33,6 +34,8 @@ const session = statement(
 const own_pid = statement('own_pid', 'select pg_backend_pid() as pid')
 const notes = () => query(database.url, 'select id, text from notes order by id')
 
+const awkward = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
+
 /** The connection is outside of any transaction, as it was at first. */
 const expectClean = async () =>
   expect(await db.query(session, [])).toEqual([{ lock_timeout: '0', no_transaction: true }])
@@ -42,6 +45,34 @@ describe('a transaction', () => {
     expect(await db.transaction(async tx => tx.query(insert, [1, 'a']))).toEqual([])
     await db.transaction(tx => flushed([tx.query(insert, [2, 'b']), tx.query(insert, [3, 'c']), tx.commit()]))
     expect(await notes()).toHaveLength(3)
+  })
+
+  it('copies any texts, and null, as they are given', async () => {
+    await query(database.url, 'create table copies (batch integer, n integer, text text)')
+    const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin')
+    let batch = 0
+    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...awkward))))
+    await fc.assert(
+      fc.asyncProperty(texts, async given => {
+        const kept = given.map(text => text?.replaceAll('\0', '') ?? null)
+        batch += 1
+        const lines = kept.map((text, n) => copyLine(n, text))
+        await db.transaction(tx => flushed([tx.copy(copy, batch, lines), tx.commit()]))
+        const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
+        expect(stored.map(({ text }) => text)).toEqual(kept)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('of which a copied row is refused stores nothing, whatever travels with it, and the connection is clean', async () => {
+    const copy = statement('copy_notes', 'copy notes (id, text) from stdin')
+    const twice = db.transaction(tx =>
+      flushed([tx.copy(copy, 1, ['a']), tx.copy(copy, 1, ['b']), tx.copy(copy, 2, ['c']), tx.commit()]),
+    )
+    await expect(twice).rejects.toMatchObject({ code: '23505', table: 'notes' })
+    expect(await notes()).toEqual([])
+    await expectClean()
   })
 
   it('is rolled back when its work throws, with the very error, and the connection is clean', async () => {

@@ -3,6 +3,7 @@ import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import { withClient } from './connection.ts'
+import { copyFrom } from './copy.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { watchPulse } from './pulse.ts'
 
@@ -19,6 +20,8 @@ export function statement(name: string, text: string): Statement {
 /** A transaction in progress. Statements sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
+  /** Inserts rows by a `copy … from stdin`. `key` is the first field of them all, `lines` have the others, as {@link copyLine} makes them. */
+  copy(statement: Statement, key: number, lines: string[]): Promise<void>
   /** Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. */
   commit(): Promise<void>
 }
@@ -198,6 +201,11 @@ async function transact<T>(
       await begin()
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
+    },
+    copy: async (statement, key, lines) => {
+      await begin()
+      signal?.throwIfAborted()
+      await observed(observer, statement.name, tx, () => copyFrom(client, statement.text, key, lines))
     },
     commit: async () => {
       await begin()

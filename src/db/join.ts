@@ -31,6 +31,10 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
     refuseBroken()
     return tx.query(statement, values)
   }
+  const copy: Transaction['copy'] = async (statement, key, lines) => {
+    refuseBroken()
+    return tx.copy(statement, key, lines)
+  }
   const db: Database = {
     outer,
     observer: outer.observer,
@@ -47,7 +51,7 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
       begun.catch(() => {})
       try {
         // Released only when the work is content: what fails after that could not be undone by itself.
-        const result = await work({ query, commit: async () => {} })
+        const result = await work({ query, copy, commit: async () => {} })
         await flushed([begun, query(commit, [])])
         return result
       } catch (error) {

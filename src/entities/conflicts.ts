@@ -50,15 +50,14 @@ export function takeSet(
   items: Item[],
   { rows, size = usual_size }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
 ): { set: Item[]; later: Item[] } {
-  const none = () => new Set<string>()
   const seen: Seen = {
-    rows: none(),
-    written: none(),
-    mentioned: none(),
-    linked: none(),
-    wanted: none(),
-    promised: none(),
-    vague: none(),
+    rows: new Set(),
+    written: new Set(),
+    mentioned: new Set(),
+    linked: new Set(),
+    wanted: new Set(),
+    promised: new Set(),
+    vague: new Set(),
   }
   const set: Item[] = []
   const later: Item[] = []
@@ -106,7 +105,9 @@ function wayOf({ stack_id, address }: Write, other: boolean): string {
   return `${stack_id} ${by_id === other ? 'name' : 'id'}`
 }
 
-function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
+function touches(item: Item, row: EntityRow | undefined): Touched {
+  const { write, plan } = item
+  if (write.operation === 'import') return touchedByImport(item)
   const { address } = write
   const written: Name[] = []
   const taken = nameTaken(write)
@@ -129,9 +130,26 @@ function touches({ write, plan }: Item, row: EntityRow | undefined): Touched {
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
     frees_unknown: leaves && !standing,
-    joins: write.operation === 'import',
+    joins: false,
   }
 }
+
+function touchedByImport({ write }: Item): Touched {
+  const name = addressedName(write)
+  const written = name ? [nameKey(name)] : none
+  return {
+    row: undefined,
+    addressed: undefined,
+    stands: false,
+    written,
+    mentioned: none,
+    linked: none,
+    frees_unknown: false,
+    joins: true,
+  }
+}
+
+const none: string[] = []
 
 export function addressedName({ address, stack_id }: Write): Name | undefined {
   return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined

@@ -137,18 +137,20 @@ function record(change: AttributeChange, key: string, before: unknown, after: un
 
 /** Sets a key that a client chose: never through a setter of the prototype. */
 function define(target: Record<string, unknown>, key: string, value: unknown) {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key in target) Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
 }
 
 /** Counts what the entity will hold: its plain values and its linked keys. */
 function measure(change: AttributeChange, attributes: Record<string, unknown>, linked: Map<string, LinkedKey>) {
-  const values = { ...attributes, ...change.after }
-  for (const [key, stored] of linked)
-    if (!Object.hasOwn(change.after, key)) values[key] = shown(key, attributes, stored)
-  const standing = Object.entries(values).filter(([, value]) => value !== null)
-  change.key_count = standing.length
-  change.byte_count = standing.reduce(
-    (sum, [key, value]) => sum + Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)),
-    2,
-  )
+  change.byte_count = 2
+  const count = (key: string, value: unknown) => {
+    if (value === null) return
+    change.key_count += 1
+    change.byte_count += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value))
+  }
+  for (const key of Object.keys(change.after)) count(key, change.after[key])
+  for (const [key, stored] of linked) if (!Object.hasOwn(change.after, key)) count(key, shown(key, attributes, stored))
+  for (const key of Object.keys(attributes))
+    if (!Object.hasOwn(change.after, key) && !linked.has(key)) count(key, attributes[key])
 }

@@ -1,7 +1,7 @@
 import { addressedName, type Item } from './conflicts.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
-import { nameKey } from './plan.ts'
+import { type Name, nameKey } from './plan.ts'
 import type { Standing } from './row.ts'
 
 /** What the items of a set are decided on. */
@@ -12,20 +12,19 @@ export type SetCircumstances = Omit<Circumstances, 'new_id'> & { standing: (item
  * who link to it are decided once more, without it.
  */
 export function decideSet(set: Item[], circumstances: SetCircumstances): [Item, Decision][] {
-  const { standing, bearer } = circumstances
+  const { standing, definitions, at, limits, bearer } = circumstances
   const ids = new Map<string, string>()
   for (const item of set) {
     const name = item.write.operation === 'import' && addressedName(item.write)
     if (name && !standing(item)) ids.set(nameKey(name), newEntityId(name.stack_id))
   }
+  const bearerAmong = ids.size === 0 ? bearer : (name: Name) => bearer(name) ?? ids.get(nameKey(name))
   const decideOne = (item: Item) => {
-    const name = addressedName(item.write)
-    const own_id = name && ids.get(nameKey(name))
-    return decide(standing(item), item.write, item.plan, {
-      ...circumstances,
-      bearer: name => bearer(name) ?? ids.get(nameKey(name)),
-      new_id: () => own_id ?? newEntityId(item.write.stack_id),
-    })
+    const new_id = () => {
+      const name = addressedName(item.write)
+      return (name && ids.get(nameKey(name))) ?? newEntityId(item.write.stack_id)
+    }
+    return decide(standing(item), item.write, item.plan, { definitions, at, limits, bearer: bearerAmong, new_id })
   }
   const decisions = new Map(set.map(item => [item, decideOne(item)]))
   if (ids.size > 0) decideAgain(decisions, ids, decideOne)

@@ -90,7 +90,8 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const attributes = decideAttributes(standing, plan, withOwnNames(bearer, id, row, write), definitions)
+  const known = plan.links.size === 0 ? bearer : withOwnNames(bearer, id, row, write)
+  const attributes = decideAttributes(standing, plan, known, definitions)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
   if (faults.length > 0)

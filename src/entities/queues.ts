@@ -10,6 +10,7 @@ import type { Address, Outcome, Write } from './write.ts'
 
 const items_limit = 256
 const bytes_limit = 1_048_576
+const told_at_once = 8
 
 /**
  * Reads wait for nothing but each other: while Node writes the answers of one batch, PostgreSQL is at the next. With 64 clients
@@ -78,7 +79,7 @@ function newWriting(db: Database, organization_id: number, limits: WriteLimits):
         : { outcome },
     )
   }
-  return new Queue({ run, items_limit, bytes_limit, undone: true, watch: watch('write', db) })
+  return new Queue({ run, items_limit, bytes_limit, undone: true, told_at_once, watch: watch('write', db) })
 }
 
 /** Within a transaction of the request's own: nobody else's fate hangs on it. */

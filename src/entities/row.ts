@@ -19,7 +19,7 @@ export type Profile = Record<Exclude<ProfileColumn, 'push_notification_consent'>
   push_notification_consent: boolean | null
 }
 
-/** A row of `entities`: a person (stack 0) or a record. Times are RFC 3339 in UTC with milliseconds. */
+/** A row of `entities`: a person (stack 0) or a record. */
 export type EntityRow = Profile & {
   stack_id: number
   id: string
@@ -31,8 +31,6 @@ export type EntityRow = Profile & {
   sms_consent: boolean | null
   answers: Answers
   attributes: Record<string, unknown>
-  created_at: string
-  updated_at: string
 }
 
 /**
@@ -42,7 +40,7 @@ export type EntityRow = Profile & {
 export type LockedRow = EntityRow & { place: string; asked: string | null }
 
 /** The columns that a change writes beside `attributes`. */
-export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes' | 'created_at' | 'updated_at'>>
+export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
 /** The far end of a link. */
 export type Target = { id: string; external_id: string | null }
@@ -54,13 +52,12 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 export type Standing = { row: EntityRow; links: Links }
 
 /**
- * An entity as it is shown: what nobody looks into comes as JSON text, and is passed through. `profile` (of a person) is
+ * An entity as it is shown, times as RFC 3339 in UTC with milliseconds: what nobody looks into comes as JSON text, and is passed through. `profile` (of a person) is
  * an object, so is `attributes`, which holds the plain values; `answers` is null where none was given.
  */
-export type Read = Pick<
-  EntityRow,
-  'stack_id' | 'id' | 'external_id' | 'active' | 'version' | 'created_at' | 'updated_at'
-> & {
+export type Read = Pick<EntityRow, 'stack_id' | 'id' | 'external_id' | 'active' | 'version'> & {
+  created_at: string
+  updated_at: string
   profile: string | null
   answers: Answers | null
   attributes: string

@@ -9,6 +9,7 @@ import { planWrite } from './plan.ts'
 import { LostRace } from './stages.ts'
 import { noteGrowth } from './statistics.ts'
 import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
+import type { Turns } from './turns.ts'
 import type { Outcome, Write } from './write.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
@@ -19,6 +20,8 @@ export type WriteOptions = {
   halves?: boolean
   /** How large a set may be, where it is not the usual size. */
   set_size?: SetSize
+  /** Shared with what is written at the same time, and in an order that a reader would notice. */
+  turns?: Turns
 }
 
 /** One row locked elsewhere must not stall those beside it: after this long they are run in halves. */
@@ -37,15 +40,22 @@ export async function writeEntities(
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
   let pending = writes.map((write, index) => ({ write, index }))
-  while (pending.length > 0) {
-    const definitions = await knownDefinitions(db, organization_id, options.signal)
-    const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
-    const { set, later } = takeSet(items, { size: options.set_size })
-    const settled = await runSet(db, definitions, set, options)
-    const made = countMade(set, settled)
-    for (const table of ['entities', 'links'] as const) noteGrowth(db.outer ?? db, organization_id, table, made[table])
-    for (const [item, outcome] of settled) outcomes[item] = outcome
-    pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
+  let end: (() => void) | undefined
+  try {
+    while (pending.length > 0) {
+      const definitions = await knownDefinitions(db, organization_id, options.signal)
+      const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
+      end ??= await options.turns?.take(items)
+      const { set, later } = takeSet(items, { size: options.set_size })
+      const settled = await runSet(db, definitions, set, options)
+      const made = countMade(set, settled)
+      for (const table of ['entities', 'links'] as const)
+        noteGrowth(db.outer ?? db, organization_id, table, made[table])
+      for (const [item, outcome] of settled) outcomes[item] = outcome
+      pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
+    }
+  } finally {
+    end?.()
   }
   return outcomes
 }

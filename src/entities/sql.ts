@@ -4,7 +4,7 @@ import { statement } from '../db/db.ts'
 
 const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_name, e.last_name, e.email, e.mobile_prefix,
   e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent, e.push_notification_consent, e.answers,
-  e.attributes, e.created_at, e.updated_at`
+  e.attributes`
 
 // The planner takes a set for a hundred rows and an organization for an average one, and would scan a large one for a
 // single write (90 ms at 100,000 people beside 10,000 small organizations). `cross join lateral (… offset 0)` leaves it
@@ -57,39 +57,29 @@ export const read_links = statement(
 )
 
 /**
- * $2: new rows in order of their names, $3: the time. A name that another transaction is taking is waited for; once it
- * is taken this fails, and the set is decided again. (That it fails, instead of leaving the name out, lets it travel
- * with what follows: a round trip less, a tenth more creates a second.)
+ * New rows in order of their names. A name that another transaction is taking is waited for; once it is taken this fails, and
+ * the set is decided again. (That it fails, instead of leaving the name out, lets it travel with what follows: a round
+ * trip less, a tenth more creates a second.) Beside `insert … from jsonb_to_recordset` COPY takes the database
+ * a quarter less time for a set of 24, half of it for one of 1,024, and no more for one.
  */
 export const make_entities = statement(
   'make_entities',
-  `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email,
-     mobile_prefix, mobile_number, date_of_birth, language, email_consent, sms_consent, push_notification_consent,
-     answers, attributes, created_at, updated_at)
-   select $1, v.stack_id, v.id, v.external_id, v.active, v.version, v.first_name, v.last_name, v.email,
-     v.mobile_prefix, v.mobile_number, v.date_of_birth, v.language, v.email_consent, v.sms_consent,
-     v.push_notification_consent, coalesce(v.answers, '{}'), coalesce(v.attributes, '{}'), $3, $3
-   from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, external_id text, active boolean,
-     version integer, first_name text, last_name text, email text, mobile_prefix text, mobile_number text,
-     date_of_birth text, language text, email_consent boolean, sms_consent boolean,
-     push_notification_consent boolean, answers jsonb, attributes jsonb)`,
+  `copy entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix,
+     mobile_number, date_of_birth, language, email_consent, sms_consent, push_notification_consent, answers, attributes,
+     created_at, updated_at) from stdin`,
 )
 
 const text_column = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
 const boolean_column = (name: string) =>
   `${name} = case when v.p ? '${name}' then (v.p->>'${name}')::boolean else e.${name} end`
 
-/**
- * $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
- * [{n, s: stack, i: id, t: place of the locked row, o: operation, v: version, b: before, f: after, u: actor,
- *   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
- * Updates and deletes what changed, takes the numbers from the head as the transaction's last lock, appends the log.
- * `updated` may wait for a name, so the head waits for `updated`; a deletion's row is locked already.
- * On another schema version the head's not-null constraint fails the transaction: it is decided again.
- */
-export const apply_changes = statement(
-  'apply_changes',
-  `with v as materialized (
+// $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
+// [{n, s: stack, i: id, t: place of the locked row, o: operation, v: version, b: before, f: after, u: actor,
+//   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
+// Updates and deletes what changed, and takes the numbers from the head as the transaction's last lock. `updated` may wait
+// for a name, so the head waits for `updated`; a deletion's row is locked already. On another schema version the head's
+// not-null constraint fails the transaction: it is decided again.
+const stored = `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
        b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
    ), updated as (
@@ -115,10 +105,28 @@ export const apply_changes = statement(
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and (select count(*) from updated) >= 0
      returning h.sequence - $3::integer as base
-   )
+   )`
+
+/** As above, and appends the log: of sets that wait for nothing but the next round trip. */
+export const apply_changes = statement(
+  'apply_changes',
+  `${stored}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id)
    select $1, head.base + v.n, $5, 'entity', v.s, v.i, v.o, v.v, v.b, v.f, v.u, v.r from v, head`,
+)
+
+/**
+ * As above, but the log is appended by {@link append_changes}, of a large set: answers the number before its first. $2 has
+ * what is updated or deleted alone, without n, b, f, u and r.
+ */
+export const store_changes = statement('store_changes', `${stored} select head.base from head`)
+
+/** Of 1,024 changes in half the time that inserting them takes, for one more round trip. */
+export const append_changes = statement(
+  'append_changes',
+  `copy changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor,
+     request_id) from stdin`,
 )
 
 /** $2: [{i: source id, a: attribute id}]. */

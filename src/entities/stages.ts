@@ -2,21 +2,11 @@ import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
-import type { PlannedTarget } from './decide-attributes.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
 import { queryShown, type Shown } from './shown.ts'
-import {
-  append_consent_history,
-  apply_changes,
-  link,
-  lock_entities,
-  make_entities,
-  read_bearers,
-  read_links,
-  unlink,
-} from './sql.ts'
+import { lock_entities, read_bearers, read_links } from './sql.ts'
 
 /** One item whose decision was a change. */
 export type Accepted = { item: Item; change: Change }
@@ -104,118 +94,6 @@ export function placeholdersOf(accepted: Accepted[]): Map<string, Placeholder> {
       if (!placeholders.has(nameKey(name)))
         placeholders.set(nameKey(name), { ...name, id: newEntityId(name.stack_id), item })
   return placeholders
-}
-
-/** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
-export function makeEntities(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  placeholders: Iterable<Placeholder>,
-  at: string,
-): Promise<unknown>[] {
-  const rows: Record<string, unknown>[] = []
-  for (const { item, change } of accepted)
-    if (change.operation === 'create')
-      rows.push({ stack_id: item.write.stack_id, id: change.id, ...change.columns, attributes: change.set })
-  for (const { stack_id, external_id, id } of placeholders)
-    rows.push({ stack_id, id, external_id, active: false, version: 1 })
-  if (rows.length === 0) return []
-  rows.sort(
-    (a, b) => Number(a.stack_id) - Number(b.stack_id) || (String(a.external_id) < String(b.external_id) ? -1 : 1),
-  )
-  return [tx.query(make_entities, [organization_id, JSON.stringify(rows), at])]
-}
-
-/** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
-export function applyChanges(
-  tx: Transaction,
-  definitions: Definitions,
-  accepted: Accepted[],
-  placeholders: Map<string, Placeholder>,
-  rows: ReadonlyMap<Item, LockedRow>,
-  at: string,
-) {
-  const entries: object[] = []
-  const born = Map.groupBy(placeholders.values(), ({ item }) => item)
-  for (const { item, change } of accepted) {
-    for (const birth of born.get(item) ?? []) entries.push({ n: entries.length + 1, ...birthEntry(birth) })
-    entries.push({ n: entries.length + 1, ...changeEntry(item, change, rows.get(item)) })
-  }
-  return tx.query(apply_changes, [
-    definitions.organization_id,
-    JSON.stringify(entries),
-    entries.length,
-    definitions.version,
-    at,
-  ])
-}
-
-function birthEntry({ stack_id, external_id, id, item: { write } }: Placeholder) {
-  const before = { external_id: null, state: null }
-  const after = { external_id, state: 'placeholder' }
-  return { s: stack_id, i: id, o: 'create', v: 1, b: before, f: after, u: write.actor, r: write.request_id }
-}
-
-function changeEntry({ write }: Item, change: Change, row: LockedRow | undefined) {
-  const { operation, id, version, before, after, columns, set, removed } = change
-  const entry = {
-    s: write.stack_id,
-    i: id,
-    t: row?.place,
-    o: operation,
-    v: version,
-    b: before,
-    f: after,
-    u: write.actor,
-    r: write.request_id,
-  }
-  if (operation !== 'update') return entry
-  const stores_attributes = removed.length > 0 || Object.keys(set).length > 0
-  return stores_attributes ? { ...entry, p: columns, a: set, d: removed } : { ...entry, p: columns }
-}
-
-/** Link: replaces the links of the relationship attributes that were written. */
-export function replaceLinks(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  placeholders: Map<string, Placeholder>,
-): Promise<unknown>[] {
-  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
-  const written = accepted.flatMap(({ change }) => change.relinked.map(links => ({ source: change.id, ...links })))
-  const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
-  const made = written.flatMap(({ source, attribute, targets }) => {
-    const ids = [...new Set(targets.map(idOf))]
-    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
-  })
-  const statements: Promise<unknown>[] = []
-  if (gone.length > 0) statements.push(tx.query(unlink, [organization_id, JSON.stringify(gone)]))
-  if (made.length > 0) statements.push(tx.query(link, [organization_id, JSON.stringify(made)]))
-  return statements
-}
-
-/** Answer: appends every answer given to the history. */
-export function appendAnswers(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  at: string,
-): Promise<unknown>[] {
-  const answers = accepted.flatMap(({ item: { write }, change }) =>
-    change.answers.map(answer => ({
-      i: change.id,
-      v: change.version,
-      c: answer.consent_type_id,
-      h: answer.channel,
-      b: answer.previous_state,
-      s: answer.state,
-      o: answer.source,
-      u: write.actor,
-      r: write.request_id,
-    })),
-  )
-  return answers.length === 0 ? [] : [tx.query(append_consent_history, [organization_id, JSON.stringify(answers), at])]
 }
 
 /** The entities that were asked for, as they stand within the transaction, by internal identifier. */

@@ -8,17 +8,8 @@ import { indexTerms } from './index-stage.ts'
 import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
 import type { Shown } from './shown.ts'
-import {
-  type Accepted,
-  appendAnswers,
-  applyChanges,
-  lockRows,
-  lookAround,
-  makeEntities,
-  placeholdersOf,
-  replaceLinks,
-  represent,
-} from './stages.ts'
+import { type Accepted, lockRows, lookAround, placeholdersOf, represent } from './stages.ts'
+import { appendAnswers, applyChanges, isLarge, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
 
 /** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
@@ -58,6 +49,7 @@ export async function transactSet(
   const placeholders = placeholdersOf(accepted)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const shown = represent(tx, definitions, decisions.flatMap(toRepresent))
+  if (isLarge(accepted)) await flushed([...stored, shown])
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   return new Map(

@@ -193,6 +193,12 @@ describe('the statements', () => {
     expect(loose).toEqual([])
   })
 
+  test('that copy rows begin each with the number of the organization, which is given beside them', async () => {
+    const copying = (await statements()).filter(({ text }) => /\bcopy\b/.test(text))
+    expect(copying.map(({ name }) => name)).toContain('make_entities')
+    for (const { text } of copying) expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin$/)
+  })
+
   test('only add to the history of consents: none changes it, and nothing else names it', async () => {
     const naming = (await statements()).filter(({ text }) => text.includes('consent_history'))
     expect(naming.map(({ name }) => name)).toContain('append_consent_history')

@@ -62,6 +62,32 @@ describe('the connection of an import', () => {
     expect(said.length).toBeGreaterThan(1)
   })
 
+  test('is the third of its organization: it is told to wait, until one has ended or is broken off', async () => {
+    const open = async (count: number) => {
+      const { sent, answer } = begin()
+      sent.on('error', () => {})
+      sent.write(linesFrom(named(count)))
+      await expect.poll(async () => (await exportAll(organization, '/v1/people/export')).length).toBe(count)
+      return { sent, answer }
+    }
+    const [first, second] = [await open(1), await open(2)]
+    const third = () => organization.send('POST', people, linesFrom(named(3)), of_lines)
+    const told = await third()
+    expect({ status: told.status, after: told.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
+    expect(told.body).toMatchObject({ error: 'operation_failed' })
+    expect(await exportAll(organization, '/v1/people/export')).toHaveLength(2)
+    const other = await service.organization()
+    expect((await importLines(other, people, linesFrom(named(3)))).counts).toEqual({ ...none, received: 3, created: 3 })
+    second.sent.end()
+    await text(await second.answer)
+    expect((await third()).status).toBe(200)
+    first.sent.destroy()
+    const another = await open(3)
+    await expect.poll(async () => (await third()).status).toBe(200)
+    another.sent.end()
+    await text(await another.answer)
+  })
+
   test('that breaks leaves the lines that were whole or none of them, and none of half a line', async () => {
     const { sent } = begin()
     sent.on('error', () => {})

@@ -45,6 +45,42 @@ describe('an import of people', () => {
     expect(await get('bo')).toMatchObject({ first_name: 'Bo', version: 1 })
   })
 
+  test('applies lines that name one entity in their order, however many sets they are in', async () => {
+    const lines = linesFrom(
+      Array.from({ length: 6_000 }, (_, n) => ({
+        external_id: `p${n % 700}`,
+        first_name: `First ${n}`,
+        attribute_values: { [`k${Math.floor(n / 700)}`]: n },
+      })),
+    )
+    const { counts } = await importLines(organization, people, lines)
+    expect(counts).toEqual({ ...none, received: 6_000, created: 700, updated: 5_300 })
+    const shown = await exportAll(organization, '/v1/people/export')
+    for (const { external_id, first_name, version, attribute_values } of shown) {
+      const own = Number(String(external_id).slice(1))
+      const lines_of = Array.from({ length: 9 }, (_, k) => own + 700 * k).filter(n => n < 6_000)
+      expect({ first_name, version }).toEqual({ first_name: `First ${lines_of.at(-1)}`, version: lines_of.length })
+      expect(attribute_values).toEqual(Object.fromEntries(lines_of.map((n, k) => [`k${k}`, n])))
+    }
+  })
+
+  test('links across sets, forwards and back, and to who is made by several at a time', async () => {
+    const declare = (body: object) => organization.send('POST', '/v1/schema/attributes', { owner: 'people', ...body })
+    await declare({ key: 'next', type: 'person' })
+    await declare({ key: 'shared', type: 'person', cardinality: 'many' })
+    const count = 5_000
+    const lines = Array.from({ length: count }, (_, n) => ({
+      external_id: `p${n}`,
+      attribute_values: { next: `p${(n * 7 + 1) % count}`, shared: [`hub${n % 3}`, `rim${n % 400}`] },
+    }))
+    const { counts, refused } = await importLines(organization, people, linesFrom(lines))
+    expect({ counts, refused }).toEqual({ counts: { ...none, received: count, created: count }, refused: [] })
+    const shown = await exportAll(organization, '/v1/people/export')
+    expect(shown.filter(({ state }) => state === 'placeholder')).toHaveLength(403)
+    const stored = new Map(shown.map(({ external_id, attribute_values }) => [external_id, attribute_values]))
+    for (const { external_id, attribute_values } of lines) expect(stored.get(external_id)).toEqual(attribute_values)
+  })
+
   test('that is sent again changes nothing, consent answers included', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     const lines = linesFrom(

@@ -1,17 +1,26 @@
+import type { Database } from '../db/db.ts'
 import { isUnavailable } from '../db/pg-errors.ts'
 import type { Kind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
+import { Turns } from '../entities/turns.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
-import { Fault, type Refusal, refuse } from '../errors.ts'
+import { Fault, fail, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
+import { overlap } from './overlap.ts'
 import { rehearse } from './rehearse.ts'
 
 /** Of lines in one transaction: see docs/decisions/0018. */
 const set_size = { items: 1_024, bytes: 1_048_576 }
+
+/** One is decided while the one before it is stored. */
+const sets_at_once = 2
+
+/** Of an organization, in a process: each holds two connections of the pool, and some sets of lines. */
+const imports_at_once = 2
 
 const progress_ms = 1_000
 
@@ -32,7 +41,27 @@ export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promi
   const told = kind.noun === 'person' ? 'people' : 'records'
   // What a dry run counts has not happened.
   const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
-  return { status: 200, stream: answerLines(call, readEntry, tell) }
+  const leave = enter(call)
+  return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
+}
+
+const running = new WeakMap<Database, Map<number, number>>()
+
+function enter({ db, caller: { organization } }: Call): () => void {
+  const counts = running.get(db) ?? new Map<number, number>()
+  running.set(db, counts)
+  const before = counts.get(organization.id) ?? 0
+  if (before >= imports_at_once)
+    fail('operation_failed', `There are ${imports_at_once} imports of the organization running already.`, {
+      status: 503,
+      headers: { 'Retry-After': '10' },
+    })
+  counts.set(organization.id, before + 1)
+  return () => {
+    const left = counts.get(organization.id)! - 1
+    if (left > 0) counts.set(organization.id, left)
+    else counts.delete(organization.id)
+  }
 }
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
@@ -41,6 +70,7 @@ async function* answerLines(
   call: Call<ImportQuery>,
   readEntry: (line: Line) => Entry,
   tell: Count,
+  leave: () => void,
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   const count: Count = outcome => {
@@ -49,21 +79,27 @@ async function* answerLines(
     tell(outcome)
   }
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
-  const progress = () => textOf({ progress: counts })
-  const goOn = () => {
+  const turns = new Turns()
+  let writing = 0
+  const progress = () => {
+    if (call.draining() && writing === 0) throw shutting_down
+    return textOf({ progress: counts })
+  }
+  const write = async (set: Entry[]) => {
     if (call.draining()) throw shutting_down
+    writing += 1
+    try {
+      return await writeSet(call, set, turns, count)
+    } finally {
+      writing -= 1
+    }
   }
   const sets = gather(entriesOf(call, readEntry), set_size)
+  const written = overlap(sets, setsAtOnce(call), write)
   try {
     for (;;) {
-      const awaited = () => {
-        goOn()
-        return progress()
-      }
-      const { value: set, done } = yield* beside(sets.next(), pace, awaited)
+      const { value: refusals, done } = yield* beside(written.next(), pace, progress)
       if (done) break
-      goOn()
-      const refusals = yield* beside(writeSet(call, set, count), pace, progress)
       if (refusals !== '') yield refusals
     }
     yield textOf(counts)
@@ -73,8 +109,13 @@ async function* answerLines(
   } finally {
     // Not waited for: it may wait for bytes that do not come.
     sets.return(undefined).catch(() => {})
+    leave()
   }
 }
+
+/** A dry run stores nothing that the next set could find, and a link that must lead to somebody may lead into the set before. */
+const setsAtOnce = ({ body, preferences }: Call<ImportQuery>) =>
+  body.dry_run || preferences.references === 'strict' ? 1 : sets_at_once
 
 const shutting_down = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
 
@@ -120,9 +161,9 @@ function writeOf(
 }
 
 /** Writes one set within its own time, counts, and tells of the refused lines. Throws what fails for all of them. */
-async function writeSet(call: Call<ImportQuery>, set: Entry[], count: Count): Promise<string> {
+async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, count: Count): Promise<string> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
-  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes)
+  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
   const faulty = outcomes.find(outcome => 'error' in outcome)
   if (faulty && (isUnavailable(faulty.error) || outcomes.every(outcome => 'error' in outcome))) throw faulty.error
   let next = 0
@@ -138,14 +179,18 @@ async function writeSet(call: Call<ImportQuery>, set: Entry[], count: Count): Pr
   return said
 }
 
-async function writeWithin({ db, caller, limits, body }: Call<ImportQuery>, writes: Write[]): Promise<Outcome[]> {
+async function writeWithin(
+  { db, caller, limits, body }: Call<ImportQuery>,
+  writes: Write[],
+  turns: Turns,
+): Promise<Outcome[]> {
   const controller = new AbortController()
   const late = `A set of lines took longer than ${limits.request_ms / 1000} seconds and was cancelled.`
   const timer = setTimeout(
     () => controller.abort(new Fault(refuse('operation_failed', late, { status: 504 }))),
     limits.request_ms,
   )
-  const options = { limits, signal: controller.signal, set_size }
+  const options = { limits, signal: controller.signal, set_size, turns }
   try {
     const write = body.dry_run ? rehearse : writeEntities
     const outcomes = await write(db, caller.organization.id, writes, options)

@@ -59,6 +59,10 @@ export function watched(db: Database): { db: Database; statements: string[]; tra
                 note(statement)
                 return tx.query(statement, values)
               },
+              copy: (statement, key, lines) => {
+                note(statement)
+                return tx.copy(statement, key, lines)
+              },
             }),
           options,
         )

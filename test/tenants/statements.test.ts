@@ -7,6 +7,7 @@ import type { Statement } from '../../src/db/db.ts'
 import { fillIndexes } from '../../src/entities/fill.ts'
 import { sweepLinks } from '../../src/entities/sweep.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { importLines, linesFrom } from '../support/lines.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
@@ -141,6 +142,14 @@ async function work(shop: Shop) {
         { op: 'upsert', external_id: 'eve', body: { attribute_values: { city: null } } },
       ],
     })
+  const lines = Array.from({ length: 300 }, (_, n) => ({
+    external_id: n === 0 ? 'ada2' : `line${n}`,
+    first_name: 'Line',
+  }))
+  expect((await importLines(shop, '/v1/people/import', linesFrom(lines))).counts).toMatchObject({
+    created: 299,
+    updated: 1,
+  })
   for (const direction of ['asc', 'desc']) {
     const cursor_configuration = { size: 2, after_id: ada.id }
     await ok('POST', '/v1/people/list', { sorting_type: direction, cursor_configuration })

@@ -40,13 +40,22 @@ export function watchTwin(db: Database, tables: string[], id: number, twin_id: n
   const { query, transaction } = db
   const watched: Watched = { ran: new Map(), leaks: [], release: () => Object.assign(db, { query, transaction }) }
   const look = lookAt(tables)
-  const run = async (tx: Transaction, asked: Statement, values: unknown[]): Promise<Row[]> => {
-    if (values[0] === twin_id) return tx.query(asked, values)
+  const around = async <T>(
+    tx: Transaction,
+    { name }: Statement,
+    whose: unknown,
+    send: () => Promise<T>,
+  ): Promise<T> => {
+    if (whose === twin_id) return send()
     const before = await tx.query(look, [twin_id])
-    const rows = await tx.query(asked, values)
+    const result = await send()
     const after = await tx.query(look, [twin_id])
-    if (values[0] === id) watched.ran.set(asked.name, (watched.ran.get(asked.name) ?? 0) + 1)
-    if (!isDeepStrictEqual(before, after)) watched.leaks.push(`${asked.name} changed the twin`)
+    if (whose === id) watched.ran.set(name, (watched.ran.get(name) ?? 0) + 1)
+    if (!isDeepStrictEqual(before, after)) watched.leaks.push(`${name} changed the twin`)
+    return result
+  }
+  const run = async (tx: Transaction, asked: Statement, values: unknown[]): Promise<Row[]> => {
+    const rows = await around(tx, asked, values[0], () => tx.query(asked, values))
     if (values[0] === id && isRead(asked) && !isDeepStrictEqual(sorted(rows), sorted(await alone(tx, asked, values))))
       watched.leaks.push(`${asked.name} read the twin`)
     return rows
@@ -59,7 +68,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twin_id: n
     await tx.query(statement('', 'rollback to savepoint alone'), [])
     return rows
   }
-  db.transaction = (work, options) => transaction(tx => work(inTurn(tx, run)), options)
+  db.transaction = (work, options) => transaction(tx => work(inTurn(tx, run, around)), options)
   db.query = (asked, values, signal) => db.transaction(tx => tx.query(asked, values), { signal }) as never
   return watched
 }
@@ -80,6 +89,7 @@ function lookAt(tables: string[]): Statement {
 function inTurn(
   tx: Transaction,
   run: (tx: Transaction, asked: Statement, values: unknown[]) => Promise<Row[]>,
+  around: <T>(tx: Transaction, asked: Statement, whose: unknown, send: () => Promise<T>) => Promise<T>,
 ): Transaction {
   let last: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -89,6 +99,7 @@ function inTurn(
   }
   return {
     query: (asked, values) => enqueue(() => run(tx, asked, values)) as never,
+    copy: (asked, key, lines) => enqueue(() => around(tx, asked, key, () => tx.copy(asked, key, lines))),
     commit: () => enqueue(() => tx.commit()),
   }
 }

@@ -1,0 +1,202 @@
+import { copyLine } from '../db/copy.ts'
+import type { Statement, Transaction } from '../db/db.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import type { Item } from './conflicts.ts'
+import type { Change } from './decide.ts'
+import type { PlannedTarget } from './decide-attributes.ts'
+import { nameKey } from './plan.ts'
+import type { Columns, LockedRow } from './row.ts'
+import {
+  append_changes,
+  append_consent_history,
+  apply_changes,
+  link,
+  make_entities,
+  store_changes,
+  unlink,
+} from './sql.ts'
+import type { Accepted, Placeholder } from './stages.ts'
+
+type NewEntity = {
+  stack_id: number
+  id: string
+  columns: Columns
+  attributes: Record<string, unknown>
+}
+
+/** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
+export function makeEntities(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Iterable<Placeholder>,
+  at: string,
+): Promise<unknown>[] {
+  const made: NewEntity[] = []
+  for (const { item, change } of accepted)
+    if (change.operation === 'create')
+      made.push({ stack_id: item.write.stack_id, id: change.id, columns: change.columns, attributes: change.set })
+  for (const { stack_id, external_id, id } of placeholders)
+    made.push({ stack_id, id, columns: { external_id, active: false, version: 1 }, attributes: {} })
+  if (made.length === 0) return []
+  made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
+  const lines = made.map(entity => entityLine(entity, at))
+  return [tx.copy(make_entities, organization_id, lines)]
+}
+
+const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
+
+const entityLine = ({ stack_id, id, columns, attributes }: NewEntity, at: string) =>
+  copyLine(
+    stack_id,
+    id,
+    columns.external_id,
+    columns.active,
+    columns.version,
+    columns.first_name,
+    columns.last_name,
+    columns.email,
+    columns.mobile_prefix,
+    columns.mobile_number,
+    columns.date_of_birth,
+    columns.language,
+    columns.email_consent,
+    columns.sms_consent,
+    columns.push_notification_consent,
+    JSON.stringify(columns.answers ?? {}),
+    JSON.stringify(attributes),
+    at,
+    at,
+  )
+
+/** A change as {@link apply_changes} takes it. */
+type Entry = {
+  n: number
+  s: number
+  i: string
+  t?: string | undefined
+  o: Change['operation']
+  v: number
+  b: object
+  f: object
+  u: string
+  r: string
+  p?: Columns
+  a?: Change['set']
+  d?: string[]
+}
+
+/** How many changes the statement that stores them logs, too: as many as wait beside others. */
+const few = 256
+
+/** Whether {@link applyChanges} takes a round trip of its own, which COMMIT has to wait for. */
+export const isLarge = (accepted: Accepted[]): boolean => accepted.length > few
+
+/** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
+export async function applyChanges(
+  tx: Transaction,
+  { organization_id, version }: Definitions,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+  rows: ReadonlyMap<Item, LockedRow>,
+  at: string,
+): Promise<void> {
+  const entries = entriesOf(accepted, placeholders, rows)
+  const store = (statement: Statement, changes: object[]) =>
+    tx.query<{ base: number }>(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
+  if (!isLarge(accepted)) {
+    await store(apply_changes, entries)
+    return
+  }
+  const storing = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  // Made while the database stores.
+  const tails = entries.map(({ s, i, o, v, b, f, u, r }) =>
+    copyLine(at, 'entity', s, i, o, v, JSON.stringify(b), JSON.stringify(f), u, r),
+  )
+  const [head] = await storing
+  const lines = tails.map((tail, index) => `${head!.base + index + 1}\t${tail}`)
+  await tx.copy(append_changes, organization_id, lines)
+}
+
+const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })
+
+function entriesOf(
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+  rows: ReadonlyMap<Item, LockedRow>,
+): Entry[] {
+  const entries: Entry[] = []
+  const born = Map.groupBy(placeholders.values(), ({ item }) => item)
+  for (const { item, change } of accepted) {
+    for (const birth of born.get(item) ?? []) entries.push({ n: entries.length + 1, ...birthEntry(birth) })
+    entries.push({ n: entries.length + 1, ...changeEntry(item, change, rows.get(item)) })
+  }
+  return entries
+}
+
+function birthEntry({ stack_id, external_id, id, item: { write } }: Placeholder): Omit<Entry, 'n'> {
+  const before = { external_id: null, state: null }
+  const after = { external_id, state: 'placeholder' }
+  return { s: stack_id, i: id, o: 'create', v: 1, b: before, f: after, u: write.actor, r: write.request_id }
+}
+
+function changeEntry({ write }: Item, change: Change, row: LockedRow | undefined): Omit<Entry, 'n'> {
+  const { operation, id, version, before, after, columns, set, removed } = change
+  const entry = {
+    s: write.stack_id,
+    i: id,
+    t: row?.place,
+    o: operation,
+    v: version,
+    b: before,
+    f: after,
+    u: write.actor,
+    r: write.request_id,
+  }
+  if (operation !== 'update') return entry
+  const stores_attributes = removed.length > 0 || Object.keys(set).length > 0
+  return stores_attributes ? { ...entry, p: columns, a: set, d: removed } : { ...entry, p: columns }
+}
+
+/** Link: replaces the links of the relationship attributes that were written. */
+export function replaceLinks(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+): Promise<unknown>[] {
+  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
+  const written = accepted.flatMap(({ change }) => change.relinked.map(links => ({ source: change.id, ...links })))
+  const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
+  const made = written.flatMap(({ source, attribute, targets }) => {
+    const ids = [...new Set(targets.map(idOf))]
+    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
+  })
+  const statements: Promise<unknown>[] = []
+  if (gone.length > 0) statements.push(tx.query(unlink, [organization_id, JSON.stringify(gone)]))
+  if (made.length > 0) statements.push(tx.query(link, [organization_id, JSON.stringify(made)]))
+  return statements
+}
+
+/** Answer: appends every answer given to the history. */
+export function appendAnswers(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  at: string,
+): Promise<unknown>[] {
+  const answers = accepted.flatMap(({ item: { write }, change }) =>
+    change.answers.map(answer => ({
+      i: change.id,
+      v: change.version,
+      c: answer.consent_type_id,
+      h: answer.channel,
+      b: answer.previous_state,
+      s: answer.state,
+      o: answer.source,
+      u: write.actor,
+      r: write.request_id,
+    })),
+  )
+  return answers.length === 0 ? [] : [tx.query(append_consent_history, [organization_id, JSON.stringify(answers), at])]
+}

@@ -1,0 +1,36 @@
+/**
+ * Works on what a source yields, up to `at_once` at a time, and hands on what comes of each, in their order, as soon as it is
+ * there. Once something has failed nothing more is begun, and what is under way is handed on before the failure is thrown.
+ */
+export async function* overlap<T, R>(
+  source: AsyncIterator<T, unknown>,
+  at_once: number,
+  work: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  /** What comes of each: nothing where it fails. */
+  const working: Promise<R[]>[] = []
+  let coming: Promise<void> | undefined
+  let ended = false
+  let failure: { error: unknown } | undefined
+  const fail = (error: unknown) => {
+    failure ??= { error }
+    ended = true
+    return []
+  }
+  const begin = async () => {
+    const next = await source.next()
+    if (next.done) ended = true
+    else if (!ended) working.push(work(next.value).then(result => [result], fail))
+    coming = undefined
+  }
+  for (;;) {
+    if (!ended && working.length < at_once) coming ??= begin().catch(error => void fail(error))
+    const first = working[0]
+    if (!first && ended) break
+    const results = await Promise.race([first, coming].filter(awaited => awaited !== undefined))
+    if (!results) continue
+    working.shift()
+    yield* results
+  }
+  if (failure) throw failure.error
+}
