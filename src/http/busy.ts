@@ -10,8 +10,8 @@ const refusal = refuse('operation_failed', 'The service has more to do than it c
   headers: { 'Retry-After': '1' },
 })
 
-/** Stands for the request id in the prepared text. */
-const mark = '\u{f8ff}'
+/** Stands for the request id in the prepared text. Past U+00FF it would make the text, each part of it, twice as long. */
+const mark = '\u{ff}'
 
 /**
  * Answers that the service is busy, past all that an ordinary answer goes through and with a text that is prepared: when
@@ -41,6 +41,6 @@ export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>) {
         'Retry-After',
       )
     response.writeHead(refusal.status, lines)
-    response.end(body)
+    response.end(body, 'latin1')
   }
 }

@@ -5,7 +5,7 @@ import { Fault, refuse } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
-const most_at_once = 32
+export const most_at_once = 32
 
 /** How often is looked at what still comes after an answer. */
 const glance_ms = 20

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Lock, lockPerson, openSocket, parseAnswer } from '../../test/support/process.ts'
+import { exchange, type Lock, lockPerson, openSocket, parseAnswer } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 const origin = 'https://app.example'
@@ -75,6 +75,15 @@ describe('an organization that has its part inside', () => {
     )
     expect(parseAnswer(await answered).status).toBe(503)
     socket.destroy()
+    await release()
+  })
+
+  it('is refused once and cut off where it sends on before it has heard a no', async () => {
+    const release = await fillPart()
+    const get = `GET /v1/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
+    const received = await exchange(service.address, get.repeat(1_000))
+    expect(received.match(/^HTTP\/1\.1 503/gm)).toHaveLength(1)
+    expect(parseAnswer(received).head).toMatch(/connection: close/i)
     await release()
   })
 

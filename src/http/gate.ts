@@ -5,8 +5,9 @@ import type { Config } from '../config.ts'
 import type { Observer } from '../observer.ts'
 import { isVersioned } from './admission.ts'
 import { answererOf } from './busy.ts'
-import { watchRest } from './connections.ts'
-import { createOverload, type Overload, type Reason, tick_ms } from './overload.ts'
+import { byTurns } from './by-turns.ts'
+import { most_at_once, watchRest } from './connections.ts'
+import { createOverload, type Inside, type Overload, type Reason, tick_ms } from './overload.ts'
 import { readTarget } from './target.ts'
 
 /** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
@@ -28,10 +29,20 @@ type GateOptions = {
   report: (told: { refused: number; in_flight: number }) => void
 }
 
-type Place = { leave: () => void; work: Promise<unknown> | undefined }
+/** Each costs 20 to 40 µs: a neighbour's request, which takes some turns, waited for all of a thousand in each of them. */
+const refusals_a_turn = 64
 
-/** A connection that may stay: whoever came by it and is inside, and for whom its last request spoke. */
-type Kept = { inside: Set<Place>; authorization: string | undefined; holder: number | undefined }
+type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
+
+type Place = { inside: Inside | undefined; work: Promise<unknown> | undefined }
+
+/** A connection that may stay: whoever came by it and is inside, for whom the last request spoke, and who waits for a no. */
+type Kept = {
+  places: Place[]
+  authorization: string | undefined
+  holder: number | undefined
+  refused: Refused | undefined
+}
 
 // On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
 const place_of = Symbol('place')
@@ -43,31 +54,40 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   const { limits } = config
   const { in_flight: requests, in_flight_bytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
-  const answerBusy = answererOf(config)
   const clock = startClock(overload, report)
+  const finish = finisherOf(overload)
+  const keep = keeperOf(overload, recall, finish)
+  const refuse = refuserOf({ config, isLast })
 
-  const keep = keeperOf(overload, recall)
+  // One function for all of them, and no closure for each.
+  function isOver(this: ServerResponse) {
+    const { socket, [place_of]: place }: Placed = this.req
+    finish((socket as Known)[kept_of]!, place!, this.writableFinished)
+  }
 
   function letIn(request: Placed, response: ServerResponse): Reason | undefined {
     const kept = keep(request.socket, request.headers.authorization)
     if (typeof kept === 'string') return kept
-    const leave = overload.enter(kept.holder, bytesOf(request, limits))
-    if (typeof leave === 'string') return leave
-    const place: Place = { leave, work: undefined }
+    // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
+    if (kept.places.length > most_at_once) return undefined
+    const inside = overload.enter(kept.holder, bytesOf(request, limits))
+    if (typeof inside === 'string') return inside
+    const place: Place = { inside, work: undefined }
     request[place_of] = place
-    kept.inside.add(place)
-    response.on('close', () => finish(kept, place))
+    kept.places.push(place)
+    response.on('close', isOver)
     return undefined
   }
 
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isVersioned(readTarget(request.url ?? '/')) || request.method === 'OPTIONS') return false
+    const socket: Known = request.socket
+    if (socket[kept_of]?.refused) return goOn(socket[kept_of].refused)
     const reason = letIn(request, response)
     if (!reason) return false
     observer.overloaded(reason)
     clock.refused()
-    if (!request.complete) response.once('close', () => request.complete || watchRest(request, limits))
-    answerBusy(request, response, { closing: reason === 'connections' || isLast() })
+    refuse({ request, response, closing: reason === 'connections' })
     return true
   }
 
@@ -88,8 +108,34 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   }
 }
 
+/** Refuses by turns. Until its turn has come, a connection is known to wait for a no. */
+function refuserOf({ config, isLast }: Pick<GateOptions, 'config' | 'isLast'>): (refused: Refused) => void {
+  const answerBusy = answererOf(config)
+  const answerInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
+    const kept = (request.socket as Known)[kept_of]
+    if (kept) kept.refused = undefined
+    answerBusy(request, response, { closing: closing || isLast() })
+  })
+  return refused => {
+    const { request, response } = refused
+    const kept = (request.socket as Known)[kept_of]
+    if (kept) kept.refused = refused
+    if (!request.complete) response.once('close', () => request.complete || watchRest(request, config.limits))
+    answerInTurn(refused)
+  }
+}
+
+/** Who sends on before it has heard a no hears that one, and the connection ends: what would wait behind it is memory. */
+function goOn(refused: Refused): true {
+  refused.closing = true
+  refused.request.socket.pause()
+  return true
+}
+
+type Finish = (kept: Kept, place: Place, answered: boolean) => void
+
 /** Lets connections stay, and knows of each who came by it and is inside. */
-function keeperOf(overload: Overload, recall: GateOptions['recall']) {
+function keeperOf(overload: Overload, recall: GateOptions['recall'], finish: Finish) {
   return (socket: Known, authorization: string | undefined): Kept | Reason => {
     const known = socket[kept_of]
     if (known?.holder !== undefined && known.authorization === authorization) return known
@@ -97,21 +143,28 @@ function keeperOf(overload: Overload, recall: GateOptions['recall']) {
     if (known) return Object.assign(known, { authorization, holder })
     const leave = overload.keep(holder)
     if (typeof leave === 'string') return leave
-    const kept = { inside: new Set<Place>(), authorization, holder }
+    const kept: Kept = { places: [], authorization, holder, refused: undefined }
     socket[kept_of] = kept
     // An answer that waits for those before it hears nothing of the end of its connection: it is told.
     socket.once('close', () => {
       leave()
-      for (const place of kept.inside) finish(kept, place)
+      for (const place of [...kept.places]) finish(kept, place, false)
     })
     return kept
   }
 }
 
-function finish({ inside }: Kept, place: Place) {
-  if (!inside.delete(place)) return
-  if (place.work) place.work.then(place.leave, place.leave)
-  else place.leave()
+/** Lets a request out, once: with its answer, or where it was not answered, when its work has ended. */
+function finisherOf(overload: Overload): Finish {
+  return ({ places }, place, answered) => {
+    const { inside, work } = place
+    if (!inside) return
+    place.inside = undefined
+    places.splice(places.indexOf(place), 1)
+    if (answered || !work) return overload.leave(inside)
+    const leave = () => overload.leave(inside)
+    work.then(leave, leave)
+  }
 }
 
 /** Whoever has asked nothing yet belongs to nobody, and is counted here only. */

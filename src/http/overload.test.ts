@@ -1,22 +1,36 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createOverload, least_when_busy, least_when_slow } from './overload.ts'
+import {
+  createOverload,
+  least_when_busy,
+  least_when_slow,
+  type Overload,
+  type Reason,
+  rush,
+  tick_ms,
+} from './overload.ts'
 
 type Leave = () => void
 
 const wide = { requests: 1_000, bytes: 1_000_000, connections: 1_000 }
 
 /** Lets in as many of a holder as it may have. */
-function fill(overload: ReturnType<typeof createOverload>, holder: number, bytes = 0): Leave[] {
+function fill(overload: Overload, holder: number, bytes = 0): Leave[] {
   const inside: Leave[] = []
   for (;;) {
-    const entered = overload.enter(holder, bytes)
-    if (typeof entered === 'string') return inside
-    inside.push(entered)
+    const leave = enter(overload, holder, bytes)
+    if (typeof leave === 'string') return inside
+    inside.push(leave)
   }
 }
 
-const tickOften = (overload: ReturnType<typeof createOverload>, times: number, utilization = 0.5) => {
+/** Lets one in, or says why not; what it returns lets it out again. */
+function enter(overload: Overload, holder: number, bytes: number): Leave | Reason {
+  const entered = overload.enter(holder, bytes)
+  return typeof entered === 'string' ? entered : () => overload.leave(entered)
+}
+
+const tickOften = (overload: Overload, times: number, utilization = 0.5) => {
   for (let index = 0; index < times; index += 1) overload.tick(utilization)
 }
 
@@ -25,13 +39,12 @@ describe('who is let in', () => {
     const overload = createOverload(wide)
     expect(fill(overload, 1)).toHaveLength(500)
     expect(fill(overload, 2)).toHaveLength(250)
-    expect(overload.enter(3, 0)).toBeTypeOf('function')
+    expect(enter(overload, 3, 0)).toBeTypeOf('function')
   })
 
   it('as many as are let out come in again', () => {
     const overload = createOverload(wide)
     const [first, second] = fill(overload, 1)
-    first!()
     first!()
     second!()
     expect(fill(overload, 1)).toHaveLength(2)
@@ -39,12 +52,12 @@ describe('who is let in', () => {
 
   it('a body that is large is let in alone, and another has to wait for it', () => {
     const overload = createOverload(wide)
-    const leave = overload.enter(1, 5_000_000)
+    const leave = enter(overload, 1, 5_000_000)
     expect(leave).toBeTypeOf('function')
-    expect(overload.enter(1, 1)).toBe('bytes')
-    expect(overload.enter(1, 0)).toBeTypeOf('function')
+    expect(enter(overload, 1, 1)).toBe('bytes')
+    expect(enter(overload, 1, 0)).toBeTypeOf('function')
     ;(leave as Leave)()
-    expect(overload.enter(1, 1)).toBeTypeOf('function')
+    expect(enter(overload, 1, 1)).toBeTypeOf('function')
   })
 
   it('the connections of one organization leave room for those of another', () => {
@@ -62,35 +75,35 @@ describe('where a queue stands', () => {
   it('no more are inside than were answered in half a second', () => {
     const overload = createOverload(wide)
     const inside = fill(overload, 1)
-    tickOften(overload, 5)
+    tickOften(overload, 500 / tick_ms)
     for (const leave of inside.splice(0, 100)) leave()
-    tickOften(overload, 5)
-    expect(overload.enter(1, 0)).toBe('slow')
+    tickOften(overload, 500 / tick_ms)
+    expect(enter(overload, 1, 0)).toBe('slow')
     for (const leave of inside.splice(0, 301)) leave()
-    expect(overload.enter(1, 0)).toBeTypeOf('function')
-    expect(overload.enter(1, 0)).toBe('slow')
-    expect(overload.enter(2, 0)).toBeTypeOf('function')
+    expect(enter(overload, 1, 0)).toBeTypeOf('function')
+    expect(enter(overload, 1, 0)).toBe('slow')
+    expect(enter(overload, 2, 0)).toBeTypeOf('function')
   })
 
   it('a few are let in however slow they are, and a burst that passes is no queue', () => {
     const overload = createOverload(wide)
-    for (let index = 0; index < least_when_slow - 1; index += 1) overload.enter(1, 0)
-    tickOften(overload, 20)
+    for (let index = 0; index < least_when_slow - 1; index += 1) enter(overload, 1, 0)
+    tickOften(overload, 2_000 / tick_ms)
     expect(fill(overload, 1)).toHaveLength(500 - least_when_slow + 1)
     const burst = fill(overload, 2)
-    tickOften(overload, 4)
+    tickOften(overload, 400 / tick_ms)
     for (const leave of burst) leave()
-    tickOften(overload, 6)
+    tickOften(overload, 600 / tick_ms)
     expect(fill(overload, 2)).toHaveLength(250)
   })
 })
 
 describe('while the event loop has no rest', () => {
   /** An organization that comes far more often than it is let in. */
-  const storm = (overload: ReturnType<typeof createOverload>, ticks: number) => {
+  const storm = (overload: Overload, ticks: number) => {
     for (let tick = 0; tick < ticks; tick += 1) {
       const inside = fill(overload, 1)
-      for (let more = 0; more <= inside.length; more += 1) overload.enter(1, 0)
+      for (let more = 0; more <= inside.length; more += 1) enter(overload, 1, 0)
       for (const leave of inside) leave()
       overload.tick(1)
     }
@@ -100,14 +113,26 @@ describe('while the event loop has no rest', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
     expect(fill(overload, 1)).toHaveLength(least_when_busy)
-    expect(overload.enter(1, 0)).toBe('busy')
+    expect(enter(overload, 1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
+  })
+
+  it('of a rush some are the most that are let in next, where others have something to do', () => {
+    const overload = createOverload(wide)
+    for (let index = 0; index <= rush; index += 1) enter(overload, 1, 0)
+    overload.tick(1)
+    expect(enter(overload, 1, 0)).toBeTypeOf('function')
+    for (let index = 0; index <= rush; index += 1) enter(overload, 1, 0)
+    expect(enter(overload, 2, 0)).toBeTypeOf('function')
+    overload.tick(1)
+    expect(enter(overload, 1, 0)).toBe('busy')
+    expect(enter(overload, 2, 0)).toBeTypeOf('function')
   })
 
   it('and more and more again once it rests', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
-    tickOften(overload, 60)
+    tickOften(overload, 6_000 / tick_ms)
     expect(fill(overload, 1)).toHaveLength(500)
   })
 })
@@ -133,7 +158,7 @@ it('whatever comes and goes, the bounds hold, a newcomer is let in, and an empty
         if ('utilization' in made) overload.tick(made.utilization)
         else if ('leave' in made) inside.splice(made.leave % (inside.length + 1), 1)[0]?.()
         else {
-          const entered = overload.enter(made.holder, made.bytes)
+          const entered = enter(overload, made.holder, made.bytes)
           if (typeof entered === 'function') inside.push(entered)
         }
         expect(overload.held.requests).toBe(inside.length)
@@ -141,7 +166,7 @@ it('whatever comes and goes, the bounds hold, a newcomer is let in, and an empty
         // Each of four holders may go past the bound by its last body.
         expect(overload.held.bytes).toBeLessThan(bounds.bytes + 4 * 400)
         if (overload.held.requests < requests) {
-          const newcomer = overload.enter(99, 0)
+          const newcomer = enter(overload, 99, 0)
           expect(newcomer).toBeTypeOf('function')
           ;(newcomer as Leave)()
         }

@@ -7,9 +7,14 @@ export type Reason = 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
 /** Whose request it is: an organization's id, or undefined of a caller that is not known yet. */
 type Holder = number | undefined
 
+/** A request that has been let in, and what it holds. */
+export type Inside = { readonly held: Held; readonly bytes: number }
+
 export type Overload = {
-  /** Lets a request in, or says why not. What it returns lets it out again, once. */
-  enter(holder: Holder, bytes: number): (() => void) | Reason
+  /** Lets a request in, or says why not. */
+  enter(holder: Holder, bytes: number): Inside | Reason
+  /** Lets one out that was let in; to be called once. */
+  leave(inside: Inside): void
   /** Lets a connection stay, from its first request on, or says why not. What it returns gives it back, once. */
   keep(holder: Holder): (() => void) | Reason
   /** Tells that {@link tick_ms} have passed, and for which part of them the event loop was at work, from 0 to 1. */
@@ -19,23 +24,26 @@ export type Overload = {
 }
 
 /** All that changes with time changes at a tick. */
-export const tick_ms = 100
+export const tick_ms = 50
 
 /** So long a request should wait at most: an organization has no more inside than were answered in this time. */
-const waiting_ticks = 5
+const waiting_ticks = 10
 /** So many of an organization are let in however slow they are, */
 export const least_when_slow = 64
 /** and so many when the event loop has no rest: 64 at a time would keep it as busy as any number. */
-export const least_when_busy = 8
+export const least_when_busy = 2
+/** By so many more inside than a tick before, somebody asks for more than is done. */
+export const rush = 64
 
 const saturated = 0.97
-const shrink = 0.5
+const shrink = 0.4
 const grow = 1.1
 
 type Held = Bounds & {
-  /** Let in and refused since the last tick. */
+  /** Let in and refused since the last tick, and inside at it. */
   entered: number
   refused: number
+  before: number
   /** Let out, and the fewest inside, since the last look at the queue. */
   answered: number
   least: number
@@ -52,7 +60,8 @@ type Held = Bounds & {
  * - Where a queue stands, which is to say that an organization never had fewer than {@link least_when_slow} inside for half
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
  * - While the event loop has no rest, of an organization that is refused more than it is let in fewer are let in: whoever
- *   is refused shall hear it at once, and saying so takes time, too. Its neighbours are let in as ever.
+ *   is refused shall hear it at once, and saying so takes time, too. So it is with one that comes in a {@link rush} while
+ *   others have something to do, who would wait for all of it. These are let in as ever.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { all, held_by, of, add } = createHoldings()
@@ -74,15 +83,13 @@ export function createOverload(bounds: Bounds): Overload {
       if (reason) return reason
       add(held, 'requests', 1)
       add(held, 'bytes', bytes)
-      let inside = true
-      return () => {
-        if (!inside) return
-        inside = false
-        add(held, 'requests', -1)
-        add(held, 'bytes', -bytes)
-        held.answered += 1
-        held.least = Math.min(held.least, held.requests)
-      }
+      return { held, bytes }
+    },
+    leave: ({ held, bytes }) => {
+      add(held, 'requests', -1)
+      add(held, 'bytes', -bytes)
+      held.answered += 1
+      held.least = Math.min(held.least, held.requests)
     },
     keep: holder => {
       const held = of(holder)
@@ -96,8 +103,9 @@ export function createOverload(bounds: Bounds): Overload {
     },
     tick: utilization => {
       ticks += 1
+      const alone = [...held_by.values()].filter(({ entered, requests }) => entered + requests > 0).length < 2
       for (const [holder, held] of held_by) {
-        heedLoop(held, utilization, bounds)
+        heedLoop(held, { utilization, alone, bounds })
         if (ticks % waiting_ticks > 0) continue
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
@@ -127,12 +135,18 @@ function createHoldings() {
   }
 }
 
-function heedLoop(held: Held, utilization: number, bounds: Bounds) {
-  const too_busy = held.refused > held.entered && utilization > saturated
-  const most = Math.min(held.most_when_busy, bounds.requests) * (too_busy ? shrink : grow)
+type Moment = { utilization: number; alone: boolean; bounds: Bounds }
+
+function heedLoop(held: Held, { utilization, alone, bounds }: Moment) {
+  const asks_too_much = held.refused > held.entered || (!alone && held.requests > held.before + rush)
+  const most =
+    asks_too_much && utilization > saturated
+      ? Math.min(held.most_when_busy, held.requests) * shrink
+      : Math.min(held.most_when_busy, bounds.requests) * grow
   held.most_when_busy = Math.max(least_when_busy, Math.ceil(most))
   held.entered = 0
   held.refused = 0
+  held.before = held.requests
 }
 
 function heedQueue(held: Held) {
@@ -147,6 +161,7 @@ const nothingHeld = (): Held => ({
   connections: 0,
   entered: 0,
   refused: 0,
+  before: 0,
   answered: 0,
   least: 0,
   most_when_slow: Infinity,

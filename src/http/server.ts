@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Drain } from './drain.ts'
 import { Exchange } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
+import { type Listening, listen } from './listening.ts'
 import { failure } from './reply.ts'
 import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
@@ -57,32 +57,23 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
     unknown_expectations.add(request)
     receive(request, response)
   })
-  return { server, listen: on => listen(server, on, tls ? 'https' : 'http', logger), close: () => close(server) }
+  let listening: Listening | undefined
+  return {
+    server,
+    listen: async on => {
+      listening = await listen(server, on)
+      const { address, port } = listening
+      const url = `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
+      logger.info(`listening at ${url}`)
+      return url
+    },
+    close: async () => listening?.close(),
+  }
 }
 
 /** The caller's request id where it has the documented form, else a fresh one. */
 export function requestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
-}
-
-/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
-const backlog = 4_096
-
-async function listen(server: http.Server, on: { host: string; port: number }, scheme: string, logger: Logger) {
-  server.listen({ ...on, backlog })
-  await once(server, 'listening')
-  const { address, port } = server.address() as AddressInfo
-  const url = `${scheme}://${address.includes(':') ? `[${address}]` : address}:${port}`
-  logger.info(`listening at ${url}`)
-  return url
-}
-
-async function close(server: http.Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  // Closing comes after draining: what is open then is idle, or out of time.
-  server.closeAllConnections()
-  await closed
 }
 
 const unknown_expectations = new WeakSet<IncomingMessage>()
