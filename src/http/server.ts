@@ -41,6 +41,8 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
     maxHeaderSize: limits.header_bytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
+    // What has no body is no stream, and nothing is emitted for it: a tenth more GETs a second in alternation.
+    optimizeEmptyRequests: true,
     headersTimeout: limits.request_ms,
     // The time of a whole request is its deadline's to keep (admission.ts).
     requestTimeout: 0,
