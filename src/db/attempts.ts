@@ -9,7 +9,7 @@ const pause_ms = 4
 
 /** Lets others finish before the next attempt: nothing at first, then twice as long each time, 508 ms in all. */
 export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
-  if (attempt < prompt_attempts) return
+  if (attempt < prompt_attempts || signal?.aborted) return
   await new Promise<void>(resolve => {
     const go_on = () => {
       clearTimeout(timer)

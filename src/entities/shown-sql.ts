@@ -6,13 +6,13 @@ import { statement } from '../db/db.ts'
 // of people: $n+1 [{n: order, k: key of the answer, or null where none counts, i: consent type, h: channel, d: shown
 // without one}], $n+2: all d as text; of records: $n+1: the key of the stack.
 
-const consents = (n: number) => `case when e.answers = '{}' then $${n + 2} else (
+const consents = (n: number) => `case when e.answers = '{}' then $${n + 2} else coalesce((
      select json_agg(
        case when e.answers ? c.k then json_build_object('consent_type_id', c.i, 'channel', c.h,
          'state', e.answers->c.k->'state', 'source', 'answer', 'answered_at', e.answers->c.k->'answered_at') else c.d end
        order by c.n)::text
      from jsonb_to_recordset($${n + 1}) as c(n integer, k text, i integer, h text, d json)
-   ) end`
+   ), '[]') end`
 
 // Most have no links: one look at the index says so, and nothing of the rest is set up.
 const attribute_values = (n: number) => `(case when exists (
@@ -34,7 +34,7 @@ const moment = (column: string) => `left(to_json(date_trunc('milliseconds', e.${
 
 type Field = readonly [key: string, value: string]
 
-/** A JSON object of these keys, whose values are written already. */
+/** A JSON object of these keys, whose values are written already. None may be NULL: all of it would be. */
 const object = (fields: readonly Field[]) =>
   `'{' || ${fields.map(([key, value], index) => `'${index === 0 ? '' : ','}"${key}":' || ${value}`).join(' || ')} || '}'`
 
@@ -63,7 +63,7 @@ const shown = {
     object([
       ['record_id', `'"' || left(replace(e.id::text, '-', ''), 24) || '"'`],
       ...texts('external_id'),
-      ['stack_key', `to_json($${n + 1}::text)::text`],
+      ['stack_key', `coalesce(to_json($${n + 1}::text)::text, 'null')`],
       ['attribute_values', attribute_values(n)],
       ...standing,
     ]),
@@ -74,7 +74,7 @@ const schema_version = '(select h.schema_version from change_heads h where h.org
 const page = (kind: 'person' | 'record', beyond: string, order: string) =>
   `select string_agg(x.shown, ',') filter (where x.n < $4) as items, count(*) = $4 as has_more, ${schema_version}
    from (
-     select row_number() over () as n, ${shown[kind](5)} as shown from entities e
+     select row_number() over (order by e.id ${order}) as n, ${shown[kind](5)} as shown from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id ${beyond} $3 order by e.id ${order} limit $4
    ) x`
 

@@ -72,6 +72,17 @@ test('a list of records shows each as a read of it does', async () => {
     expect(item).toEqual((await send('GET', `/v1/stacks/companies/internal/${item.record_id}`)).body.data)
 })
 
+test('whose purposes are all archived is shown without consents', async () => {
+  const { send } = await service.organization()
+  await send('POST', '/v1/people', { external_id: 'ada', email_consent: true })
+  const { consent_types } = (await send('GET', '/v1/schema')).body.data
+  for (const { id } of consent_types)
+    expect((await send('PATCH', `/v1/schema/consent-types/${id}`, { state: 'archived' })).status).toBe(200)
+  const { data } = (await send('GET', '/v1/people/ada')).body
+  expect(data).toMatchObject({ external_id: 'ada', consents: [] })
+  expect((await send('POST', '/v1/people/list', {})).body.data).toEqual({ items: [data], has_more: false })
+})
+
 test('a list of nobody is empty', async () => {
   const { send } = await service.organization()
   expect((await send('POST', '/v1/people/list', {})).body.data).toEqual({ items: [], has_more: false })

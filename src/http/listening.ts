@@ -31,7 +31,7 @@ export async function listen(server: HttpServer, place: Place): Promise<Listenin
   const others: Server[] = []
   while (several && others.length + 1 < sockets) {
     const other = createServer(as_it, socket => server.emit('connection', socket))
-    await listenOn(other, { host: place.host, port: address.port }, true)
+    await listenOn(other, { host: address.address, port: address.port }, true)
     others.push(other)
   }
   return { ...address, close: () => close(server, others) }

@@ -9,7 +9,7 @@ import { type Definitions, definitionsAt } from '../organizations/definitions.ts
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 
-const part_size = 1_000
+const part_size = 500
 
 /** Parts that are read at once: two keep two cores at work. */
 const parts_at_once = 2

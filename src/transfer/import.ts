@@ -7,6 +7,7 @@ import type { EntityBody, Outcome, Write } from '../entities/write.ts'
 import { Fault, fail, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
+import { knownDefinitions } from '../organizations/definitions.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -14,7 +15,7 @@ import { overlap } from './overlap.ts'
 import { rehearse } from './rehearse.ts'
 
 /** Of lines in one transaction: see docs/decisions/0018. */
-const set_size = { items: 1_024, bytes: 1_048_576 }
+const set_size = { items: 512, bytes: 1_048_576 }
 
 /** One is decided while the one before it is stored. */
 const sets_at_once = 2
@@ -41,6 +42,8 @@ export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promi
   const told = kind.noun === 'person' ? 'people' : 'records'
   // What a dry run counts has not happened.
   const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
+  // Two sets that looked them up themselves could come by them in the wrong order.
+  await knownDefinitions(call.db, call.caller.organization.id, call.signal)
   const leave = enter(call)
   return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
 }
@@ -80,18 +83,20 @@ async function* answerLines(
   }
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const turns = new Turns()
-  let writing = 0
+  const writing = new Set<Promise<string>>()
+  let is_over = false
   const progress = () => {
-    if (call.draining() && writing === 0) throw shutting_down
+    if (call.draining() && writing.size === 0) throw shutting_down
     return textOf({ progress: counts })
   }
   const write = async (set: Entry[]) => {
-    if (call.draining()) throw shutting_down
-    writing += 1
+    if (is_over || call.draining()) throw shutting_down
+    const written = writeSet(call, set, turns, count)
+    writing.add(written)
     try {
-      return await writeSet(call, set, turns, count)
+      return await written
     } finally {
-      writing -= 1
+      writing.delete(written)
     }
   }
   const sets = gather(entriesOf(call, readEntry), set_size)
@@ -109,7 +114,8 @@ async function* answerLines(
   } finally {
     // Not waited for: it may wait for bytes that do not come.
     sets.return(undefined).catch(() => {})
-    leave()
+    is_over = true
+    void Promise.allSettled(writing).then(leave)
   }
 }
 

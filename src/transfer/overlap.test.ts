@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { overlap } from './overlap.ts'
@@ -70,6 +70,19 @@ test('a source that fails is told after what came of its items', async () => {
     throw new Error('cut off')
   }
   const results = overlap(broken(), 2, async item => `${item} done`)
+  expect(await results.next()).toEqual({ done: false, value: 'item done' })
+  await expect(results.next()).rejects.toThrow('cut off')
+})
+
+test('a source that fails while something is worked on leaves the event loop to others', async () => {
+  async function* broken() {
+    yield 'item'
+    await setTimeout(1)
+    throw new Error('cut off')
+  }
+  const others = Promise.withResolvers<string>()
+  setTimeout(5).then(() => others.resolve('item done'))
+  const results = overlap(broken(), 2, () => others.promise)
   expect(await results.next()).toEqual({ done: false, value: 'item done' })
   await expect(results.next()).rejects.toThrow('cut off')
 })

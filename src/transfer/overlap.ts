@@ -21,10 +21,15 @@ export async function* overlap<T, R>(
     const next = await source.next()
     if (next.done) ended = true
     else if (!ended) working.push(work(next.value).then(result => [result], fail))
-    coming = undefined
   }
   for (;;) {
-    if (!ended && working.length < at_once) coming ??= begin().catch(error => void fail(error))
+    if (!ended && working.length < at_once)
+      coming ??= begin()
+        .catch(error => void fail(error))
+        // Come of it what may: a promise that is settled already would be waited for without end, and nothing else would run.
+        .finally(() => {
+          coming = undefined
+        })
     const first = working[0]
     if (!first && ended) break
     const results = await Promise.race([first, coming].filter(awaited => awaited !== undefined))
