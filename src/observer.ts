@@ -1,4 +1,5 @@
 import type { Signal } from './signal.ts'
+
 /** What is coalesced: reads with reads, writes with writes. */
 export type Work = 'read' | 'write'
 

@@ -20,7 +20,7 @@ export async function openSnapshot(db: Database, connections: number): Promise<S
     clients.push(first)
     await first.query(begin)
     const exported = await first.query<{ name: string }>('select pg_export_snapshot() as name')
-    for (const _ of Array(connections - 1)) {
+    while (clients.length < connections) {
       const client = await db.connect()
       clients.push(client)
       // SET takes no parameters; the name is PostgreSQL's own.

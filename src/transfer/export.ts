@@ -3,11 +3,11 @@ import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import type { Kind } from '../entities/kind.ts'
 import { startOf } from '../entities/page.ts'
 import { readShownPart } from '../entities/shown.ts'
-import { fail } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
+import { atMost } from './at-once.ts'
 
 const part_size = 500
 
@@ -17,7 +17,7 @@ const parts_at_once = 2
 /** Each holds connections of its own for as long as its client takes to read. */
 const most_at_once = 2
 
-const running = new WeakMap<Database, number>()
+const enter = atMost<'export'>(most_at_once, `There are ${most_at_once} exports running already.`)
 
 export type ExportQuery = { after_id?: string }
 
@@ -30,7 +30,7 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
     size: part_size,
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const leave = enter(db)
+  const leave = enter(db, 'export')
   const snapshot = await openSnapshot(db, parts_at_once).catch(error => {
     leave()
     throw error
@@ -43,17 +43,6 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
     await close()
     throw error
   }
-}
-
-function enter(db: Database): () => void {
-  const before = running.get(db) ?? 0
-  if (before >= most_at_once)
-    fail('operation_failed', `There are ${most_at_once} exports running already.`, {
-      status: 503,
-      headers: { 'Retry-After': '10' },
-    })
-  running.set(db, before + 1)
-  return () => running.set(db, running.get(db)! - 1)
 }
 
 /** Definitions no older than what the snapshot shows. */

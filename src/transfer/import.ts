@@ -1,13 +1,13 @@
-import type { Database } from '../db/db.ts'
 import { isUnavailable } from '../db/pg-errors.ts'
 import type { Kind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
 import { Turns } from '../entities/turns.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
-import { Fault, fail, type Refusal, refuse } from '../errors.ts'
+import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { knownDefinitions } from '../organizations/definitions.ts'
+import { atMost } from './at-once.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -22,6 +22,10 @@ const sets_at_once = 2
 
 /** Of an organization, in a process: each holds two connections of the pool, and some sets of lines. */
 const imports_at_once = 2
+const enter = atMost<number>(
+  imports_at_once,
+  `There are ${imports_at_once} imports of the organization running already.`,
+)
 
 const progress_ms = 1_000
 
@@ -44,27 +48,8 @@ export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promi
   const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
   // Two sets that looked them up themselves could come by them in the wrong order.
   await knownDefinitions(call.db, call.caller.organization.id, call.signal)
-  const leave = enter(call)
+  const leave = enter(call.db, call.caller.organization.id)
   return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
-}
-
-const running = new WeakMap<Database, Map<number, number>>()
-
-function enter({ db, caller: { organization } }: Call): () => void {
-  const counts = running.get(db) ?? new Map<number, number>()
-  running.set(db, counts)
-  const before = counts.get(organization.id) ?? 0
-  if (before >= imports_at_once)
-    fail('operation_failed', `There are ${imports_at_once} imports of the organization running already.`, {
-      status: 503,
-      headers: { 'Retry-After': '10' },
-    })
-  counts.set(organization.id, before + 1)
-  return () => {
-    const left = counts.get(organization.id)! - 1
-    if (left > 0) counts.set(organization.id, left)
-    else counts.delete(organization.id)
-  }
 }
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
