@@ -11,22 +11,20 @@ import { nowhereOf, serveRoutes } from './http/table.ts'
 import { metrics_row, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { document_row, serveDocument } from './openapi/serve.ts'
-import { personText } from './people/person.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
-import { recordText } from './records/record.ts'
 import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 
-const shows = { person: { show: personText, answer: person }, record: { show: recordText, answer: record } }
+const answers = { person, record }
 
 /** The rooms of the house, in the order of the documentation. */
 export function routeTable({ config }: Pick<House, 'config'>): Route[] {
   return [
-    ...peopleRoutes(config, shows),
-    ...recordRoutes(config, shows),
+    ...peopleRoutes(config, answers),
+    ...recordRoutes(config, answers),
     ...stackRoutes(),
     ...attributeRoutes(),
     ...consentRoutes(),

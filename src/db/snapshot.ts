@@ -13,19 +13,17 @@ const begin = 'begin transaction isolation level repeatable read, read only'
 
 /** Opens a snapshot on so many connections. Whoever is given one must close it. */
 export async function openSnapshot(db: Database, connections: number): Promise<Snapshot> {
-  const clients: pg.Client[] = []
+  const opening = await Promise.allSettled(Array.from({ length: connections }, () => db.connect()))
+  const clients = opening.flatMap(opened => (opened.status === 'fulfilled' ? opened.value : []))
   const close = async () => void (await Promise.all(clients.map(client => client.end())))
   try {
-    const first = await db.connect()
-    clients.push(first)
-    await first.query(begin)
-    const exported = await first.query<{ name: string }>('select pg_export_snapshot() as name')
-    while (clients.length < connections) {
-      const client = await db.connect()
-      clients.push(client)
-      // SET takes no parameters; the name is PostgreSQL's own.
-      await client.query(`${begin}; set transaction snapshot ${client.escapeLiteral(exported.rows[0]!.name)}`)
-    }
+    for (const opened of opening) if (opened.status === 'rejected') throw opened.reason
+    const [first, ...others] = clients
+    await first!.query(begin)
+    const exported = await first!.query<{ name: string }>('select pg_export_snapshot() as name')
+    // SET takes no parameters; the name is PostgreSQL's own.
+    const share = `${begin}; set transaction snapshot ${first!.escapeLiteral(exported.rows[0]!.name)}`
+    await Promise.all(others.map(client => client.query(share)))
   } catch (error) {
     await close()
     throw error

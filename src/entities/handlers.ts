@@ -8,7 +8,7 @@ import type { Address, Done, EntityBody } from './write.ts'
 import { writeOne } from './write-one.ts'
 
 /** Whom a path addresses. */
-export function addressOf({ params }: Call, { identifier }: Kind): Address {
+export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<Kind, 'identifier'>): Address {
   const internal = params[identifier.name]
   return internal === undefined ? { external_id: params.external_id! } : { id: identifier.toUuid(internal) }
 }

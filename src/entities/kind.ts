@@ -1,12 +1,10 @@
 import type { TSchema } from 'typebox'
 import type { ErrorWord } from '../errors.ts'
 import type { Call, ParameterKind } from '../http/route.ts'
-import type { Definitions } from '../organizations/definitions.ts'
-import type { Read } from './row.ts'
 
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
 
-/** What tells people from records: where they live, what they are called, and how they are shown. All else is shared. */
+/** What tells people from records: where they live, and what they are called. All else is shared. */
 export type Kind = {
   noun: 'person' | 'record'
   /** As operation ids spell it: `createPerson`, `listPeople`. */
@@ -26,11 +24,10 @@ export type Kind = {
   reads: Scope
   writes: Scope
   body: TSchema
-  /** What `show` makes, as JSON text. */
+  /** What a read of one answers. */
   answer: TSchema
   /** Quirks of the contract, at the PATCH by external identifier. */
   patch_statuses: Partial<Record<ErrorWord, number>>
   /** The stack a request is about, at once where no definitions are looked up; a Fault of 404 where there is none. */
   stackOf(call: Call): number | Promise<number>
-  show(read: Read, definitions: Definitions): string
 }

@@ -1,5 +1,5 @@
 import { statement } from '../db/db.ts'
-import { read_entities } from './sql.ts'
+import { read_rows } from './shown-sql.ts'
 
 // Each attribute's links lie in order of the other end's id, so a page of a hub is as quick as one of a leaf. What a
 // link points to may be gone: the entity is looked at before links are counted, or pages would be short.
@@ -22,13 +22,22 @@ const linked = (beyond: string, order: string) => `(
 /** $2: stack of the entities wanted, $3: after this id, $4: how many, $5: whose, $6: attributes outgoing, $7: incoming. */
 export const read_related_ascending = statement(
   'read_related_ascending',
-  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('>', 'asc')}
+  `${read_rows} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('>', 'asc')}
    order by e.id limit $4`,
 )
 
 /** As the ascending one, with $3: before this id. */
 export const read_related_descending = statement(
   'read_related_descending',
-  `${read_entities} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('<', 'desc')}
+  `${read_rows} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('<', 'desc')}
    order by e.id desc limit $4`,
 )
+
+const found = (column: string) =>
+  `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = $3`
+
+/** $2: stack, $3: identifier. The internal identifier of whoever bears it. */
+export const find_entity = {
+  id: statement('find_by_id', found('id')),
+  external_id: statement('find_by_external_id', found('external_id')),
+}

@@ -1,7 +1,6 @@
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
-import { read_related_ascending, read_related_descending } from './page-sql.ts'
-import { readRows } from './read.ts'
+import { find_entity, read_related_ascending, read_related_descending } from './page-sql.ts'
 import type { Read } from './row.ts'
 
 /** Which entities of an order by id: `size` of them after `after_id`, who need not exist. */
@@ -23,6 +22,20 @@ export function pageOf(reads: Read[], { size }: Position): Page {
   return { reads: reads.slice(0, size), has_more: reads.length > size }
 }
 
+/** The internal identifier of the entity of a stack that is addressed; undefined where there is none. */
+export async function findEntity(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  address: { id: string } | { external_id: string },
+  signal?: Signal,
+): Promise<string | undefined> {
+  const [by, identifier] =
+    'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
+  const [found] = await db.query<{ id: string }>(find_entity[by], [organization_id, stack_id, identifier], signal)
+  return found?.id
+}
+
 /** Whose neighbours, in which stack, and by which relationships: those of the entity itself, and those that point to it. */
 export type Neighbourhood = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
 
@@ -36,5 +49,5 @@ export async function readRelated(
 ): Promise<Page> {
   const statement = position.direction === 'asc' ? read_related_ascending : read_related_descending
   const values = [organization_id, stack_id, startOf(position), sizeToRead(position), id, outgoing, incoming]
-  return pageOf(await readRows(db, statement, values, signal), position)
+  return pageOf(await db.query<Read>(statement, values, signal), position)
 }

@@ -51,20 +51,8 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 /** An entity as it stands: its row, and the links that were asked for. */
 export type Standing = { row: EntityRow; links: Links }
 
-/**
- * An entity as it is shown, times as RFC 3339 in UTC with milliseconds: what nobody looks into comes as JSON text, and is passed through. `profile` (of a person) is
- * an object, so is `attributes`, which holds the plain values; `answers` is null where none was given.
- */
-export type Read = Pick<EntityRow, 'stack_id' | 'id' | 'external_id' | 'active' | 'version'> & {
-  created_at: string
-  updated_at: string
-  profile: string | null
-  answers: Answers | null
-  attributes: string
-  /** All of them, and the version of the definitions that the entity is shown with. */
-  links: Links
-  schema_version: number
-}
+/** An entity as it was read: the text of its row, which `print.ts` makes into JSON by definitions that are no older. */
+export type Read = { id: string; row: string; schema_version: number }
 
 /** The external identifiers of a relationship's targets as a read shows them: an array for `many`. */
 export function shownLinks(cardinality: 'one' | 'many', targets: readonly { external_id: string | null }[]): unknown {

@@ -156,31 +156,3 @@ export const append_consent_history = statement(
    from jsonb_to_recordset($2::text::jsonb) as v(i uuid, v integer, c integer, h text, b boolean, s boolean, o text,
      u text, r text)`,
 )
-
-const profile = `case when e.stack_id = 0 then (select row_to_json(p)::text from (select e.first_name, e.last_name, e.email,
-     e.mobile_prefix, e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent,
-     e.push_notification_consent) p) end as profile`
-const linked = `(select json_agg(json_build_array(l.attribute_id, t.id, t.external_id) order by l.attribute_id, l.position)
-   from links l join entities t
-     on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
-   where l.organization_id = $1 and l.source_id = e.id) as links`
-const schema_version = '(select h.schema_version from change_heads h where h.organization_id = $1) as schema_version'
-
-/** The head of every read: entities e, each with its links and the schema version of the same moment. $1: organization. */
-export const read_entities = `select e.stack_id, e.id, e.external_id, e.active, e.version, e.created_at, e.updated_at,
-   ${profile}, nullif(e.answers, '{}') as answers, e.attributes::text as attributes, ${linked}, ${schema_version}
-   from entities e`
-
-/** $2: stack, $3: external ids. Each with its links and the schema version of the same moment. */
-export const read_by_external_id = statement(
-  'read_by_external_id',
-  `${read_entities}
-   where e.organization_id = $1 and e.stack_id = $2 and e.external_id = any($3::text[])`,
-)
-
-/** $2: stack, $3: ids. Each with its links and the schema version of the same moment. */
-export const read_by_id = statement(
-  'read_by_id',
-  `${read_entities}
-   where e.organization_id = $1 and e.stack_id = $2 and e.id = any($3::uuid[])`,
-)

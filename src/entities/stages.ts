@@ -5,7 +5,7 @@ import type { Change } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
-import { queryShown, type Shown } from './shown.ts'
+import { readShownWithin, type Shown } from './shown.ts'
 import { lock_entities, read_bearers, read_links } from './sql.ts'
 
 /** One item whose decision was a change. */
@@ -105,7 +105,7 @@ export async function represent(
   const by_stack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
   const reads = [...by_stack].map(([stack_id, entities]) => {
     const ids = entities.map(({ id }) => id)
-    return queryShown(tx, definitions, stack_id, 'id', ids)
+    return readShownWithin(tx, definitions, stack_id, ids)
   })
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()

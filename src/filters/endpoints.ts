@@ -3,19 +3,16 @@ import type { Limits } from '../config.ts'
 import type { Kind } from '../entities/kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/route.ts'
-import { people_stack_id } from '../organizations/definitions.ts'
 import { filterEntities, listEntities, relatedEntities, showPage } from './handlers.ts'
 import { type FilterBody, filterBody, type ListBody, listBody, type RelatedBody, relatedBody } from './schema.ts'
 
-type Shown = Pick<Kind, 'show' | 'answer'>
-
-/** How entities of either kind are shown: what is related with a person may be a record, and the other way round. */
-export type Shows = { person: Shown; record: Shown }
+/** What a read of either kind answers: what is related with a person may be a record, and the other way round. */
+export type Answers = Record<'person' | 'record', Kind['answer']>
 
 const every_kind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
 
 /** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
-export function readingEndpoints(kind: Kind, shows: Shows, limits: Pick<Limits, 'page'>): Route[] {
+export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, has_defaults: true, tag: plural } as const
@@ -28,11 +25,11 @@ export function readingEndpoints(kind: Kind, shows: Shows, limits: Pick<Limits, 
     summary: `List what is linked with a ${noun}${by}`,
     description: every_kind,
     body: relatedBody(limits.page),
-    answer: Type.Union([pageSchema(shows.person.answer), pageSchema(shows.record.answer)]),
+    answer: Type.Union([pageSchema(answers.person), pageSchema(answers.record)]),
     example: { body: { target: 'people', direction: 'incoming' } },
     handle: async call => {
       const found = await relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call))
-      return showPage(found, (found.target_stack_id === people_stack_id ? shows.person : shows.record).show)
+      return showPage(found, found.target_stack_id)
     },
   })
   return [
@@ -57,8 +54,10 @@ export function readingEndpoints(kind: Kind, shows: Shows, limits: Pick<Limits, 
       body: filterBody(format, limits.page),
       answer: page,
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
-      handle: async call =>
-        showPage(await filterEntities(call as Call<FilterBody>, await kind.stackOf(call)), kind.show),
+      handle: async call => {
+        const stack_id = await kind.stackOf(call)
+        return showPage(await filterEntities(call as Call<FilterBody>, stack_id), stack_id)
+      },
     },
     related('', '/{external_id}', { external_id: 'external_id' }, ''),
     related(

@@ -1,8 +1,9 @@
 import type { Limits } from '../config.ts'
+import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
-import { type Page, type Position, readRelated } from '../entities/page.ts'
-import { readByExternalId, readById } from '../entities/read.ts'
+import { findEntity, type Page, type Position, readRelated } from '../entities/page.ts'
+import { printPage } from '../entities/print.ts'
 import { readShownPage, type ShownPage } from '../entities/shown.ts'
 import { fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
@@ -110,24 +111,16 @@ function waysBetween(
   return { outgoing, incoming }
 }
 
-async function findSource(
-  { identifier, noun }: Pick<Kind, 'identifier' | 'noun'>,
-  call: Call<unknown>,
-  stack_id: number,
-) {
-  const { db, caller, params, signal } = call
-  const { id } = caller.organization
-  const internal = params[identifier.name]
-  const [source] =
-    internal === undefined
-      ? await readByExternalId(db, id, stack_id, [params.external_id!], signal)
-      : await readById(db, id, stack_id, [identifier.toUuid(internal)], signal)
-  return source?.id ?? fail('not_found', `There is no such ${noun}.`)
+async function findSource(kind: Pick<Kind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
+  const { db, caller, signal } = call
+  const id = await findEntity(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
+  return id ?? fail('not_found', `There is no such ${kind.noun}.`)
 }
 
 /** The payload of a page. */
-export function showPage({ reads, has_more, definitions }: Found, show: Kind['show']): Answer {
-  return pageAnswer({ items: reads.map(read => show(read, definitions)).join(','), has_more })
+export function showPage({ reads, has_more, definitions }: Found, stack_id: number): Answer {
+  const rows = reads.map(({ row }) => row).join('\n')
+  return pageAnswer({ ...printPage(rows, reads.length, definitions, stack_id), has_more })
 }
 
 function pageAnswer({ items, has_more }: ShownPage): Answer {

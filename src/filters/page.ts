@@ -1,7 +1,6 @@
 import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, statement } from '../db/db.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
-import { readRows } from '../entities/read.ts'
 import type { Read } from '../entities/row.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
@@ -99,8 +98,8 @@ function runQuery<R extends object>(
       if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
       return (await reading) as R[]
 
-      function send({ reads, text, values }: Query): Promise<object[]> {
-        return reads ? readRows(tx, statement('', text), values) : tx.query(statement('', text), values)
+      function send({ text, values }: Query): Promise<object[]> {
+        return tx.query(statement('', text), values)
       }
     },
     { signal, reads_first: true },

@@ -1,15 +1,15 @@
 import { type Position, sizeToRead } from '../entities/page.ts'
-import { read_entities } from '../entities/sql.ts'
+import { read_rows } from '../entities/shown-sql.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Parameter, render, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 
-/** A statement whose text holds constants and `$n` alone, and whether its rows are entities. */
-export type Query = { text: string; values: unknown[]; reads: boolean }
+/** A statement whose text holds constants and `$n` alone. */
+export type Query = { text: string; values: unknown[] }
 
 export type MatchingStatements = {
-  /** Of those behind `start`, the first `wanted` that match, among the candidates of this round. */
+  /** Of those behind `start`, the first `wanted` that match, among the candidates of this round: rows of `Read`. */
   rows(start: string, wanted: number, round: number): Query
   /** The last candidate of this round; no row where the round has seen them all. Absent where every entity is one. */
   boundary?(start: string, round: number): Query
@@ -50,12 +50,12 @@ export function matchingStatements(
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${beyond} ${start}::uuid and ${check} order by e.id ${order} limit ${wanted}::integer`
     const { text, values } = render(selection, [organization])
-    return { text: `${read_entities} ${text}`, values, reads: true }
+    return { text: `${read_rows} ${text}`, values }
   }
   if (!guide) return { rows }
   const boundary = (start: string, round: number): Query => {
     const last = sql`select i.id from (${candidates(start, round)}) i offset ${candidatesOf(position, round) - 1}::integer limit 1`
-    return { ...render(last, [organization]), reads: false }
+    return render(last, [organization])
   }
   return { rows, boundary }
 }

@@ -91,7 +91,7 @@ export class Exchange {
   }
 
   /** Answers with lines of JSON as they are made; each part of that work has its own time. See {@link sendStream}. */
-  async sendLines(status: number, lines: AsyncIterable<string>, idle_ms: number): Promise<void> {
+  async sendLines(status: number, lines: AsyncIterable<string | Buffer>, idle_ms: number): Promise<void> {
     this.deadline.end()
     this.#headers['Content-Type'] = lines_type
     await sendStream(this.#writeHead(status), lines, idle_ms)

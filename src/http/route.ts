@@ -39,7 +39,7 @@ export type Call<Body = unknown> = {
 export type Enveloped = { status: number; headers?: Record<string, string> } & ({ data: unknown } | { json: string })
 
 /** What a streaming row answers: lines of JSON. Where it throws, the connection is cut: half is never taken for the whole. */
-export type Streamed = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string> }
+export type Streamed = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
 
 export type Answer = Enveloped | Streamed
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault, fail, refuse } from '../errors.ts'
 
@@ -44,12 +43,13 @@ async function within<T>(work: Promise<T>, time_ms: number, late: Error): Promis
 }
 
 /**
- * Sends a stream as it is made, and makes no more of it than the client reads. The connection is cut when the stream throws,
+ * Sends a stream as it is made, and makes no more of it than the client reads: a part is asked for when the one before has
+ * left, whose bytes may then be written over. The connection is cut when the stream throws,
  * and when the client reads nothing for `idle_ms`. Settles when the stream has come to its end, read or not.
  */
 export async function sendStream(
   response: ServerResponse,
-  stream: AsyncIterable<string>,
+  stream: AsyncIterable<string | Buffer>,
   idle_ms: number,
 ): Promise<void> {
   const gone = new AbortController()
@@ -57,9 +57,9 @@ export async function sendStream(
   const { signal } = gone
   try {
     response.flushHeaders()
-    for await (const text of stream) {
+    for await (const part of stream) {
       if (signal.aborted || response.req.method === 'HEAD') break
-      if (!response.write(text)) await drained(response, signal, idle_ms)
+      await written(response, part, signal, idle_ms)
     }
     // What is still on its way is read and dropped, as after any answer that comes early.
     response.end(() => response.req.resume())
@@ -71,9 +71,10 @@ export async function sendStream(
   }
 }
 
-async function drained(response: ServerResponse, signal: AbortSignal, idle_ms: number) {
+/** Settles when the part has left for the client, or the connection is gone. */
+async function written(response: ServerResponse, part: string | Buffer, { aborted }: AbortSignal, idle_ms: number) {
+  if (aborted) return
   const patience = setTimeout(() => response.destroy(), idle_ms)
-  // Closed: the loop that waits here notices by itself.
-  await once(response, 'drain', { signal }).catch(() => {})
+  await new Promise(resolve => response.write(part, resolve))
   clearTimeout(patience)
 }

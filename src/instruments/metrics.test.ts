@@ -131,7 +131,7 @@ describe('/metrics', () => {
   })
 
   it('measures statements by name', async () => {
-    const names = ['read_people_by_external_id', 'commit'].map(
+    const names = ['read_by_external_id', 'commit'].map(
       name => `kith_db_statement_duration_seconds_count{statement="${name}"}`,
     )
     const [reads, commits] = await growth(names, async () => {

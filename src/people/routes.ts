@@ -1,14 +1,13 @@
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { Kind } from '../entities/kind.ts'
-import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
+import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
-import { personText } from './person.ts'
 import { person, personBody } from './schema.ts'
 
-export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
+export function peopleRoutes({ limits }: Config, answers: Answers): Route[] {
   const people: Kind = {
     noun: 'person',
     singular: 'Person',
@@ -29,7 +28,10 @@ export function peopleRoutes({ limits }: Config, shows: Shows): Route[] {
     // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
     patch_statuses: { not_found: 500, duplicate_entry: 400 },
     stackOf: () => people_stack_id,
-    show: personText,
   }
-  return [...entityEndpoints(people, limits), ...readingEndpoints(people, shows, limits), ...transferEndpoints(people)]
+  return [
+    ...entityEndpoints(people, limits),
+    ...readingEndpoints(people, answers, limits),
+    ...transferEndpoints(people),
+  ]
 }

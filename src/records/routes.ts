@@ -2,15 +2,14 @@ import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
-import { readingEndpoints, type Shows } from '../filters/endpoints.ts'
+import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
-import { recordText } from './record.ts'
 import { record, recordBody } from './schema.ts'
 
-export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
+export function recordRoutes({ limits }: Config, answers: Answers): Route[] {
   const records: Kind = {
     noun: 'record',
     singular: 'Record',
@@ -30,11 +29,10 @@ export function recordRoutes({ limits }: Config, shows: Shows): Route[] {
     answer: record,
     patch_statuses: {},
     stackOf,
-    show: recordText,
   }
   return [
     ...entityEndpoints(records, limits),
-    ...readingEndpoints(records, shows, limits),
+    ...readingEndpoints(records, answers, limits),
     ...transferEndpoints(records),
   ]
 }

@@ -2,17 +2,19 @@ import type { Database } from '../db/db.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import type { Kind } from '../entities/kind.ts'
 import { startOf } from '../entities/page.ts'
-import { readShownPart } from '../entities/shown.ts'
+import { printLines } from '../entities/print.ts'
+import { RowPrinter } from '../entities/row-printer.ts'
+import { readPart } from '../entities/shown.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { atMost } from './at-once.ts'
 
-const part_size = 500
+const part_size = 250
 
-/** Parts that are read at once: two keep two cores at work. */
-const parts_at_once = 2
+/** Parts that are read at once, each on a connection of its own: a third more lines a second than by two. */
+const parts_at_once = 3
 
 /** Each holds connections of its own for as long as its client takes to read. */
 const most_at_once = 2
@@ -65,7 +67,10 @@ type Export = {
   signal: Signal
 }
 
-/** Two parts are read while one is sent: where the second begins is known by what to leave out before it. */
+/**
+ * Parts are read while one is sent: where the later ones begin is known by what to leave out before them. A part's bytes
+ * are written over by the next.
+ */
 async function* linesFrom({
   snapshot,
   close,
@@ -73,22 +78,22 @@ async function* linesFrom({
   stack_id,
   after_id,
   signal,
-}: Export): AsyncGenerator<string> {
+}: Export): AsyncGenerator<Buffer> {
+  const printer = new RowPrinter()
   const read = (after: string, skip: number) => {
-    const reading = readShownPart(snapshot, definitions, stack_id, { after, skip, size: part_size })
+    const reading = readPart(snapshot, definitions.organization_id, stack_id, { after, skip, size: part_size })
     reading.catch(() => {})
     return reading
   }
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
-    let reading = read(after_id, 0)
-    let reading_next = read(after_id, part_size)
+    const readings = Array.from({ length: parts_at_once }, (_, index) => read(after_id, index * part_size))
     for (;;) {
-      const { lines, last } = await reading
-      if (last === null) return
-      reading = reading_next
-      reading_next = read(last, part_size)
+      const rows = await readings.shift()!
+      if (rows === null) return
+      const { lines, last } = printLines(printer, rows, definitions, stack_id)
+      readings.push(read(last, (parts_at_once - 1) * part_size))
       yield lines
     }
   } finally {

@@ -113,7 +113,7 @@ test.each<[string, Write, string[]]>([
   [
     'a patch that answers the person',
     write('patch', 'p503', { first_name: 'Ada' }, { represent: true }),
-    ['lock_entities', 'apply_changes', 'read_people_by_id'],
+    ['lock_entities', 'apply_changes', 'read_by_id'],
   ],
 ])('%s in a large organization looks at a few rows', async (_, item, statements) => {
   const { db, looks } = explaining(service.db)

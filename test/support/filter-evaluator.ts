@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Read } from '../../src/entities/row.ts'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
-import { people_stack_id } from '../../src/organizations/definitions.ts'
-import { personText } from '../../src/people/person.ts'
-import { recordText } from '../../src/records/record.ts'
 
-/** All entities of an organization as reads show them. */
+/** An entity as a read shows it, and the ids of those it links to, by attribute. */
+export type Read = { stack_id: number; id: string; shown: Shown; links: ReadonlyMap<number, readonly string[]> }
+
+/** All entities of an organization. */
 export type World = { definitions: Definitions; reads: ReadonlyMap<string, Read> }
 
 type Shown = Record<string, unknown>
@@ -25,11 +24,8 @@ function memberHolds(key: string, operand: unknown, read: Read, world: World): b
   return Object.entries(operand).every(([operator, value]) => testHolds(key, operator, value, read, world))
 }
 
-const shownOf = ({ definitions }: World, read: Read): Shown =>
-  JSON.parse((read.stack_id === people_stack_id ? personText : recordText)(read, definitions))
-
 function testHolds(key: string, operator: string, operand: unknown, read: Read, world: World): boolean {
-  const shown = shownOf(world, read)
+  const { shown } = read
   if (key === 'consents') {
     const wanted = Object.entries((operand as Shown) ?? {})
     return (shown.consents as Shown[]).some(entry => wanted.every(([name, value]) => entry[name] === value))
@@ -53,7 +49,7 @@ const lowered = (operand: unknown): unknown =>
   typeof operand === 'string' ? operand.toLowerCase() : Array.isArray(operand) ? operand.map(lowered) : operand
 
 function quantified(operator: string, filter: unknown, { id }: Attribute, read: Read, world: World): boolean {
-  const targets = (read.links.get(id) ?? []).map(target => world.reads.get(target.id)!)
+  const targets = (read.links.get(id) ?? []).map(target => world.reads.get(target)!)
   if (operator === '$every') return targets.every(target => holds(filter, target, world))
   return targets.some(target => holds(filter, target, world)) === (operator === '$some')
 }

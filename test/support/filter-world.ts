@@ -1,8 +1,7 @@
 import fc from 'fast-check'
-import { readById } from '../../src/entities/read.ts'
-import type { Read } from '../../src/entities/row.ts'
+import { readShown } from '../../src/entities/shown.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
-import type { World } from './filter-evaluator.ts'
+import type { Read, World } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'
 
 export const words = [
@@ -133,10 +132,20 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const in_order = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(in_order, [organization_id, stack_id])).map(({ id }) => id)
-    const found = new Map((await readById(db, organization_id, stack_id, ids)).map(read => [read.id, read]))
-    for (const id of ids) reads.set(id, found.get(id)!)
+    const found = await readShown(db, organization_id, stack_id, 'id', ids)
+    const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json)]))
+    for (const id of ids) reads.set(id, { stack_id, id, shown: shown.get(id), links: await linksOf(id) })
   }
   return { definitions, reads }
+
+  async function linksOf(id: string): Promise<Read['links']> {
+    // What a link points to may be gone.
+    const in_order = `select l.attribute_id, json_agg(l.target_id order by l.position) as targets
+      from links l join entities t on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
+      where l.organization_id = $1 and l.source_id = $2 group by l.attribute_id`
+    const links = await sql<{ attribute_id: number; targets: string[] }>(in_order, [organization_id, id])
+    return new Map(links.map(({ attribute_id, targets }) => [attribute_id, targets]))
+  }
 }
 
 const ranged = (operand: fc.Arbitrary<unknown>) =>
