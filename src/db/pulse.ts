@@ -28,27 +28,33 @@ export type Pulse = {
  * server's door tells, beside the connections that are in use.
  */
 export function watchPulse(door: Door): Pulse {
-  const in_flight = new Map<InFlight, number>()
+  // In order of arrival, and no Map: one that is written to all the time leaves its old tables behind, each of which knows the
+  // next. Once one has grown old, all that was ever in flight grows old with it: a sixth more CPU for a GET, in one process of four.
+  const in_flight: { work: InFlight; since_ms: number }[] = []
   let silent = false
   let knocking = false
   const timer = setInterval(beat, beat_ms).unref()
 
   async function beat() {
-    const [oldest] = in_flight.values()
-    const worried = oldest !== undefined && performance.now() - oldest > worry_after_ms
+    const [oldest] = in_flight
+    const worried = oldest !== undefined && performance.now() - oldest.since_ms > worry_after_ms
     if (knocking || !(silent || worried)) return
     knocking = true
     silent = !(await knock(door))
     knocking = false
-    if (silent) for (const work of [...in_flight.keys()]) work.giveUp()
+    if (silent) for (const { work } of [...in_flight]) work.giveUp()
   }
   return {
     throwIfSilent: () => {
       if (silent) throw new ServerSilent('the server does not answer')
     },
     enter: work => {
-      in_flight.set(work, performance.now())
-      return () => in_flight.delete(work)
+      const entry = { work, since_ms: performance.now() }
+      in_flight.push(entry)
+      return () => {
+        const index = in_flight.indexOf(entry)
+        if (index !== -1) in_flight.splice(index, 1)
+      }
     },
     stop: () => clearInterval(timer),
   }
