@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { Fault, refuse } from '../errors.ts'
 import type { Observer } from '../observer.ts'
@@ -10,14 +11,23 @@ import { beginObserving, endObserving } from './observe.ts'
 
 export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
-type Gate = { request_ms: number; drain: Drain; connections: Connections; logger: Logger; observer: Observer }
+type Admission = {
+  request_ms: number
+  drain: Drain
+  connections: Connections
+  /** What it is told when the connection is done with a request. */
+  gate: { leave(response: ServerResponse): void }
+  logger: Logger
+  observer: Observer
+}
 
 /**
  * The first and the last moment of a request that has been counted in on its connection. It is given its time and is
  * counted in; when its connection is done with it, answered or not, it is logged, and once its work has ended, too,
  * counted out.
  */
-export function admit(exchange: Exchange, { request_ms, drain, connections, logger, observer }: Gate): void {
+export function admit(exchange: Exchange, of: Admission): void {
+  const { request_ms, drain, connections, gate, logger, observer } = of
   exchange.deadline = startDeadline(request_ms, fault => {
     if (exchange.work) return
     // The body is still on its way: nobody else would notice that the time is over.
@@ -29,6 +39,7 @@ export function admit(exchange: Exchange, { request_ms, drain, connections, logg
   // It comes once: `on` spares the wrapper of `once`.
   exchange.response.on('close', () => {
     connections.leave(exchange)
+    gate.leave(exchange.response)
     logExchange(logger, exchange, observer.tracer)
     endObserving(exchange, observer)
     finish(exchange, leave)

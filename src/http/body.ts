@@ -9,7 +9,8 @@ const too_large = new Fault(
   }),
 )
 
-const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
+/** Whoever sent it has gone: nobody hears this. */
+export const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
 
 /** Whether a request brings a body that is read: GET and HEAD have none that means anything. */
 export function bringsBody({ method, headers }: IncomingMessage): boolean {

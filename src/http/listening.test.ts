@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { createServer as createNetServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { openSocket } from '../../test/support/process.ts'
-import { listen } from './listening.ts'
+import { listen, startingName } from './listening.ts'
 
 const host = '127.0.0.1'
 
@@ -25,4 +27,21 @@ it('a port that another listens on is refused, whichever way that one listens', 
   await first.close()
   const second = await listen(createServer(), { host, port: first.port })
   await second.close()
+})
+
+it('a port that another is about to listen on is refused, and is free again when that one is not', async () => {
+  const free = await listen(createServer(), { host, port: 0 })
+  await free.close()
+  const place = { host, port: free.port }
+  // So far has come who looks whether anybody listens there: nothing listens on the port itself.
+  const starting = createNetServer()
+  starting.listen({ path: startingName(place.port) })
+  await once(starting, 'listening')
+  await expect(listen(createServer(), place)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  starting.close()
+  await once(starting, 'close')
+  const both = await Promise.allSettled([listen(createServer(), place), listen(createServer(), place)])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  for (const outcome of both) if (outcome.status === 'fulfilled') await outcome.value.close()
+  await (await listen(createServer(), place)).close()
 })

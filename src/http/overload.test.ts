@@ -89,12 +89,12 @@ describe('where a queue stands', () => {
     const overload = createOverload(wide)
     for (let index = 0; index < least_when_slow - 1; index += 1) enter(overload, 1, 0)
     tickOften(overload, 2_000 / tick_ms)
-    expect(fill(overload, 1)).toHaveLength(500 - least_when_slow + 1)
-    const burst = fill(overload, 2)
+    const burst = fill(overload, 1)
+    expect(burst).toHaveLength(500 - least_when_slow + 1)
     tickOften(overload, 400 / tick_ms)
     for (const leave of burst) leave()
     tickOften(overload, 600 / tick_ms)
-    expect(fill(overload, 2)).toHaveLength(250)
+    expect(fill(overload, 1)).toHaveLength(500 - least_when_slow + 1)
   })
 })
 
@@ -114,19 +114,19 @@ describe('while the event loop has no rest', () => {
     storm(overload, 30)
     expect(fill(overload, 1)).toHaveLength(least_when_busy)
     expect(enter(overload, 1, 0)).toBe('busy')
-    expect(fill(overload, 2).length).toBeGreaterThan(400)
+    expect(fill(overload, 2)).toHaveLength(rush)
   })
 
-  it('of a rush some are the most that are let in next, where others have something to do', () => {
+  it('whoever is let in as ever is not let have more than before, where others have something to do', () => {
     const overload = createOverload(wide)
-    for (let index = 0; index <= rush; index += 1) enter(overload, 1, 0)
-    overload.tick(1)
-    expect(enter(overload, 1, 0)).toBeTypeOf('function')
-    for (let index = 0; index <= rush; index += 1) enter(overload, 1, 0)
-    expect(enter(overload, 2, 0)).toBeTypeOf('function')
+    const [mine] = [1, 2].map(holder => enter(overload, holder, 0))
+    overload.tick(0.5)
+    for (let index = 0; index < 100; index += 1) enter(overload, 1, 0)
     overload.tick(1)
     expect(enter(overload, 1, 0)).toBe('busy')
     expect(enter(overload, 2, 0)).toBeTypeOf('function')
+    ;(mine as Leave)()
+    expect(enter(overload, 1, 0)).toBeTypeOf('function')
   })
 
   it('and more and more again once it rests', () => {
@@ -134,6 +134,29 @@ describe('while the event loop has no rest', () => {
     storm(overload, 30)
     tickOften(overload, 6_000 / tick_ms)
     expect(fill(overload, 1)).toHaveLength(500)
+  })
+})
+
+describe('a rush', () => {
+  it('is let in from tick to tick where others have had something to do lately, whatever the event loop says', () => {
+    const overload = createOverload(wide)
+    ;(enter(overload, 2, 0) as Leave)()
+    overload.tick(0)
+    expect(fill(overload, 1)).toHaveLength(rush)
+    expect(enter(overload, 1, 0)).toBe('busy')
+    overload.tick(0)
+    expect(fill(overload, 1)).toHaveLength(rush)
+    expect(enter(overload, 2, 0)).toBeTypeOf('function')
+  })
+
+  it('is let in at once by whoever has been alone for a second', () => {
+    const overload = createOverload(wide)
+    ;(enter(overload, 2, 0) as Leave)()
+    enter(overload, 1, 0)
+    tickOften(overload, 1_000 / tick_ms)
+    expect(enter(overload, 1, 0)).toBeTypeOf('function')
+    overload.tick(0)
+    expect(fill(overload, 1)).toHaveLength(498)
   })
 })
 

@@ -30,10 +30,13 @@ export const tick_ms = 50
 const waiting_ticks = 10
 /** So many of an organization are let in however slow they are, */
 export const least_when_slow = 64
-/** and so many when the event loop has no rest: 64 at a time would keep it as busy as any number. */
-export const least_when_busy = 2
-/** By so many more inside than a tick before, somebody asks for more than is done. */
-export const rush = 64
+/** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
+ * with 24 refusals fell behind, and came after six seconds. */
+export const least_when_busy = 8
+/** So many more than at the last tick are let in of one organization, where there are others. */
+export const rush = 128
+/** Whoever had something to do within this time is there. */
+const company_ticks = 20
 
 const saturated = 0.97
 const shrink = 0.4
@@ -44,6 +47,8 @@ type Held = Bounds & {
   entered: number
   refused: number
   before: number
+  /** The last tick at which it had something to do. */
+  active_at: number
   /** Let out, and the fewest inside, since the last look at the queue. */
   answered: number
   least: number
@@ -60,17 +65,23 @@ type Held = Bounds & {
  * - Where a queue stands, which is to say that an organization never had fewer than {@link least_when_slow} inside for half
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
  * - While the event loop has no rest, of an organization that is refused more than it is let in fewer are let in: whoever
- *   is refused shall hear it at once, and saying so takes time, too. So it is with one that comes in a {@link rush} while
- *   others have something to do, who would wait for all of it. These are let in as ever.
+ *   is refused shall hear it at once, and saying so takes time, too. One that is let in has no more inside than before
+ *   where there are others, who would wait for all of it. And where there are others, a {@link rush} is let in from tick to
+ *   tick: in the first moment of a storm nobody has been refused yet.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { all, held_by, of, add } = createHoldings()
   let ticks = 0
+  let active = 0
+
+  const isActive = ({ active_at }: Held) => ticks - active_at < company_ticks
+  const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
 
   function reasonAgainst(held: Held, bytes: number): Reason | undefined {
     if (held.requests >= bounds.requests - all.requests) return 'requests'
     if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
     if (held.requests >= held.most_when_slow) return 'slow'
+    if (held.requests >= held.before + rush && hasCompany(held)) return 'busy'
     return held.requests >= held.most_when_busy ? 'busy' : undefined
   }
 
@@ -103,9 +114,10 @@ export function createOverload(bounds: Bounds): Overload {
     },
     tick: utilization => {
       ticks += 1
-      const alone = [...held_by.values()].filter(({ entered, requests }) => entered + requests > 0).length < 2
+      for (const held of held_by.values()) if (held.entered + held.requests > 0) held.active_at = ticks
+      active = [...held_by.values()].filter(isActive).length
       for (const [holder, held] of held_by) {
-        heedLoop(held, { utilization, alone, bounds })
+        heedLoop(held, { utilization, alone: !hasCompany(held), bounds })
         if (ticks % waiting_ticks > 0) continue
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
@@ -138,12 +150,11 @@ function createHoldings() {
 type Moment = { utilization: number; alone: boolean; bounds: Bounds }
 
 function heedLoop(held: Held, { utilization, alone, bounds }: Moment) {
-  const asks_too_much = held.refused > held.entered || (!alone && held.requests > held.before + rush)
-  const most =
-    asks_too_much && utilization > saturated
-      ? Math.min(held.most_when_busy, held.requests) * shrink
-      : Math.min(held.most_when_busy, bounds.requests) * grow
-  held.most_when_busy = Math.max(least_when_busy, Math.ceil(most))
+  const most = Math.min(held.most_when_busy, bounds.requests)
+  if (utilization <= saturated) held.most_when_busy = Math.ceil(most * grow)
+  else if (held.refused > held.entered) held.most_when_busy = Math.ceil(Math.min(most, held.requests) * shrink)
+  else if (!alone) held.most_when_busy = Math.min(most, Math.max(held.requests, least_when_slow))
+  held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)
   held.entered = 0
   held.refused = 0
   held.before = held.requests
@@ -162,6 +173,7 @@ const nothingHeld = (): Held => ({
   entered: 0,
   refused: 0,
   before: 0,
+  active_at: -Infinity,
   answered: 0,
   least: 0,
   most_when_slow: Infinity,

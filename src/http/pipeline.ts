@@ -39,7 +39,7 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
   const { observer } = house.instruments
   const { limits } = config
   const connections = guardConnections(limits)
-  const admission = { request_ms: limits.request_ms, drain, connections, logger, observer }
+  const admission = { request_ms: limits.request_ms, drain, connections, gate, logger, observer }
   const share = sharing(config.cors_origins)
 
   async function carryOut(exchange: Exchange): Promise<void> {

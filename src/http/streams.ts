@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault, fail, refuse } from '../errors.ts'
+import { incomplete } from './body.ts'
 
 const is_lines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
 
@@ -9,16 +10,23 @@ export function requireLines(content_type: string | undefined): void {
     fail('invalid_parameter', 'The body must come with Content-Type: application/x-ndjson, one JSON object a line.')
 }
 
-/** A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idle_ms` while it was waited for. */
+/**
+ * A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idle_ms` while it was waited for, and of 400
+ * when its connection ends before it does.
+ */
 export async function* receive(request: IncomingMessage, idle_ms: number): AsyncGenerator<Buffer> {
   const silence = new Fault(
     refuse('operation_failed', `Nothing arrived for ${idle_ms / 1000} seconds.`, { status: 504 }),
   )
   // Whoever stops reading still wants to answer: the connection stays.
   const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
+  const next = () =>
+    chunks.next().catch(() => {
+      throw incomplete
+    })
   try {
     for (;;) {
-      const { value, done } = await within(chunks.next(), idle_ms, silence)
+      const { value, done } = await within(next(), idle_ms, silence)
       if (done) return
       yield value
     }

@@ -89,14 +89,15 @@ describe('the connection of an import', () => {
   })
 
   test('that breaks leaves the lines that were whole or none of them, and none of half a line', async () => {
-    const { sent } = begin()
+    const { sent } = begin(people, { 'X-Request-Id': 'broken-off' })
     sent.on('error', () => {})
     sent.write(linesFrom(named(10)))
     await expect.poll(async () => (await exportAll(organization, '/v1/people/export')).length).toBe(10)
     sent.write('{"external_id":"half"}')
     await new Promise(resolve => sent.write('', resolve))
     sent.destroy()
-    await expect.poll(() => service.logs.some(line => line.includes('"aborted":true'))).toBe(true)
+    const told = () => service.logs.filter(line => line.includes('broken-off'))
+    await expect.poll(() => told().some(line => line.includes('"aborted":true'))).toBe(true)
     const left = await exportAll(organization, '/v1/people/export')
     expect(left).toHaveLength(10)
     expect((await importLines(organization, people, linesFrom(named(11)))).counts).toEqual({
@@ -105,6 +106,8 @@ describe('the connection of an import', () => {
       created: 1,
       unchanged: 10,
     })
+    // It is no fault of ours.
+    expect(told().filter(line => line.includes('"level":50'))).toEqual([])
   })
 
   test('that falls silent gets the fault, with the counts, and the lines before it stay', async () => {

@@ -13,6 +13,8 @@ export type Load = {
   seconds: number
   /** Connections that are open from the start. */
   connections: number
+  /** Whether its generator goes before all others on this machine, as one on a machine of its own would. */
+  ahead?: boolean
 } & (
   | { rate: undefined }
   /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { generate } from './generator.ts'
 import type { Figures, Load } from './load.ts'
@@ -17,7 +18,19 @@ export async function offer(load: Load): Promise<Figures> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.once('message', async load => {
-    const figures = await generate(load as Load)
+  process.once('message', async (load: Load) => {
+    if (load.ahead) goAhead()
+    const figures = await generate(load)
     process.send?.(figures, () => process.disconnect())
   })
+
+/** Only root may: else it waits for a core like everybody, and the figures say so. */
+function goAhead() {
+  try {
+    setPriority(constants.priority.PRIORITY_HIGHEST)
+  } catch {
+    process.stderr.write(
+      'The neighbour has no core of its own, nor the right to go first: its figures hold waits of this machine.\n',
+    )
+  }
+}
