@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
@@ -30,7 +31,7 @@ type Row = {
   definition_id: number | null
   operation: string
   version: number | null
-  before: Values
+  before: Values | null
   after: Values
   actor: string
   request_id: string
@@ -68,20 +69,32 @@ describe('each effective write of an entity is one change', () => {
     ])
   })
 
+  test('a creation tells what came to be, and that before it there was nothing, be it one of many or alone', async () => {
+    const first_name = 'A\t\\\r\n"'
+    const lines = linesFrom(names('p', 2_000).map(external_id => ({ external_id, first_name: `${first_name}A` })))
+    await importLines(shop, '/v1/people/import', lines)
+    await send('POST', '/v1/people', { external_id: 'p', first_name: `${first_name}A` })
+    const entries = await told()
+    expect(entries).toHaveLength(2_001)
+    for (const [, version, before, after] of entries) {
+      expect([version, before]).toEqual([1, null])
+      expect(after).toMatchObject({ first_name: `${first_name}A`, state: 'active' })
+    }
+  })
+
   test('births of placeholders come before what named them, in every stack, once', async () => {
     await send('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: { friends: ['bob', 'eve'], employer: 'acme' },
     })
     await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: 'bob' } })
-    const nobody = { external_id: null, state: null }
-    const born = (external_id: string) => ['create', 1, nobody, { external_id, state: 'placeholder' }]
+    const born = (external_id: string) => ['create', 1, null, { external_id, state: 'placeholder' }]
     const all = await told()
     expect(all.slice(0, 3).sort((a, b) => JSON.stringify(a[3]).localeCompare(JSON.stringify(b[3])))).toEqual(
       ['acme', 'bob', 'eve'].map(born),
     )
     expect(all.slice(3)).toMatchObject([
-      ['create', 1, {}, { external_id: 'ada' }],
+      ['create', 1, null, { external_id: 'ada' }],
       ['update', 2, { attribute_values: { referrer: null } }, { attribute_values: { referrer: 'bob' } }],
     ])
   })
@@ -204,8 +217,9 @@ test('replayed, the log tells at every entry what stood before, and in the end w
     const model = new Map<string, Values>()
     for (const { entity_id, operation, before, after } of await changes(start)) {
       const standing = model.get(entity_id!) ?? {}
-      const stood = Object.keys(flat(before)).map(key => [key, standing[key] ?? null])
-      expect(flat(before)).toEqual(Object.fromEntries(stood))
+      expect(before === null).toBe(operation === 'create')
+      const stood = Object.keys(flat(before ?? {})).map(key => [key, standing[key] ?? null])
+      expect(flat(before ?? {})).toEqual(Object.fromEntries(stood))
       model.set(entity_id!, operation === 'delete' ? {} : { ...standing, ...flat(after) })
     }
     for (const name of ['p0', 'p1']) {

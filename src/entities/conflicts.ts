@@ -2,8 +2,10 @@ import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan.ts
 import type { EntityRow } from './row.ts'
 import { isMaking, type Write } from './write.ts'
 
-/** One write of a set, planned, at its place in the order of arrival. */
-export type Item = { index: number; write: Write; plan: Plan }
+/** One write of a set, planned, at its place in the order of arrival; `name` is what it is addressed by, as a {@link nameKey}. */
+export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }
+
+type Taken = { set: Item[]; later: Item[] }
 
 /** What one set may hold: writes, and bytes of their bodies. */
 export type SetSize = { items: number; bytes: number }
@@ -22,8 +24,6 @@ type Touched = {
   linked: string[]
   /** Whether it frees a name that is not known before its row is read. */
   frees_unknown: boolean
-  /** Whether others of its set may link to what it makes, and it to what they make: an import, among imports. */
-  joins: boolean
 }
 
 /** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
@@ -43,13 +43,13 @@ type Seen = {
  * Splits items into those that one set can decide side by side and those that must wait for the next one. Whoever
  * conflicts with an earlier item waits, and makes those wait that conflict with it. Two items conflict when both address
  * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
- * a name that nobody bears and so brings to life whom the other is addressed to. Imports, which come in sets of their own,
- * conflict only where both write one name.
+ * a name that nobody bears and so brings to life whom the other is addressed to.
  */
 export function takeSet(
   items: Item[],
   { rows, size = usual_size }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
-): { set: Item[]; later: Item[] } {
+): Taken {
+  if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
   const seen: Seen = {
     rows: new Set(),
     written: new Set(),
@@ -67,8 +67,7 @@ export function takeSet(
     const touched = touches(item, rows?.get(item))
     bytes += item.write.bytes
     const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
-    const waits =
-      closed || full || conflicts(touched, seen, rows !== undefined) || seen.vague.has(wayOf(item.write, false))
+    const waits = closed || full || conflicts(touched, seen, rows !== undefined) || isVague(item, seen)
     if (waits && touched.addressed !== undefined) seen.wanted.add(touched.addressed)
     if (waits) for (const name of touched.linked) seen.promised.add(name)
     // One row may be addressed by its name and by its id; which, nobody knows before it is read.
@@ -85,10 +84,27 @@ export function takeSet(
   return { set, later }
 }
 
+/**
+ * Imports come in sets of their own and conflict only where two write one name, which no row tells more about: a file whose
+ * lines name the next would be as many sets as lines.
+ */
+function takeImports(items: Item[], size: SetSize): Taken {
+  const written = new Set<string>()
+  const [set, later]: [Item[], Item[]] = [[], []]
+  let bytes = 0
+  for (const item of items) {
+    const { name } = item
+    bytes += item.write.bytes
+    const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
+    if (full || (name !== undefined && written.has(name))) later.push(item)
+    else set.push(item)
+    if (name !== undefined) written.add(name)
+  }
+  return { set, later }
+}
+
 function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
-  const { row, addressed, written, mentioned, linked, joins } = touched
-  // A file whose lines name the next would be as many sets as lines.
-  if (joins) return written.some(name => seen.written.has(name))
+  const { row, addressed, written, mentioned, linked } = touched
   return (
     (row !== undefined && seen.rows.has(row)) ||
     written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
@@ -105,9 +121,9 @@ function wayOf({ stack_id, address }: Write, other: boolean): string {
   return `${stack_id} ${by_id === other ? 'name' : 'id'}`
 }
 
-function touches(item: Item, row: EntityRow | undefined): Touched {
-  const { write, plan } = item
-  if (write.operation === 'import') return touchedByImport(item)
+const isVague = ({ write }: Item, { vague }: Seen) => vague.size > 0 && vague.has(wayOf(write, false))
+
+function touches({ write, plan, name }: Item, row: EntityRow | undefined): Touched {
   const { address } = write
   const written: Name[] = []
   const taken = nameTaken(write)
@@ -119,37 +135,19 @@ function touches(item: Item, row: EntityRow | undefined): Touched {
   const standing = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
   if (leaves && standing) written.push(standing)
   const mentioned = namesNeeded(write, plan).map(nameKey)
-  if (addressed) mentioned.push(nameKey(addressed))
+  if (name !== undefined) mentioned.push(name)
   const by_id = address && 'id' in address ? address.id : undefined
   return {
     // Before the rows are read, two items that give one name or one id address one row.
-    row: row?.id ?? by_id ?? (addressed && `name ${nameKey(addressed)}`),
-    addressed: addressed && nameKey(addressed),
+    row: row?.id ?? by_id ?? (name && `name ${name}`),
+    addressed: name,
     stands: row !== undefined,
     written: written.map(nameKey),
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
     frees_unknown: leaves && !standing,
-    joins: false,
   }
 }
-
-function touchedByImport({ write }: Item): Touched {
-  const name = addressedName(write)
-  const written = name ? [nameKey(name)] : none
-  return {
-    row: undefined,
-    addressed: undefined,
-    stands: false,
-    written,
-    mentioned: none,
-    linked: none,
-    frees_unknown: false,
-    joins: true,
-  }
-}
-
-const none: string[] = []
 
 export function addressedName({ address, stack_id }: Write): Name | undefined {
   return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined

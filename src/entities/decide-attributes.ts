@@ -16,14 +16,18 @@ export type AttributeChange = {
   relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
   /** The targets that nobody bears the name of yet, each with the place that names it. */
   missing: { name: Name; pointer: string }[]
-  before: Record<string, unknown>
+  /** The keys that differ, as a read shows them; `before` is null where no entity stood. */
+  before: Record<string, unknown> | null
   after: Record<string, unknown>
-  /** Of the entity after the write: attribute values, and bytes of their JSON. */
+  /** Of the entity after the write: its attribute values, and whether their JSON has more bytes than it may have. */
   key_count: number
-  byte_count: number
+  is_too_large: boolean
 }
 
 type Bearer = (name: Name) => string | undefined
+
+const no_attributes: Record<string, unknown> = Object.freeze({})
+const no_links: Links = new Map()
 
 /** Compares every key that the write touches with what stands, and keeps the differences. */
 export function decideAttributes(
@@ -31,11 +35,11 @@ export function decideAttributes(
   plan: Plan,
   bearer: Bearer,
   definitions: Definitions,
+  entity_bytes: number,
 ): AttributeChange {
-  const attributes = standing?.row.attributes ?? {}
-  const links: Links = standing?.links ?? new Map()
-  const change: AttributeChange = emptyChange()
-  const linked = linkedByKey(links, definitions)
+  const attributes = standing?.row.attributes ?? no_attributes
+  const linked = linkedByKey(standing?.links ?? no_links, definitions)
+  const change = emptyChange(standing)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), bearer)
   if (plan.clears_rest) {
@@ -44,21 +48,21 @@ export function decideAttributes(
       if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
   }
   change.changed = Object.keys(change.after).length > 0
-  if (change.changed) measure(change, attributes, linked)
+  if (change.changed) measure(change, attributes, linked, entity_bytes)
   return change
 }
 
-function emptyChange(): AttributeChange {
+function emptyChange(standing: Standing | null): AttributeChange {
   return {
     changed: false,
     set: {},
     removed: [],
     relinked: [],
     missing: [],
-    before: {},
+    before: standing && {},
     after: {},
     key_count: 0,
-    byte_count: 0,
+    is_too_large: false,
   }
 }
 
@@ -131,7 +135,7 @@ function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: Linke
 }
 
 function record(change: AttributeChange, key: string, before: unknown, after: unknown) {
-  define(change.before, key, before)
+  if (change.before) define(change.before, key, before)
   define(change.after, key, after)
 }
 
@@ -142,15 +146,47 @@ function define(target: Record<string, unknown>, key: string, value: unknown) {
 }
 
 /** Counts what the entity will hold: its plain values and its linked keys. */
-function measure(change: AttributeChange, attributes: Record<string, unknown>, linked: Map<string, LinkedKey>) {
-  change.byte_count = 2
-  const count = (key: string, value: unknown) => {
-    if (value === null) return
+function measure(
+  change: AttributeChange,
+  attributes: Record<string, unknown>,
+  linked: Map<string, LinkedKey>,
+  entity_bytes: number,
+) {
+  let [bytes, bytes_at_most] = [2, 2]
+  eachValue(change, attributes, linked, (key, value) => {
     change.key_count += 1
-    change.byte_count += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value))
+    bytes_at_most += mostBytesOf(key) + mostBytesOf(value)
+  })
+  // Hardly any entity comes near the limit: of one in its thousands, a JSON text of every value was made for nothing.
+  if (bytes_at_most <= entity_bytes) return
+  eachValue(change, attributes, linked, (key, value) => {
+    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value))
+  })
+  change.is_too_large = bytes > entity_bytes
+}
+
+/** The values of the entity after the write. */
+function eachValue(
+  { after }: AttributeChange,
+  attributes: Record<string, unknown>,
+  linked: Map<string, LinkedKey>,
+  visit: (key: string, value: unknown) => void,
+) {
+  for (const key in after) if (after[key] !== null) visit(key, after[key])
+  for (const [key, stored] of linked) {
+    const value = shown(key, attributes, stored)
+    if (value !== null && !Object.hasOwn(after, key)) visit(key, value)
   }
-  for (const key of Object.keys(change.after)) count(key, change.after[key])
-  for (const [key, stored] of linked) if (!Object.hasOwn(change.after, key)) count(key, shown(key, attributes, stored))
-  for (const key of Object.keys(attributes))
-    if (!Object.hasOwn(change.after, key) && !linked.has(key)) count(key, attributes[key])
+  for (const key in attributes)
+    if (attributes[key] !== null && !Object.hasOwn(after, key) && !linked.has(key)) visit(key, attributes[key])
+}
+
+/** No fewer bytes than the JSON of a value has beside its neighbours: a character has at most six, as `\\u001f`, a number 25. */
+function mostBytesOf(value: unknown): number {
+  if (typeof value === 'string') return 6 * value.length + 4
+  if (typeof value !== 'object' || value === null) return 32
+  let bytes = 4
+  if (Array.isArray(value)) for (const element of value) bytes += mostBytesOf(element)
+  else for (const key in value) bytes += mostBytesOf(key) + mostBytesOf((value as Record<string, unknown>)[key])
+  return bytes
 }

@@ -1,4 +1,4 @@
-import { addressedName, type Item } from './conflicts.ts'
+import type { Item } from './conflicts.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { type Name, nameKey } from './plan.ts'
@@ -11,34 +11,33 @@ export type SetCircumstances = Omit<Circumstances, 'new_id'> & { standing: (item
  * Decides the items of a set, side by side. Imports may link to what others of the set make; should that be refused, those
  * who link to it are decided once more, without it.
  */
-export function decideSet(set: Item[], circumstances: SetCircumstances): [Item, Decision][] {
+export function decideSet(set: Item[], circumstances: SetCircumstances): Map<Item, Decision> {
   const { standing, definitions, at, limits, bearer } = circumstances
   const ids = new Map<string, string>()
-  for (const item of set) {
-    const name = item.write.operation === 'import' && addressedName(item.write)
-    if (name && !standing(item)) ids.set(nameKey(name), newEntityId(name.stack_id))
-  }
+  for (const item of set)
+    if (item.name !== undefined && item.write.operation === 'import' && !standing(item))
+      ids.set(item.name, newEntityId(item.write.stack_id))
   const bearerAmong = ids.size === 0 ? bearer : (name: Name) => bearer(name) ?? ids.get(nameKey(name))
   const decideOne = (item: Item) => {
-    const new_id = () => {
-      const name = addressedName(item.write)
-      return (name && ids.get(nameKey(name))) ?? newEntityId(item.write.stack_id)
-    }
-    return decide(standing(item), item.write, item.plan, { definitions, at, limits, bearer: bearerAmong, new_id })
+    const { write, plan, name } = item
+    const new_id = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
+    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, new_id })
   }
-  const decisions = new Map(set.map(item => [item, decideOne(item)]))
+  const decisions = new Map<Item, Decision>()
+  for (const item of set) decisions.set(item, decideOne(item))
   if (ids.size > 0) decideAgain(decisions, ids, decideOne)
-  return [...decisions]
+  return decisions
 }
 
 function decideAgain(decisions: Map<Item, Decision>, ids: Map<string, string>, decideOne: (item: Item) => Decision) {
-  const refused = [...decisions].filter(([, decision]) => 'refusal' in decision).map(([item]) => item)
+  const refused: Item[] = []
+  for (const [item, decision] of decisions) if ('refusal' in decision) refused.push(item)
   if (refused.length === 0) return
   const linking = linkingTo(decisions.keys())
   for (let item = refused.pop(); item; item = refused.pop()) {
-    const name = addressedName(item.write)
-    if (!name || !ids.delete(nameKey(name))) continue
-    for (const other of linking.get(nameKey(name)) ?? []) {
+    const { name } = item
+    if (name === undefined || !ids.delete(name)) continue
+    for (const other of linking.get(name) ?? []) {
       if ('refusal' in decisions.get(other)!) continue
       const decision = decideOne(other)
       decisions.set(other, decision)

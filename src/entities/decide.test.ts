@@ -219,7 +219,7 @@ describe('links', () => {
     )!
     expect(change.relinked).toEqual([{ attribute: definitions.attribute_by_id.get(5), targets: [] }])
     expect(change.set).toEqual({ old: 'text' })
-    expect(change.before.attribute_values).toEqual({ old: 'bob' })
+    expect(change.before!.attribute_values).toEqual({ old: 'bob' })
   })
 
   test('to a plain value stored before the declaration replace it', () => {

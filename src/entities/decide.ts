@@ -22,7 +22,10 @@ export type Circumstances = {
   limits: DecisionLimits
 }
 
-/** An effective write, ready to be stored and logged. `before` and `after` hold the keys that changed, as a read shows them. */
+/**
+ * An effective write, ready to be stored and logged. `before` and `after` hold the keys that changed, as a read shows them;
+ * before a creation there was nothing, which is null.
+ */
 export type Change = AttributeChange & {
   operation: 'create' | 'update' | 'delete'
   id: string
@@ -31,7 +34,7 @@ export type Change = AttributeChange & {
   version: number
   columns: Columns
   answers: Answer[]
-  before: Record<string, unknown>
+  before: Record<string, unknown> | null
   after: Record<string, unknown>
 }
 
@@ -91,7 +94,7 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
   const known = plan.links.size === 0 ? bearer : withOwnNames(bearer, id, row, write)
-  const attributes = decideAttributes(standing, plan, known, definitions)
+  const attributes = decideAttributes(standing, plan, known, definitions, limits.entity_bytes)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
   if (faults.length > 0)
@@ -127,10 +130,12 @@ function withOwnNames(
   return name => (own.has(nameKey(name)) ? id : bearer(name))
 }
 
+const given_columns = [...profile_columns, 'external_id'] as const
+
 /** The plain columns that differ. PUT clears what it omits, but an omitted external identifier stays. */
 function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
-  for (const column of [...profile_columns, 'external_id'] as const) {
+  for (const column of given_columns) {
     const given = body[column]
     if (given === undefined && (operation !== 'put' || column === 'external_id')) continue
     const value = given ?? null
@@ -140,19 +145,21 @@ function profileChanges(row: EntityRow | undefined, { operation, body }: Write):
 }
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
-  const path = pointer('attribute_values')
-  const { missing } = attributes
-  const born = new Set(missing.map(({ name }) => nameKey(name)))
+  const { missing, changed, key_count, is_too_large } = attributes
+  const refuseAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
-  if (born.size > limits.placeholders)
-    return [{ path, message: `would create more than ${limits.placeholders} placeholders` }]
-  if (attributes.changed && attributes.key_count > limits.entity_keys)
-    return [{ path, message: `would leave the entity with more than ${limits.entity_keys} attribute values` }]
-  if (attributes.changed && attributes.byte_count > limits.entity_bytes)
-    return [{ path, message: `would leave the entity larger than ${limits.entity_bytes} bytes` }]
-  return []
+  if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
+    return refuseAll(`would create more than ${limits.placeholders} placeholders`)
+  if (changed && key_count > limits.entity_keys)
+    return refuseAll(`would leave the entity with more than ${limits.entity_keys} attribute values`)
+  if (is_too_large) return refuseAll(`would leave the entity larger than ${limits.entity_bytes} bytes`)
+  return no_faults
 }
+
+const no_faults: Detail[] = []
+
+const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 
 /** The change log's view of a change: every key that differs, before and after, as a read names and shows it. */
 function describe(
@@ -160,34 +167,37 @@ function describe(
   columns: Columns,
   attributes: AttributeChange,
   consents: ConsentChange | undefined,
-): { before: Shown; after: Shown } {
-  const before: Shown = {}
+): { before: Shown | null; after: Shown } {
   const after: Shown = {}
-  for (const [column, value] of Object.entries(columns)) {
-    if (column === 'answers' || column === 'active') continue
-    before[column] = row?.[column as keyof EntityRow] ?? null
-    after[column] = value
-  }
-  if (columns.active) {
-    before.state = row ? 'placeholder' : null
-    after.state = 'active'
-  }
-  if (attributes.changed) {
-    before.attribute_values = attributes.before
-    after.attribute_values = attributes.after
-  }
-  if (consents) {
-    before.consents = consents.before
-    after.consents = consents.after
-  }
-  return { before, after }
+  for (const column in columns) if (isShown(column)) after[column] = columns[column as keyof Columns]
+  if (columns.active) after.state = 'active'
+  if (attributes.changed) after.attribute_values = attributes.after
+  if (consents) after.consents = consents.after
+  return { before: row ? describeBefore(row, columns, attributes, consents) : null, after }
 }
+
+/** What the keys held that {@link describe} tells of. */
+function describeBefore(
+  row: EntityRow,
+  columns: Columns,
+  attributes: AttributeChange,
+  consents: ConsentChange | undefined,
+): Shown {
+  const before: Shown = {}
+  for (const column in columns) if (isShown(column)) before[column] = row[column as keyof EntityRow] ?? null
+  if (columns.active) before.state = 'placeholder'
+  if (attributes.changed) before.attribute_values = attributes.before
+  if (consents) before.consents = consents.before
+  return before
+}
+
+const isShown = (column: string) => column !== 'answers' && column !== 'active'
 
 /** A deletion's entry holds all that stood; the histories of consents and changes stay beside it. */
 function deletion(standing: Standing, { definitions, bearer }: Circumstances): Change {
   const { row } = standing
   const nothing: Plan = { plain: new Map(), links: new Map(), clears_rest: true, faults: [] }
-  const attributes = decideAttributes(standing, nothing, bearer, definitions)
+  const attributes = decideAttributes(standing, nothing, bearer, definitions, Number.POSITIVE_INFINITY)
   const before: Shown = { state: row.active ? 'active' : 'placeholder' }
   for (const column of ['external_id', ...profile_columns, 'email_consent', 'sms_consent'] as const)
     if (row[column] !== null) before[column] = row[column]

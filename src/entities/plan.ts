@@ -28,8 +28,9 @@ export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}
 export function planWrite(write: Write, definitions: Definitions, links_limit: number): Plan {
   const plan: Plan = { plain: new Map(), links: new Map(), clears_rest: clearsRest(write), faults: [] }
   const declared = definitions.declared.get(write.stack_id)
-  for (const [key, value] of Object.entries(write.body.attribute_values ?? {})) {
-    const attribute = declared?.get(key)
+  const values = write.body.attribute_values
+  for (const key in values) {
+    const [value, attribute] = [values[key], declared?.get(key)]
     if (attribute && isRelationship(attribute)) planLinks(plan, attribute, value, links_limit)
     else planPlain(plan, key, attribute, value, write.bound_from)
   }
@@ -87,11 +88,14 @@ export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions)
 
 /** The names a write's decision must know the bearers of: its targets, and the name it takes. */
 export function namesNeeded(write: Write, plan: Plan): Name[] {
-  const names = [...plan.links.values()].flatMap(planned => planned.names)
   const taken = nameTaken(write)
+  if (plan.links.size === 0) return taken ? [taken] : no_names
+  const names = [...plan.links.values()].flatMap(planned => planned.names)
   if (taken) names.push(taken)
   return names
 }
+
+const no_names: Name[] = []
 
 /** The name that a rename gives its entity. A create's own name is its address, so the row itself answers for it. */
 export function nameTaken({ operation, stack_id, address, body }: Write): Name | undefined {

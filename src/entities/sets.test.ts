@@ -22,7 +22,7 @@ describe('the number of statements does not grow with the array', () => {
       db,
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('created'))
-    expect(statements).toEqual(['lock_entities', 'make_entities', 'apply_changes'])
+    expect(statements).toEqual(['lock_named', 'make_entities', 'apply_changes'])
     expect(transactions()).toBe(1)
   })
 
@@ -38,7 +38,7 @@ describe('the number of statements does not grow with the array', () => {
       names('p', count).map(name => write('patch', name, { attribute_values: { city: 'Rome' } })),
       db,
     )
-    expect(statements).toEqual(['lock_entities', 'apply_changes'])
+    expect(statements).toEqual(['lock_named', 'apply_changes'])
   })
 
   test.each([1, 50])('patching %i people with everything', async count => {
@@ -60,7 +60,7 @@ describe('the number of statements does not grow with the array', () => {
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('updated'))
     expect(statements).toEqual([
-      'lock_entities',
+      'lock_named',
       'read_bearers',
       'read_links',
       'make_entities',
@@ -83,7 +83,7 @@ describe('the number of statements does not grow with the array', () => {
     expect((await run(organization, [write('patch', 'p', { attribute_values: {} })], db)).map(resultOf)).toEqual([
       'unchanged',
     ])
-    expect(statements).toEqual(['lock_entities', 'read_schema_version'])
+    expect(statements).toEqual(['lock_named', 'read_schema_version'])
   })
 })
 

@@ -3,9 +3,9 @@ import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { type Item, type SetSize, takeSet } from './conflicts.ts'
+import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
-import { planWrite } from './plan.ts'
+import { nameKey, planWrite } from './plan.ts'
 import { LostRace } from './stages.ts'
 import { noteGrowth } from './statistics.ts'
 import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
@@ -73,7 +73,8 @@ function countMade(set: Item[], settled: Settled): { entities: number; links: nu
 }
 
 export function planItem(write: Write, index: number, definitions: Definitions, limits: WriteLimits): Item {
-  return { write, index, plan: planWrite(write, definitions, limits.links) }
+  const name = addressedName(write)
+  return { write, index, plan: planWrite(write, definitions, limits.links), name: name && nameKey(name) }
 }
 
 async function runSet(db: Database, known: Definitions, set: Item[], options: WriteOptions): Promise<Settled> {

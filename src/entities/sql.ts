@@ -33,6 +33,24 @@ export const lock_entities = statement(
    ) locked`,
 )
 
+/**
+ * As above, of one stack and by external id alone, as almost every set is: $2: stack, $3: the names, a line each. Of a set of
+ * 512 it takes half the time where nobody bears them (0.76 ms instead of 1.5) and four fifths where everybody is there.
+ */
+export const lock_named = statement(
+  'lock_named',
+  `with wanted as materialized (
+     select e.id, a.name as asked from string_to_table($3, E'\\n') as a(name) cross join lateral (
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
+     ) e
+     order by 1
+   )
+   select locked.*, w.asked from wanted w cross join lateral (
+     select e.ctid as place, ${columns} from entities e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = w.id for update
+   ) locked`,
+)
+
 /** $2: [{s: stack, e: external id}]. Who bears these names; nobody is locked. */
 export const read_bearers = statement(
   'read_bearers',

@@ -1,12 +1,12 @@
 import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { addressedName, type Item } from './conflicts.ts'
+import type { Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
 import { readShownWithin, type Shown } from './shown.ts'
-import { lock_entities, read_bearers, read_links } from './sql.ts'
+import { lock_entities, lock_named, read_bearers, read_links } from './sql.ts'
 
 /** One item whose decision was a change. */
 export type Accepted = { item: Item; change: Change }
@@ -19,26 +19,34 @@ export class LostRace extends Error {}
 
 /** Read: locks the addressed rows in order of id. Answers the row of each item that has one. */
 export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
-  const addresses = items.flatMap(({ write: { stack_id, address } }): object[] => {
-    if (!address) return []
-    return 'id' in address ? [{ s: stack_id, i: address.id }] : [{ s: stack_id, e: address.external_id }]
-  })
-  const rows = addresses.length === 0 ? [] : await lock(tx, organization_id, addresses)
+  const found = new Map<Item, LockedRow>()
+  const addressed = items.filter(({ write }) => write.address !== null)
+  const rows = addressed.length === 0 ? [] : await lock(tx, organization_id, addressed)
+  if (rows.length === 0) return found
   if (rows.some(row => row.asked !== null && row.asked !== row.external_id))
     throw new LostRace('a row was renamed while its lock was waited for')
-  const by_id = new Map(rows.map(row => [`${row.stack_id} ${row.id}`, row]))
-  const by_name = new Map(rows.map(row => [nameKey({ ...row, external_id: row.external_id ?? '' }), row]))
-  const found = new Map<Item, LockedRow>()
-  for (const item of items) {
+  const by_address = new Map<string, LockedRow>()
+  for (const row of rows) {
+    by_address.set(`${row.stack_id} ${row.id}`, row)
+    if (row.external_id !== null) by_address.set(nameKey(row as Name), row)
+  }
+  for (const item of addressed) {
     const { address, stack_id } = item.write
-    const name = addressedName(item.write)
-    const row = name ? by_name.get(nameKey(name)) : address && 'id' in address && by_id.get(`${stack_id} ${address.id}`)
+    const row = by_address.get(item.name ?? `${stack_id} ${(address as { id: string }).id}`)
     if (row) found.set(item, row)
   }
   return found
 }
 
-async function lock(tx: Transaction, organization_id: number, addresses: object[]): Promise<LockedRow[]> {
+function lock(tx: Transaction, organization_id: number, addressed: Item[]): Promise<LockedRow[]> {
+  const { stack_id } = addressed[0]!.write
+  if (addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
+    const names = addressed.map(({ write }) => (write.address as Name).external_id)
+    return tx.query<LockedRow>(lock_named, [organization_id, stack_id, names.join('\n')])
+  }
+  const addresses = addressed.map(({ write: { stack_id, address } }) =>
+    'id' in address! ? { s: stack_id, i: address.id } : { s: stack_id, e: address!.external_id },
+  )
   return tx.query<LockedRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
 }
 
@@ -49,12 +57,14 @@ export async function lookAround(
   items: Item[],
   rows: Map<Item, EntityRow>,
 ): Promise<{ bearers: Map<string, string>; links: Map<string, Links> }> {
-  const names = new Map(items.flatMap(({ write, plan }) => namesNeeded(write, plan)).map(name => [nameKey(name), name]))
-  const sources = items.flatMap(item => {
+  const names = new Map<string, Name>()
+  const sources: { i: string; a: number[] }[] = []
+  for (const item of items) {
+    for (const name of namesNeeded(item.write, item.plan)) names.set(nameKey(name), name)
     const row = rows.get(item)
     const attribute_ids = row ? linksNeeded(item.write, item.plan, definitions) : []
-    return row && attribute_ids.length > 0 ? [{ i: row.id, a: attribute_ids }] : []
-  })
+    if (row && attribute_ids.length > 0) sources.push({ i: row.id, a: attribute_ids })
+  }
   const bearing = names.size === 0 ? none : readBearers(tx, definitions.organization_id, [...names.values()])
   const linking = sources.length === 0 ? none : readLinks(tx, definitions.organization_id, sources)
   await flushed([bearing, linking])

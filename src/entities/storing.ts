@@ -77,7 +77,7 @@ type Entry = {
   t?: string | undefined
   o: Change['operation']
   v: number
-  b: object
+  b: object | null
   f: object
   u: string
   r: string
@@ -111,7 +111,7 @@ export async function applyChanges(
   const storing = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
   // Made while the database stores.
   const tails = entries.map(({ s, i, o, v, b, f, u, r }) =>
-    copyLine(at, 'entity', s, i, o, v, JSON.stringify(b), JSON.stringify(f), u, r),
+    copyLine(at, 'entity', s, i, o, v, b && JSON.stringify(b), JSON.stringify(f), u, r),
   )
   const [head] = await storing
   const lines = tails.map((tail, index) => `${head!.base + index + 1}\t${tail}`)
@@ -128,21 +128,21 @@ function entriesOf(
   const entries: Entry[] = []
   const born = Map.groupBy(placeholders.values(), ({ item }) => item)
   for (const { item, change } of accepted) {
-    for (const birth of born.get(item) ?? []) entries.push({ n: entries.length + 1, ...birthEntry(birth) })
-    entries.push({ n: entries.length + 1, ...changeEntry(item, change, rows.get(item)) })
+    for (const birth of born.get(item) ?? []) entries.push(birthEntry(entries.length + 1, birth))
+    entries.push(changeEntry(entries.length + 1, item, change, rows.get(item)))
   }
   return entries
 }
 
-function birthEntry({ stack_id, external_id, id, item: { write } }: Placeholder): Omit<Entry, 'n'> {
-  const before = { external_id: null, state: null }
+function birthEntry(n: number, { stack_id, external_id, id, item: { write } }: Placeholder): Entry {
   const after = { external_id, state: 'placeholder' }
-  return { s: stack_id, i: id, o: 'create', v: 1, b: before, f: after, u: write.actor, r: write.request_id }
+  return { n, s: stack_id, i: id, o: 'create', v: 1, b: null, f: after, u: write.actor, r: write.request_id }
 }
 
-function changeEntry({ write }: Item, change: Change, row: LockedRow | undefined): Omit<Entry, 'n'> {
+function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
   const { operation, id, version, before, after, columns, set, removed } = change
-  const entry = {
+  const entry: Entry = {
+    n,
     s: write.stack_id,
     i: id,
     t: row?.place,
@@ -154,8 +154,11 @@ function changeEntry({ write }: Item, change: Change, row: LockedRow | undefined
     r: write.request_id,
   }
   if (operation !== 'update') return entry
-  const stores_attributes = removed.length > 0 || Object.keys(set).length > 0
-  return stores_attributes ? { ...entry, p: columns, a: set, d: removed } : { ...entry, p: columns }
+  entry.p = columns
+  if (removed.length === 0 && Object.keys(set).length === 0) return entry
+  entry.a = set
+  entry.d = removed
+  return entry
 }
 
 /** Link: replaces the links of the relationship attributes that were written. */
@@ -166,7 +169,8 @@ export function replaceLinks(
   placeholders: Map<string, Placeholder>,
 ): Promise<unknown>[] {
   const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
-  const written = accepted.flatMap(({ change }) => change.relinked.map(links => ({ source: change.id, ...links })))
+  const written: (Change['relinked'][number] & { source: string })[] = []
+  for (const { change } of accepted) for (const links of change.relinked) written.push({ source: change.id, ...links })
   const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
   const made = written.flatMap(({ source, attribute, targets }) => {
     const ids = [...new Set(targets.map(idOf))]
@@ -185,18 +189,19 @@ export function appendAnswers(
   accepted: Accepted[],
   at: string,
 ): Promise<unknown>[] {
-  const answers = accepted.flatMap(({ item: { write }, change }) =>
-    change.answers.map(answer => ({
-      i: change.id,
-      v: change.version,
-      c: answer.consent_type_id,
-      h: answer.channel,
-      b: answer.previous_state,
-      s: answer.state,
-      o: answer.source,
-      u: write.actor,
-      r: write.request_id,
-    })),
-  )
+  const answers: object[] = []
+  for (const { item, change } of accepted)
+    for (const answer of change.answers)
+      answers.push({
+        i: change.id,
+        v: change.version,
+        c: answer.consent_type_id,
+        h: answer.channel,
+        b: answer.previous_state,
+        s: answer.state,
+        o: answer.source,
+        u: item.write.actor,
+        r: item.write.request_id,
+      })
   return answers.length === 0 ? [] : [tx.query(append_consent_history, [organization_id, JSON.stringify(answers), at])]
 }

@@ -42,19 +42,19 @@ export async function transactSet(
     bearer: name => bearers.get(nameKey(name)),
     standing: item => standingOf(rows.get(item), links),
   })
-  const accepted = decisions.flatMap(([item, decision]) =>
-    'change' in decision ? [{ item, change: decision.change }] : [],
-  )
+  const accepted: Accepted[] = []
+  for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
 
   const placeholders = placeholdersOf(accepted)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
-  const shown = represent(tx, definitions, decisions.flatMap(toRepresent))
+  const shown = represent(tx, definitions, toRepresent(decisions))
   if (isLarge(accepted)) await flushed([...stored, shown])
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
-  return new Map(
-    decisions.map(([item, decision]) => [item.index, outcomeOf(item, decision, rows.get(item), standings)]),
-  )
+  const settled: Settled = new Map()
+  for (const [item, decision] of decisions)
+    settled.set(item.index, outcomeOf(item, decision, rows.get(item), standings))
+  return settled
 }
 
 /** Make, link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
@@ -89,9 +89,12 @@ function standingOf(row: EntityRow | undefined, links: Map<string, Links>): Stan
   return row ? { row, links: links.get(row.id) ?? new Map() } : null
 }
 
-function toRepresent([item, decision]: [Item, Decision]): { stack_id: number; id: string }[] {
-  if (!item.write.represent || 'refusal' in decision) return []
-  return [{ stack_id: item.write.stack_id, id: 'change' in decision ? decision.change.id : decision.unchanged.id }]
+function toRepresent(decisions: Map<Item, Decision>): { stack_id: number; id: string }[] {
+  const wanted: { stack_id: number; id: string }[] = []
+  for (const [{ write }, decision] of decisions)
+    if (write.represent && !('refusal' in decision))
+      wanted.push({ stack_id: write.stack_id, id: 'change' in decision ? decision.change.id : decision.unchanged.id })
+  return wanted
 }
 
 const results = { create: 'created', update: 'updated', delete: 'deleted' } as const

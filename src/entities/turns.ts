@@ -1,4 +1,4 @@
-import { addressedName, type Item } from './conflicts.ts'
+import type { Item } from './conflicts.ts'
 import { nameKey, namesNeeded } from './plan.ts'
 
 /** What an array of writes has to do with, and when it is over. */
@@ -16,9 +16,8 @@ export class Turns {
   async take(items: Item[]): Promise<() => void> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
-    for (const { write, plan } of items) {
-      const name = addressedName(write)
-      if (name) written.add(nameKey(name))
+    for (const { write, plan, name } of items) {
+      if (name !== undefined) written.add(name)
       for (const needed of namesNeeded(write, plan)) mentioned.add(nameKey(needed))
     }
     const { promise: over, resolve } = Promise.withResolvers<void>()

@@ -4,7 +4,7 @@ import type { Change, Stored } from './stored.ts'
 
 /** What a change is called in the journal; undefined of a birth, which is its cause's. */
 export function identityOf({ operation, before, after, request_id }: Change): string | undefined {
-  if (operation === 'delete') return deletion(request_id, String(before.external_id))
+  if (operation === 'delete') return deletion(request_id, String(before?.external_id))
   return (after.attribute_values as { mark?: string } | undefined)?.mark
 }
 

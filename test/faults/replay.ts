@@ -113,7 +113,8 @@ const nobody = ({ stack_id, entity_id }: Change): Told => ({
 
 /** Where `before` is not what the changes before have told. A relationship's names may have changed meanwhile. */
 function differenceBefore(told: Told, { stack_id, before, operation }: Change, relationships: Set<string>) {
-  for (const [key, value] of Object.entries(before)) {
+  if (before === null && operation !== 'create') return 'what stood before is not told'
+  for (const [key, value] of Object.entries(before ?? {})) {
     if (key === 'attribute_values') {
       for (const [name, was] of Object.entries(value as Record<string, unknown>))
         if (!relationships.has(`${stack_id} ${name}`) && !isDeepStrictEqual(was, told.plain[name] ?? null))
@@ -123,7 +124,7 @@ function differenceBefore(told: Told, { stack_id, before, operation }: Change, r
     } else if (key !== 'consents' && key !== 'version' && !isDeepStrictEqual(value, told.columns[key] ?? null))
       return `${key} was ${told.columns[key]}, not ${value}`
   }
-  const kept = Object.keys((before.attribute_values ?? {}) as object)
+  const kept = Object.keys((before?.attribute_values ?? {}) as object)
   if (operation === 'delete' && Object.keys(told.plain).some(key => !kept.includes(key)))
     return 'not all that was deleted is told'
   return undefined

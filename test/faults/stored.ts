@@ -7,7 +7,8 @@ export type Change = {
   entity_id: string
   operation: 'create' | 'update' | 'delete'
   version: number
-  before: Record<string, unknown>
+  /** Null of a creation. */
+  before: Record<string, unknown> | null
   after: Record<string, unknown>
   request_id: string
 }

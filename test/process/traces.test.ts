@@ -58,7 +58,7 @@ it('a PATCH is a span for each of its stages, below the span of its caller', asy
     authenticate: {},
     bind: {},
     wait: {},
-    'write batch': { transaction: { lock_entities: {}, apply_changes: {}, commit: {} } },
+    'write batch': { transaction: { lock_named: {}, apply_changes: {}, commit: {} } },
   })
   const line = kith.said.stdout.split('\n').find(text => text.includes('"PATCH"'))
   expect(JSON.parse(line!).trace_id).toBe(trace_id)
