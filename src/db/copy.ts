@@ -23,7 +23,8 @@ class CopyFrom extends pg.Query {
 /** Runs a `copy … from stdin` on a connection. `key` becomes the first field of every line. */
 export function copyFrom(client: pg.ClientBase, text: string, key: number, lines: string[]): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    const copy = new CopyFrom(text, `${key}\t${lines.join(`\n${key}\t`)}\n`)
+    const rows = lines.length === 0 ? '' : `${key}\t${lines.join(`\n${key}\t`)}\n`
+    const copy = new CopyFrom(text, rows)
     copy.on('end', resolve as () => void)
     copy.on('error', reject as () => void)
     client.query(copy)
