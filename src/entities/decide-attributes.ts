@@ -181,7 +181,7 @@ function eachValue(
     if (attributes[key] !== null && !Object.hasOwn(after, key) && !linked.has(key)) visit(key, attributes[key])
 }
 
-/** No fewer bytes than the JSON of a value has beside its neighbours: a character has at most six, as `\\u001f`, a number 25. */
+/** No fewer bytes than the JSON of a value has beside its neighbours: a character has at most six, as `\u001f`, a number 25. */
 function mostBytesOf(value: unknown): number {
   if (typeof value === 'string') return 6 * value.length + 4
   if (typeof value !== 'object' || value === null) return 32

@@ -41,7 +41,7 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
 function lock(tx: Transaction, organization_id: number, addressed: Item[]): Promise<LockedRow[]> {
   const { stack_id } = addressed[0]!.write
   if (addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
-    const names = addressed.map(({ write }) => (write.address as Name).external_id)
+    const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
     return tx.query<LockedRow>(lock_named, [organization_id, stack_id, names.join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) =>
