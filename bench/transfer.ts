@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -77,29 +76,26 @@ function psql({ url }: Service, ...commands: string[]) {
   return runProgram('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', url, ...words], { PATH: process.env.PATH })
 }
 
+/** What curl is told of a transfer: a client as lean as psql is. */
+const transferOf = (token: string, ...words: string[]) => [
+  '-sS',
+  '--fail',
+  '-H',
+  `Authorization: Bearer ${token}`,
+  ...words,
+]
+
 /** Sends a file to an import, and throws unless all of it was `result`. */
 async function importFile({ service, people }: Stage, token: string, path: string, result: string): Promise<void> {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/x-ndjson' }
-  const sent = request(`${service.address}/v1/people/import`, { method: 'POST', headers })
-  createReadStream(path).pipe(sent)
-  const [response] = await once(sent, 'response')
-  let text = ''
-  for await (const chunk of response) text = (text + chunk).slice(-10_000)
-  const last = JSON.parse(text.trim().split('\n').at(-1)!) as Record<string, number>
+  const type = 'Content-Type: application/x-ndjson'
+  const words = transferOf(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
+  const told = await runProgram('curl', words, { PATH: process.env.PATH })
+  const last = JSON.parse(told.trim().split('\n').at(-1)!) as Record<string, number>
   if (last[result] !== people) throw new Error(`not all people were ${result}: ${JSON.stringify(last)}`)
 }
 
-/** Reads an export into a file, by a client as lean as psql is. */
 async function exportAll({ service }: Stage, token: string, path: string): Promise<void> {
-  const words = [
-    '-sS',
-    '--fail',
-    '-H',
-    `Authorization: Bearer ${token}`,
-    '-o',
-    path,
-    `${service.address}/v1/people/export`,
-  ]
+  const words = transferOf(token, '-o', path, `${service.address}/v1/people/export`)
   await runProgram('curl', words, { PATH: process.env.PATH })
 }
 

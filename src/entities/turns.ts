@@ -10,7 +10,8 @@ type Turn = { written: Set<string>; mentioned: Set<string>; over: Promise<void> 
  * both bring it to life, the database makes one of them be decided again.
  */
 export class Turns {
-  readonly #taken = new Set<Turn>()
+  // No Set, whose old tables would keep what is over from being forgotten (db/pulse.ts).
+  readonly #taken: Turn[] = []
 
   /** Waits for its turn. What it returns must be called when the writes are over, come of them what may. */
   async take(items: Item[]): Promise<() => void> {
@@ -22,11 +23,12 @@ export class Turns {
     }
     const { promise: over, resolve } = Promise.withResolvers<void>()
     const turn: Turn = { written, mentioned, over }
-    const before = [...this.#taken].filter(other => isOrdered(turn, other))
-    this.#taken.add(turn)
+    const before = this.#taken.filter(other => isOrdered(turn, other))
+    this.#taken.push(turn)
     await Promise.all(before.map(other => other.over))
     return () => {
-      this.#taken.delete(turn)
+      const index = this.#taken.indexOf(turn)
+      if (index !== -1) this.#taken.splice(index, 1)
       resolve()
     }
   }

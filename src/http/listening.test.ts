@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { createServer as createNetServer } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { openSocket } from '../../test/support/process.ts'
-import { listen, startingName } from './listening.ts'
+import { listen } from './listening.ts'
 
 const host = '127.0.0.1'
 
@@ -29,19 +29,25 @@ it('a port that another listens on is refused, whichever way that one listens', 
   await second.close()
 })
 
-it('a port that another is about to listen on is refused, and is free again when that one is not', async () => {
+it('of two that begin to listen on a port at the same time one is refused, and whoever comes after both is not', async () => {
   const free = await listen(createServer(), { host, port: 0 })
   await free.close()
   const place = { host, port: free.port }
-  // So far has come who looks whether anybody listens there: nothing listens on the port itself.
-  const starting = createNetServer()
-  starting.listen({ path: startingName(place.port) })
-  await once(starting, 'listening')
-  await expect(listen(createServer(), place)).rejects.toMatchObject({ code: 'EADDRINUSE' })
-  starting.close()
-  await once(starting, 'close')
   const both = await Promise.allSettled([listen(createServer(), place), listen(createServer(), place)])
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-  for (const outcome of both) if (outcome.status === 'fulfilled') await outcome.value.close()
+  for (const outcome of both)
+    if (outcome.status === 'fulfilled') await outcome.value.close()
+    else expect(outcome.reason).toMatchObject({ code: 'EADDRINUSE' })
   await (await listen(createServer(), place)).close()
+})
+
+it('a port that somebody else listens on is refused', async () => {
+  const other = createNetServer()
+  other.listen({ host, port: 0 })
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  other.close()
+  await once(other, 'close')
+  await (await listen(createServer(), { host, port })).close()
 })

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
@@ -19,25 +20,29 @@ const backlog = 4_096
 const sockets = 16
 
 /** Has a server listen, on several sockets of one port where that can be done. Rejects with what the system says. */
-export async function listen(server: HttpServer, place: Place): Promise<Listening> {
+export async function listen(server: HttpServer, { host, port }: Place): Promise<Listening> {
   // Workers are handed their connections by a process that does nothing else.
   const several = process.platform === 'linux' && cluster.isPrimary
   if (!several) {
-    await listenOn(server, { ...place, backlog })
+    await listenOn(server, { host, port, backlog })
     return { ...(server.address() as AddressInfo), close: () => close([server]) }
   }
-  // These sockets would share a port with those of another process of ours, too, and nobody would be told.
-  const letGo = place.port === 0 ? async () => {} : await takeAlone(place)
+  const { address } = await lookup(host)
+  // Whoever asks for any port is given one that nobody has.
+  if (port === 0) return listenOften(server, { host: address, port })
+  const name = await takeName({ host: address, port })
   try {
-    return await listenOften(server, place)
-  } finally {
-    await letGo()
+    return await listenOften(server, { host: address, port }, name)
+  } catch (error) {
+    await closeOne(name)
+    throw error
   }
 }
 
-async function listenOften(server: HttpServer, place: Place): Promise<Listening> {
+async function listenOften(server: HttpServer, place: Place, taken?: Server): Promise<Listening> {
   await listenOn(server, { ...place, backlog, reusePort: true })
   const { address: host, family, port } = server.address() as AddressInfo
+  const name = taken ?? (await takeName({ host, port }))
   // What Node's own servers listen with.
   const as_it = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
   const all: Server[] = [server]
@@ -46,34 +51,23 @@ async function listenOften(server: HttpServer, place: Place): Promise<Listening>
     await listenOn(other, { host, port, backlog, reusePort: true })
     all.push(other)
   }
-  return { address: host, family, port, close: () => close(all) }
+  return { address: host, family, port, close: () => close(all).finally(() => closeOne(name)) }
+}
+
+/**
+ * Sockets like these share a port with those of another process of the same user, and nobody would be told: so a process of
+ * ours has a name for as long as it listens, in Linux's own space, where it is no file and ends with the process. (To
+ * listen alone for a moment, to see whether somebody is there, cut off whoever came in that moment.)
+ */
+async function takeName({ host, port }: Place): Promise<Server> {
+  const name = createServer(socket => socket.destroy()).unref()
+  await listenOn(name, { path: `\0kith listens on ${host} port ${port}` })
+  return name
 }
 
 async function listenOn(server: Server, on: ListenOptions): Promise<void> {
   server.listen(on)
   await once(server, 'listening')
-}
-
-/** A name in Linux's own space, where it is no file: one process at a time has it, while it begins to listen on the port. */
-export const startingName = (port: number): string => `\0kith begins to listen on ${port}`
-
-/**
- * Rejects where somebody listens on the port, or is about to: between our looking and our listening another process of ours
- * would find it free, too. So who looks has a name until it listens.
- */
-async function takeAlone(place: Place): Promise<() => Promise<void>> {
-  const name = createServer()
-  await listenOn(name, { path: startingName(place.port) })
-  const letGo = () => closeOne(name)
-  const only = createServer()
-  try {
-    await listenOn(only, { ...place })
-    await closeOne(only)
-    return letGo
-  } catch (error) {
-    await letGo()
-    throw error
-  }
 }
 
 async function closeOne(server: Server): Promise<void> {

@@ -33,20 +33,19 @@ export const least_when_slow = 64
 /** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
  * with 24 refusals fell behind, and came after six seconds. */
 export const least_when_busy = 8
-/** So many more than at the last tick are let in of one organization, where there are others. */
-export const rush = 128
 /** Whoever had something to do within this time is there. */
-const company_ticks = 20
+const company_ticks = 4
+/** So long without rest is no burst any more: 200 requests that come at once are through by then. */
+export const burst_ticks = 3
 
 const saturated = 0.97
 const shrink = 0.4
 const grow = 1.1
 
 type Held = Bounds & {
-  /** Let in and refused since the last tick, and inside at it. */
+  /** Let in and refused since the last tick. */
   entered: number
   refused: number
-  before: number
   /** The last tick at which it had something to do. */
   active_at: number
   /** Let out, and the fewest inside, since the last look at the queue. */
@@ -65,14 +64,14 @@ type Held = Bounds & {
  * - Where a queue stands, which is to say that an organization never had fewer than {@link least_when_slow} inside for half
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
  * - While the event loop has no rest, of an organization that is refused more than it is let in fewer are let in: whoever
- *   is refused shall hear it at once, and saying so takes time, too. One that is let in has no more inside than before
- *   where there are others, who would wait for all of it. And where there are others, a {@link rush} is let in from tick to
- *   tick: in the first moment of a storm nobody has been refused yet.
+ *   is refused shall hear it at once, and saying so takes time, too. When that lasts longer than a burst, nobody has more
+ *   inside than before where there are others, who would wait for all of it.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { all, held_by, of, add } = createHoldings()
   let ticks = 0
   let active = 0
+  let restless_ticks = 0
 
   const isActive = ({ active_at }: Held) => ticks - active_at < company_ticks
   const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
@@ -81,7 +80,6 @@ export function createOverload(bounds: Bounds): Overload {
     if (held.requests >= bounds.requests - all.requests) return 'requests'
     if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
     if (held.requests >= held.most_when_slow) return 'slow'
-    if (held.requests >= held.before + rush && hasCompany(held)) return 'busy'
     return held.requests >= held.most_when_busy ? 'busy' : undefined
   }
 
@@ -114,10 +112,11 @@ export function createOverload(bounds: Bounds): Overload {
     },
     tick: utilization => {
       ticks += 1
+      restless_ticks = utilization > saturated ? restless_ticks + 1 : 0
       for (const held of held_by.values()) if (held.entered + held.requests > 0) held.active_at = ticks
       active = [...held_by.values()].filter(isActive).length
       for (const [holder, held] of held_by) {
-        heedLoop(held, { utilization, alone: !hasCompany(held), bounds })
+        heedLoop(held, { restless_ticks, alone: !hasCompany(held), bounds })
         if (ticks % waiting_ticks > 0) continue
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
@@ -147,17 +146,17 @@ function createHoldings() {
   }
 }
 
-type Moment = { utilization: number; alone: boolean; bounds: Bounds }
+type Moment = { restless_ticks: number; alone: boolean; bounds: Bounds }
 
-function heedLoop(held: Held, { utilization, alone, bounds }: Moment) {
+function heedLoop(held: Held, { restless_ticks, alone, bounds }: Moment) {
   const most = Math.min(held.most_when_busy, bounds.requests)
-  if (utilization <= saturated) held.most_when_busy = Math.ceil(most * grow)
+  if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
   else if (held.refused > held.entered) held.most_when_busy = Math.ceil(Math.min(most, held.requests) * shrink)
-  else if (!alone) held.most_when_busy = Math.min(most, Math.max(held.requests, least_when_slow))
+  else if (!alone && restless_ticks >= burst_ticks)
+    held.most_when_busy = Math.min(most, Math.max(held.requests, least_when_slow))
   held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)
   held.entered = 0
   held.refused = 0
-  held.before = held.requests
 }
 
 function heedQueue(held: Held) {
@@ -172,7 +171,6 @@ const nothingHeld = (): Held => ({
   connections: 0,
   entered: 0,
   refused: 0,
-  before: 0,
   active_at: -Infinity,
   answered: 0,
   least: 0,
