@@ -18,8 +18,8 @@ type Server = {
   connections_reserved: number
 }
 
-/** Beside its pool a service holds connections for locks and for looking after its server. */
-const beside_pool = 3
+/** Beside its pool a service holds connections for locks and for looking after its server, and three for each of two exports. */
+const beside_pool = 9
 const newest_tried = 18
 
 /** Version, settings and room of the server. */
@@ -62,7 +62,7 @@ async function checkConnections(
   const [{ strangers }] = (await db.query<{ strangers: number }>(count_strangers, [])) as [{ strangers: number }]
   const free = connections_limit - connections_reserved - strangers
   const needed = database_connections + beside_pool
-  const workers = Math.floor((free - beside_pool) / database_connections)
+  const workers = Math.floor(free / needed)
   const message = `a process of the service wants ${needed} connections, and ${free} are to be had`
   const advice = 'Lower KITH_DATABASE_CONNECTIONS, or raise max_connections.'
   if (needed > free) return [wrong('connections', message, advice)]

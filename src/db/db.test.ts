@@ -245,6 +245,21 @@ it('the server itself ends a statement that nobody cancels', async () => {
   await impatient.close()
 })
 
+it('options that the URL names hold, but not in place of those that every statement counts on', async () => {
+  const url = new URL(database.url)
+  url.searchParams.set('options', '-c timezone=Asia/Kolkata -c datestyle=German -c work_mem=5MB')
+  const asked = openDatabase(url.href, { connections: 1, statement_timeout_ms: 1_000 })
+  const names = ['TimeZone', 'DateStyle', 'work_mem', 'enable_seqscan']
+  const text = `select name, current_setting(name) as setting from unnest($1::text[]) as u(name)`
+  expect((await asked.query(statement('', text), [names])).map(({ setting }) => setting)).toEqual([
+    'UTC',
+    'ISO, DMY',
+    '5MB',
+    'off',
+  ])
+  await asked.close()
+})
+
 describe('values of the database', () => {
   it('come as numbers where they are 64 bits wide, and as texts in UTC where they are moments', async () => {
     const text = `select 9007199254740991::bigint as wide, timestamptz '2027-01-15 10:00:00.5+02' as moment, null::bigint as nothing`

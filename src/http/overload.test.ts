@@ -15,7 +15,9 @@ type Leave = () => void
 const wide = { requests: 1_000, bytes: 1_000_000, connections: 1_000 }
 
 /** Lets in as many of a holder as it may have. */
-function fill(overload: Overload, holder: number, bytes = 0): Leave[] {
+type Holder = number | undefined
+
+function fill(overload: Overload, holder: Holder, bytes = 0): Leave[] {
   const inside: Leave[] = []
   for (;;) {
     const leave = enter(overload, holder, bytes)
@@ -25,7 +27,7 @@ function fill(overload: Overload, holder: number, bytes = 0): Leave[] {
 }
 
 /** Lets one in, or says why not; what it returns lets it out again. */
-function enter(overload: Overload, holder: number, bytes: number): Leave | Reason {
+function enter(overload: Overload, holder: Holder, bytes: number): Leave | Reason {
   const entered = overload.enter(holder, bytes)
   return typeof entered === 'string' ? entered : () => overload.leave(entered)
 }
@@ -128,6 +130,13 @@ describe('while the event loop has no rest', () => {
     expect(enter(overload, 2, 0)).toBeTypeOf('function')
     ;(mine as Leave)()
     expect(enter(overload, 1, 0)).toBeTypeOf('function')
+  })
+
+  it('whoever is not known is nobody’s company', () => {
+    const overload = createOverload(wide)
+    for (const holder of [1, undefined]) enter(overload, holder, 0)
+    for (let tick = 0; tick < burst_ticks; tick += 1) overload.tick(1)
+    expect(fill(overload, 1).length).toBeGreaterThan(400)
   })
 
   it('and more and more again once it rests', () => {

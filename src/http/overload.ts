@@ -113,7 +113,9 @@ export function createOverload(bounds: Bounds): Overload {
     tick: utilization => {
       ticks += 1
       restless_ticks = utilization > saturated ? restless_ticks + 1 : 0
-      for (const held of held_by.values()) if (held.entered + held.requests > 0) held.active_at = ticks
+      // Whoever is not known may be anybody, also one of those who are: nobody's company.
+      for (const [holder, held] of held_by)
+        if (holder !== undefined && held.entered + held.requests > 0) held.active_at = ticks
       active = [...held_by.values()].filter(isActive).length
       for (const [holder, held] of held_by) {
         heedLoop(held, { restless_ticks, alone: !hasCompany(held), bounds })

@@ -62,12 +62,14 @@ export async function sendStream(
 ): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
+  // Who has gone before this is not told of again.
+  if (response.destroyed) gone.abort()
   const { signal } = gone
   try {
     response.flushHeaders()
     for await (const part of stream) {
       if (signal.aborted || response.req.method === 'HEAD') break
-      await written(response, part, signal, idle_ms)
+      for (const piece of piecesOf(part)) await written(response, piece, signal, idle_ms)
     }
     // What is still on its way is read and dropped, as after any answer that comes early.
     response.end(() => response.req.resume())
@@ -79,10 +81,22 @@ export async function sendStream(
   }
 }
 
-/** Settles when the part has left for the client, or the connection is gone. */
-async function written(response: ServerResponse, part: string | Buffer, { aborted }: AbortSignal, idle_ms: number) {
-  if (aborted) return
+/** Who reads slowly is given time for so much, not for a whole part, which may be megabytes. */
+const piece_bytes = 128 * 1024
+
+function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
+  if (typeof part === 'string') yield part
+  else for (let at = 0; at < part.length; at += piece_bytes) yield part.subarray(at, at + piece_bytes)
+}
+
+/** Settles when the piece has left for the client, or the connection is gone. */
+async function written(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idle_ms: number) {
+  if (signal.aborted) return
   const patience = setTimeout(() => response.destroy(), idle_ms)
-  await new Promise(resolve => response.write(part, resolve))
+  await new Promise<unknown>(resolve => {
+    // Node drops what is written to a socket that has just died, and calls nobody back.
+    signal.onabort = resolve
+    response.write(piece, resolve)
+  })
   clearTimeout(patience)
 }

@@ -87,6 +87,22 @@ describe('an export', () => {
     await expect.poll(connections).toBe(0)
   }, 30_000)
 
+  test('leaves its place whenever its client goes away', async () => {
+    await importLines(organization, '/v1/people/import', linesFrom(named(20_000)))
+    for (let time = 0; time < 30; time += 1) {
+      const response = await open()
+      response.on('error', () => {})
+      for (let read = 0; read < time % 10; read += 1) await once(response, 'data')
+      response.pause()
+      if (time % 2) response.socket.resetAndDestroy()
+      else response.destroy()
+      // Of two places one is free all the time, so that the other is seen to come free.
+      await expect.poll(connections, { timeout: 10_000 }).toBe(0)
+    }
+    expect(await exportAll(organization, path)).toHaveLength(20_000)
+    expect(await exportAll(organization, path)).toHaveLength(20_000)
+  }, 60_000)
+
   test('whose client goes away, or does not read, gives its connection back; a third at once is told to wait', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
     const [first, second] = [await open(), await open()]
