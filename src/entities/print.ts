@@ -4,7 +4,7 @@ import { parseExactly } from '../parse-json.ts'
 import { recordIdOf } from './identifiers.ts'
 import { shownLinks } from './row.ts'
 import { RowPrinter } from './row-printer.ts'
-import { profile_flags, profile_texts } from './shown-sql.ts'
+import { profile_flags, profile_texts } from './sql.ts'
 
 /** Prints one entity of the stack it was made for. */
 type Print = (row: RowPrinter) => void

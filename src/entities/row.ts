@@ -1,16 +1,8 @@
 import type { Answers } from '../consents/answers.ts'
+import { profile_texts } from './sql.ts'
 
 /** The columns of a person's profile that are plain values: set, kept or cleared, with no rule between them. */
-export const profile_columns = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-  'push_notification_consent',
-] as const
+export const profile_columns = [...profile_texts, 'push_notification_consent'] as const
 
 export type ProfileColumn = (typeof profile_columns)[number]
 

@@ -1,5 +1,6 @@
+import { profile_flags, profile_texts } from '../entities/sql.ts'
 import { people_stack_id } from '../organizations/definitions.ts'
-import { boolean_columns, type Field, text_columns, time_columns } from './grammar.ts'
+import { type Field, time_columns } from './grammar.ts'
 
 const attribute_prefix = 'attribute_values.'
 
@@ -12,8 +13,8 @@ const shared: [string, Field][] = [
 const of_people = new Map<string, Field>([
   ...shared,
   ['id', { kind: 'id' }],
-  ...text_columns.map((column): [string, Field] => [column, { kind: 'text', column }]),
-  ...boolean_columns.map((column): [string, Field] => [column, { kind: 'boolean', column }]),
+  ...profile_texts.map((column): [string, Field] => [column, { kind: 'text', column }]),
+  ...profile_flags.map((column): [string, Field] => [column, { kind: 'boolean', column }]),
 ])
 
 const of_records = new Map<string, Field>([...shared, ['record_id', { kind: 'record_id' }]])

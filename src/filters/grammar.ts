@@ -1,3 +1,4 @@
+import type { profile_flags, profile_texts } from '../entities/sql.ts'
 import type { Attribute, Channel } from '../organizations/definitions.ts'
 
 /** What a filter may have: levels of nesting, conditions in all, elements of `$in`, relationships one behind the other. */
@@ -20,20 +21,10 @@ export const isQuantifier = (operator: string): operator is Quantifier =>
 export const isComparison = (operator: string): operator is Comparison =>
   (comparisons as readonly string[]).includes(operator)
 
-export const text_columns = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-] as const
-export const boolean_columns = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
 export const time_columns = ['created_at', 'updated_at'] as const
 
-export type TextColumn = (typeof text_columns)[number] | 'external_id'
-export type BooleanColumn = (typeof boolean_columns)[number]
+export type TextColumn = (typeof profile_texts)[number] | 'external_id'
+export type BooleanColumn = (typeof profile_flags)[number]
 export type TimeColumn = (typeof time_columns)[number]
 
 /** What a condition speaks of. */
