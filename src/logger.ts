@@ -1,7 +1,8 @@
+import cluster from 'node:cluster'
 import pino, { type Logger } from 'pino'
 
-// A pipe takes this much in one piece: lines of several workers never mix.
-const piece_bytes = 4_096
+// A pipe takes so much in one piece: lines of several workers never mix. Of a process alone nothing can.
+const [shared_piece_bytes, own_piece_bytes] = [4_096, 65_536]
 
 /**
  * Logs to standard output unless told otherwise, a JSON object a line. Lines of one turn of the event loop are written together: at once for a
@@ -9,6 +10,7 @@ const piece_bytes = 4_096
  * pino's own asynchronous output took 70 MB more.)
  */
 export function createLogger(level: string, output: NodeJS.WritableStream = process.stdout): Logger {
+  const piece_bytes = cluster.isWorker ? shared_piece_bytes : own_piece_bytes
   let lines = ''
   const flush = () => {
     if (lines !== '') output.write(lines)

@@ -14,16 +14,20 @@ export type Signal = {
 export class Cancellation implements Signal {
   aborted = false
   reason: unknown
-  #listeners: (() => void)[] = []
+  /** Most have one at a time, for which a list would be made anew. */
+  #listener: (() => void) | undefined
+  #others: (() => void)[] | undefined
 
   /** Aborts once: the first reason stays. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
     if (this.aborted) return
     this.aborted = true
     this.reason = reason
-    const listeners = this.#listeners
-    this.#listeners = []
-    for (const listener of listeners) listener()
+    const [listener, others] = [this.#listener, this.#others]
+    this.#listener = undefined
+    this.#others = undefined
+    listener?.()
+    for (const other of others ?? []) other()
   }
 
   throwIfAborted(): void {
@@ -31,11 +35,17 @@ export class Cancellation implements Signal {
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.push(listener)
+    if (!this.#listener) this.#listener = listener
+    else if (this.#others) this.#others.push(listener)
+    else this.#others = [listener]
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    const index = this.#listeners.indexOf(listener)
-    if (index !== -1) this.#listeners.splice(index, 1)
+    if (this.#listener === listener) {
+      this.#listener = this.#others?.shift()
+      return
+    }
+    const index = this.#others?.indexOf(listener) ?? -1
+    if (index !== -1) this.#others!.splice(index, 1)
   }
 }

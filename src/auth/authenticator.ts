@@ -55,10 +55,10 @@ export function createAuthenticator({
   const issuers = [ownIssuer(own_keys), ...outsideIssuers(config, now_ms, report)]
   const organizations = createOrganizations(db, now_ms)
   const clients = createClients(db, now_ms)
-  // Keyed by the whole text: what was verified is this signature over these bytes. Wrong tokens are not kept.
+  // Keyed by the whole header: what was verified is this signature over these bytes. Wrong tokens are not kept.
   const verified = new Map<string, Remembered>()
 
-  async function verify(token: string, signal: Signal | undefined): Promise<Caller> {
+  async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
     const verdict = await verifyToken(token, issuers, now_ms)
     if ('problem' in verdict) return refuseToken(verdict.problem)
     const { organization_key, subject, scopes } = verdict.claims
@@ -68,7 +68,7 @@ export function createAuthenticator({
     if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
       return refuseToken('its client has been revoked')
     const caller = Object.freeze({ organization, subject, scopes })
-    setBounded(verified, token, { ...verdict, caller }, most_verified)
+    setBounded(verified, authorization, { ...verdict, caller }, most_verified)
     return caller
   }
 
@@ -88,17 +88,21 @@ export function createAuthenticator({
 
   return Object.freeze({
     authenticate: (authorizations, signal) => {
-      const token = readBearer(authorizations)
-      const known = verified.get(token)
+      const [authorization = ''] = authorizations
+      const known = authorizations.length === 1 ? verified.get(authorization) : undefined
       const serves = known !== undefined && now_ms() < known.claims.expires_at_ms && stands(known)
-      db.observer?.cache('token', serves)
-      if (serves) return known.caller
-      if (known) verified.delete(token)
+      if (serves) {
+        db.observer?.cache('token', true)
+        return known.caller
+      }
+      const token = readBearer(authorizations)
+      db.observer?.cache('token', false)
+      if (known) verified.delete(authorization)
       if (known && now_ms() >= known.claims.expires_at_ms) return refuseToken(expired)
       if (token.length > config.limits.token_bytes) return refuseToken()
-      return verify(token, signal)
+      return verify(token, authorization, signal)
     },
-    recall: authorization => verified.get(authorization.slice('Bearer '.length))?.caller.organization.id,
+    recall: authorization => verified.get(authorization)?.caller.organization.id,
     jwks: own_keys.jwks,
     issueToken: request => issueToken(db, request, now_ms),
   } satisfies Authenticator)

@@ -50,3 +50,75 @@ function copyField(field: Field): string {
   // A call of `replace` costs more than all else that is done for a field, and few have anything to escape.
   return special.test(text) ? escapeAll(text) : text
 }
+
+/** Is given a row, which stands in the bytes from `start` on, for as long as it runs. Answers whether it has enough for now. */
+export type TakeRow = (bytes: Buffer, start: number) => boolean
+
+export type CopyingOut = {
+  /** Reads on, until there is enough: true; or no more: false. Rejects with the error of the database. */
+  readOn(): Promise<boolean>
+}
+
+type Arriving = { stream: { pause(): void; resume(): void } }
+
+// https://www.postgresql.org/docs/current/sql-copy.html: before the first row a signature, flags and the length of nothing;
+// before each row a count of fields, and the length of each; behind the last a count alone.
+const header_bytes = 19
+const count_bytes = 2
+const length_bytes = 4
+
+/** A COPY whose rows are handed on as they arrive. */
+class CopyTo extends pg.Query {
+  readonly #take: (bytes: Buffer, start: number) => void
+  #begun = false
+
+  constructor(text: string, take: (bytes: Buffer, start: number) => void) {
+    super(text)
+    this.#take = take
+  }
+
+  handleCopyData({ chunk }: { chunk: Buffer }) {
+    const start = this.#begun ? 0 : header_bytes
+    this.#begun = true
+    if (chunk.length > start + count_bytes) this.#take(chunk, start + count_bytes + length_bytes)
+  }
+}
+
+/**
+ * Runs a `copy … to stdout (format binary)` of one field on a connection. No more is read of it than somebody asks for: the
+ * database waits then.
+ */
+export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): CopyingOut {
+  const { stream } = (client as unknown as { connection: Arriving }).connection
+  let waiting: PromiseWithResolvers<boolean> | undefined
+  let ending: Promise<boolean> | undefined
+  const end = (how: Promise<boolean>) => {
+    ending = how
+    how.catch(() => {})
+    waiting?.resolve(how)
+    // Whoever ends the connection wants to hear of it.
+    stream.resume()
+  }
+  const copy = new CopyTo(text, (bytes, start) => {
+    if (ending) return
+    try {
+      if (!take(bytes, start)) return
+    } catch (error) {
+      return end(Promise.reject(error))
+    }
+    // What has been read with it is handed on all the same.
+    stream.pause()
+    waiting?.resolve(true)
+  })
+  copy.on('end', () => end(Promise.resolve(false)))
+  copy.on('error', error => end(Promise.reject(error)))
+  client.query(copy)
+  return {
+    readOn: () => {
+      if (ending) return ending
+      waiting = Promise.withResolvers()
+      stream.resume()
+      return waiting.promise
+    },
+  }
+}

@@ -5,6 +5,7 @@ import type { Signal } from '../signal.ts'
 import { withClient } from './connection.ts'
 import { copyFrom } from './copy.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
+import { runPrepared } from './prepared.ts'
 import { watchPulse } from './pulse.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
@@ -159,12 +160,12 @@ export function openDatabase(text: string, options: DatabaseOptions): Database {
 
 async function run(
   client: pg.PoolClient,
-  { name, text }: Statement,
+  statement: Statement,
   values: unknown[],
   observer: Observer | undefined,
   under: object | undefined,
 ): Promise<Row[]> {
-  const { rows } = await observed(observer, name, under, () => client.query({ name, text, values }))
+  const { rows } = await observed(observer, statement.name, under, () => runPrepared(client, statement, values))
   return rows
 }
 

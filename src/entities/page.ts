@@ -13,7 +13,7 @@ export type Page = { reads: Read[]; has_more: boolean }
 const beginnings = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 
 /** The id that a page begins behind. */
-export const startOf = ({ direction, after_id }: Position): string => after_id ?? beginnings[direction]
+export const startOf = ({ direction, after_id }: Omit<Position, 'size'>): string => after_id ?? beginnings[direction]
 
 /** One more is read than asked for, to know whether there are more. */
 export const sizeToRead = ({ size }: Position): number => size + 1

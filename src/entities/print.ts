@@ -1,4 +1,4 @@
-import { type Answers, effectiveConsents } from '../consents/answers.ts'
+import { type Answers, consentDefaults, effectiveConsents } from '../consents/answers.ts'
 import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
 import { recordIdOf } from './identifiers.ts'
@@ -26,8 +26,8 @@ const [between, line_end] = [Buffer.from(','), Buffer.from('\n')]
 const nothing_answered = '{}'
 
 function personPrinter(definitions: Definitions): Print {
-  const consentsOf = (answers: Answers) => JSON.stringify(effectiveConsents(answers, definitions.consent_types))
-  const by_default = Buffer.from(consentsOf({}))
+  const by_default = Buffer.from(JSON.stringify(effectiveConsents({}, definitions.consent_types)))
+  const printConsents = consentsPrinter(definitions.consent_types)
   return row => {
     row.bare(start_of_person)
     row.text(external_id)
@@ -36,8 +36,31 @@ function personPrinter(definitions: Definitions): Print {
     row.put(consents)
     const answers = row.value()!
     if (answers === nothing_answered) row.put(by_default)
-    else row.copy(consentsOf(JSON.parse(answers)))
+    else printConsents(row, JSON.parse(answers))
     printRest(row, definitions)
+  }
+}
+
+/** Prints what counts, answered or not, of texts made beforehand: a third of what objects and their JSON take. */
+function consentsPrinter(types: Definitions['consent_types']): (row: RowPrinter, answers: Answers) => void {
+  const entries = consentDefaults(types).map(({ answer_key, shown }, index) => {
+    const before = index === 0 ? '[' : ','
+    const answered = (state: boolean) =>
+      Buffer.from(before + JSON.stringify({ ...shown, state, source: 'answer', answered_at: '' }).slice(0, -2))
+    const by_default = Buffer.from(before + JSON.stringify(shown))
+    return { answer_key, by_default, granted: answered(true), refused: answered(false) }
+  })
+  const all_end = Buffer.from(entries.length === 0 ? '[]' : ']')
+  return (row, answers) => {
+    for (const { answer_key, by_default, granted, refused } of entries) {
+      const answer = answer_key === null ? undefined : answers[answer_key]
+      if (answer) {
+        row.put(answer.state ? granted : refused)
+        row.copy(answer.answered_at)
+        row.put(end)
+      } else row.put(by_default)
+    }
+    row.put(all_end)
   }
 }
 
@@ -99,18 +122,11 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
 // Printing never waits, so that all who want a text at the end take turns at one.
 const shared = new RowPrinter()
 
-/** What was printed. What it was printed from, and room of unusual size, are let go. */
-function take(row: RowPrinter): string {
-  const { json } = row
-  row.start('')
-  return json
-}
-
 /** An entity's row as JSON. All of these want definitions that are no older than the row. */
 export function printEntity(row_text: string, definitions: Definitions, stack_id: number): string {
-  const row = shared.start(row_text)
+  const row = shared.start().readText(row_text)
   row.next(printerOf(definitions, stack_id))
-  return take(row)
+  return row.json
 }
 
 /** The first `size` of the rows as JSON texts with commas between them, and whether there are more. */
@@ -120,31 +136,25 @@ export function printPage(
   definitions: Definitions,
   stack_id: number,
 ): { items: string; has_more: boolean } {
-  const row = shared.start(rows)
+  const row = shared.start().readText(rows)
   const print = printerOf(definitions, stack_id)
   for (let count = 0; row.more && count < size; count += 1) {
     if (count > 0) row.put(between)
     row.next(print)
   }
-  const has_more = row.more
-  return { items: take(row), has_more }
+  return { items: row.json, has_more: row.more }
 }
 
-/**
- * The rows as lines of JSON, each with its line feed, and the id of the last one, of which there must be one. The bytes
- * are the printer's own: what it prints next is written over them.
- */
-export function printLines(
+/** Has a printer add a row, as it comes from the database, as a line of JSON with its line feed. */
+export function linePrinter(
   row: RowPrinter,
-  rows: string,
   definitions: Definitions,
   stack_id: number,
-): { lines: Buffer; last: string } {
+): (bytes: Buffer, start: number) => void {
   const print = printerOf(definitions, stack_id)
-  row.start(rows)
-  while (row.more) {
+  return (bytes, start) => {
+    row.read(bytes, bytes.length, start)
     row.next(print)
     row.put(line_end)
   }
-  return { lines: row.bytes, last: row.id }
 }

@@ -36,7 +36,7 @@ const printEntity = (row: RowPrinter) => {
 }
 
 function print(printer: RowPrinter, rows: string): unknown[] {
-  printer.start(rows)
+  printer.start().readText(rows)
   printer.put(key('['))
   for (let first = true; printer.more; first = false) {
     if (!first) printer.put(key(','))

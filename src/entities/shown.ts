@@ -3,7 +3,7 @@ import { type Definitions, definitionsAt } from '../organizations/definitions.ts
 import type { Signal } from '../signal.ts'
 import { type Position, sizeToRead, startOf } from './page.ts'
 import { printEntity, printPage } from './print.ts'
-import { read_page, read_part, read_those } from './shown-sql.ts'
+import { read_page, read_those } from './shown-sql.ts'
 
 /** A page as it goes out: its items as JSON texts with commas between them. */
 export type ShownPage = { items: string; has_more: boolean }
@@ -59,18 +59,3 @@ const showThose = (those: readonly Those[], definitions: Definitions, stack_id: 
 /** The version of the definitions that the newest of them was read beside. */
 const newestOf = (read: readonly Dated[]) =>
   read.reduce((version, { schema_version }) => Math.max(version, schema_version), 0)
-
-/**
- * The rows of the entities of a stack beyond an id and `skip` more, `size` of them at most, in order of their ids; null
- * behind the end.
- */
-export async function readPart(
-  db: Pick<Database, 'query'>,
-  organization_id: number,
-  stack_id: number,
-  { after, skip, size }: { after: string; skip: number; size: number },
-): Promise<string | null> {
-  const values = [organization_id, stack_id, after, skip, size]
-  const [part] = await db.query<{ rows: string | null }>(read_part, values)
-  return part!.rows
-}

@@ -31,7 +31,7 @@ type Settings = { config: Config; logger: Logger; drain: Drain }
 /** A server that hands every request to `take`, as an exchange that has its id and the headers of every answer. */
 export function createServer({ config, logger, drain }: Settings, take: (exchange: Exchange) => void): App {
   const isLast = () => !drain.accepting()
-  const headers = securityHeaders(config)
+  const headers = Object.entries(securityHeaders(config)).flat()
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const id = requestId(request.headers['x-request-id'])
     take(new Exchange(request, response, { id, url: readTarget(request.url ?? '/'), headers, isLast }))

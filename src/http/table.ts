@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
@@ -127,13 +128,22 @@ async function identify(house: House, exchange: Exchange): Promise<void> {
 const authorization = 'authorization'
 
 /** Every Authorization header: Node itself would show the first alone. */
-export function authorizationsOf({ rawHeaders: headers }: Exchange['request']): string[] {
+export function authorizationsOf({ rawHeaders: headers, socket }: Exchange['request']): string[] {
   const found: string[] = []
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!
-    if (name.length === authorization.length && name.toLowerCase() === authorization) found.push(headers[index + 1]!)
+    if (name.length === authorization.length && name.toLowerCase() === authorization)
+      found.push(sameAsBefore(socket, headers[index + 1]!))
   }
   return found
+}
+
+const said_before = Symbol('authorization')
+
+/** The very text that the connection said before, where it says the same again: V8 has its hash, which takes it 1 µs. */
+function sameAsBefore(socket: Socket & { [said_before]?: string }, text: string): string {
+  if (socket[said_before] !== text) socket[said_before] = text
+  return socket[said_before]!
 }
 
 function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { streams, item }: Route) {

@@ -28,7 +28,7 @@ async function open(): Promise<IncomingMessage> {
 /** How many connections an export has. */
 const connections = async () => {
   const rows = await service.sql(
-    `select 1 from pg_stat_activity where datname = current_database() and query like '%string_agg(x.row%offset $4 - 1%'
+    `select 1 from pg_stat_activity where datname = current_database() and query like 'copy (select%'
        and pid <> pg_backend_pid()`,
   )
   return rows.length

@@ -2,21 +2,19 @@ import type { Database } from '../db/db.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import type { Kind } from '../entities/kind.ts'
 import { startOf } from '../entities/page.ts'
-import { printLines } from '../entities/print.ts'
+import { linePrinter } from '../entities/print.ts'
 import { RowPrinter } from '../entities/row-printer.ts'
-import { readPart } from '../entities/shown.ts'
+import { copy_all, prepare_copy } from '../entities/shown-sql.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { atMost } from './at-once.ts'
 
-const part_size = 250
+/** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
+const part_bytes = 128 * 1024
 
-/** Parts that are read at once, each on a connection of its own: a third more lines a second than by two. */
-const parts_at_once = 3
-
-/** Each holds connections of its own for as long as its client takes to read. */
+/** Each holds a connection of its own for as long as its client takes to read. */
 const most_at_once = 2
 
 const enter = atMost<'export'>(most_at_once, `There are ${most_at_once} exports running already.`)
@@ -29,11 +27,10 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({
     direction: 'asc',
-    size: part_size,
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
   const leave = enter(db, 'export')
-  const snapshot = await openSnapshot(db, parts_at_once).catch(error => {
+  const snapshot = await openSnapshot(db).catch(error => {
     leave()
     throw error
   })
@@ -67,10 +64,7 @@ type Export = {
   signal: Signal
 }
 
-/**
- * Parts are read while one is sent: where the later ones begin is known by what to leave out before them. A part's bytes
- * are written over by the next.
- */
+/** Rows are printed as they arrive, no more of them than are sent. A part's bytes are written over by the next. */
 async function* linesFrom({
   snapshot,
   close,
@@ -80,21 +74,18 @@ async function* linesFrom({
   signal,
 }: Export): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
-  const read = (after: string, skip: number) => {
-    const reading = readPart(snapshot, definitions.organization_id, stack_id, { after, skip, size: part_size })
-    reading.catch(() => {})
-    return reading
-  }
+  const print = linePrinter(printer, definitions, stack_id)
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
-    const readings = Array.from({ length: parts_at_once }, (_, index) => read(after_id, index * part_size))
-    for (;;) {
-      const rows = await readings.shift()!
-      if (rows === null) return
-      const { lines, last } = printLines(printer, rows, definitions, stack_id)
-      readings.push(read(last, (parts_at_once - 1) * part_size))
-      yield lines
+    await snapshot.query(prepare_copy, [definitions.organization_id, stack_id, after_id])
+    const copying = snapshot.copy(copy_all, (bytes, start) => {
+      print(bytes, start)
+      return printer.size >= part_bytes
+    })
+    for (let more = true; more; printer.start()) {
+      more = await copying.readOn()
+      yield printer.bytes
     }
   } finally {
     signal.removeEventListener('abort', cut)
