@@ -93,8 +93,8 @@ export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): Copy
   let waiting: PromiseWithResolvers<boolean> | undefined
   let ending: Promise<boolean> | undefined
   const end = (how: Promise<boolean>) => {
-    ending = how
     how.catch(() => {})
+    ending ??= how
     waiting?.resolve(how)
     // Whoever ends the connection wants to hear of it.
     stream.resume()

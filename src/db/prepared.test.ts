@@ -1,0 +1,61 @@
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { runPrepared } from './prepared.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let client: pg.Client
+let described = 0
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+
+beforeEach(async () => {
+  client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  described = 0
+  const { connection } = client as unknown as { connection: pg.Connection }
+  connection.on('rowDescription', () => {
+    described += 1
+  })
+  return () => client.end()
+})
+
+const pairs = {
+  name: 'pairs',
+  text: `select n, case when n > 1 then 'text ' || n end as text, jsonb_build_object('n', n) as json from generate_series(1, $1) n`,
+}
+const nothing = { name: 'nothing', text: 'create table if not exists nothing ()' }
+
+it('a statement answers alike whenever it runs on a connection, and is described once', async () => {
+  for (const count of [2, 0, 3]) {
+    const { rows } = await runPrepared(client, pairs, [count])
+    const expected = [1, 2, 3].map(n => ({ n, text: n > 1 ? `text ${n}` : null, json: { n } }))
+    expect(rows.map(row => ({ ...row }))).toEqual(expected.slice(0, count))
+  }
+  expect(described).toBe(1)
+})
+
+it('statements that are sent together do not wait for what the first is told', async () => {
+  const all = await Promise.all([1, 2, 3].map(count => runPrepared(client, pairs, [count])))
+  expect(all.map(({ rows }) => rows.length)).toEqual([1, 2, 3])
+  expect((await runPrepared(client, pairs, [4])).rows).toHaveLength(4)
+})
+
+it('one that fails at first is described when it succeeds', async () => {
+  const divide = { name: 'divide', text: 'select 6 / $1::integer as quotient' }
+  for (const _ of [1, 2]) await expect(runPrepared(client, divide, [0])).rejects.toMatchObject({ code: '22012' })
+  expect((await runPrepared(client, divide, [2])).rows).toEqual([{ quotient: 3 }])
+  await expect(runPrepared(client, divide, [0])).rejects.toMatchObject({ code: '22012' })
+  expect((await runPrepared(client, divide, [3])).rows).toEqual([{ quotient: 2 }])
+})
+
+it('one without rows has none, and one without a name may be another each time', async () => {
+  for (const _ of [1, 2]) expect((await runPrepared(client, nothing, [])).rows).toEqual([])
+  for (const column of ['one', 'other'])
+    expect((await runPrepared(client, { name: '', text: `select $1::text as ${column}` }, ['x'])).rows).toEqual([
+      { [column]: 'x' },
+    ])
+})
