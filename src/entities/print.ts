@@ -23,7 +23,7 @@ const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"'
 const [between, line_end] = [Buffer.from(','), Buffer.from('\n')]
 
 /** What PostgreSQL writes for `{}`: whoever has answered nothing. */
-const nothing_answered = '{}'
+const nothing_answered = Buffer.from('{}')
 
 function personPrinter(definitions: Definitions): Print {
   const by_default = Buffer.from(JSON.stringify(effectiveConsents({}, definitions.consent_types)))
@@ -34,9 +34,8 @@ function personPrinter(definitions: Definitions): Print {
     for (const key of texts) row.text(key)
     for (const key of flags) row.flag(key)
     row.put(consents)
-    const answers = row.value()!
-    if (answers === nothing_answered) row.put(by_default)
-    else printConsents(row, JSON.parse(answers))
+    if (row.passes(nothing_answered)) row.put(by_default)
+    else printConsents(row, JSON.parse(row.value()!))
     printRest(row, definitions)
   }
 }

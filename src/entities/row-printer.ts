@@ -229,6 +229,17 @@ export class RowPrinter {
     for (let count = 0; count < fields; count += 1) this.#pass()
   }
 
+  /** Leaves the next field out where these bytes are all of it. Answers whether they are. */
+  passes(bytes: Buffer): boolean {
+    const rows = this.#rows
+    const start = this.#at + 1
+    for (let index = 0; index < bytes.length; index += 1) if (rows[start + index] !== bytes[index]) return false
+    const after = rows[start + bytes.length]
+    if (after !== comma && after !== close) return false
+    this.#at = start + bytes.length
+    return true
+  }
+
   /** The next field itself, which is not printed. */
   value(): string | null {
     const start = this.#at + 1
