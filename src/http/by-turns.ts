@@ -1,32 +1,19 @@
-export type Turns<Comer> = {
-  /** At the end of the turn of the event loop in which it came; `held` where it was one of too many. */
-  end(comer: Comer, held: boolean): void
-  /** One that was held goes on. */
-  letGo(comer: Comer): void
-}
-
 /**
- * Counts those who come by turns of the event loop: the first `most` of a turn pass, the others are held. In each of the
- * turns after that `most` of them, or an eighth, go on, in order: whoever else the loop serves waits for no more.
+ * Has work done for one after the other, in order: from the end of the turn of the event loop in which they came, for
+ * `least` of them in a turn, or for an eighth of those who wait. Whoever else the loop serves waits for no more than that.
  */
-export function byTurns<Comer>(most: number, { end, letGo }: Turns<Comer>): (comer: Comer) => void {
-  const came: Comer[] = []
-  const held: Comer[] = []
+export function byTurns<Waiting>(least: number, work: (waiting: Waiting) => void): (waiting: Waiting) => void {
+  const queue: Waiting[] = []
   const turn = () => {
     try {
-      for (let left = Math.min(held.length, Math.max(most, held.length >> 3)); left > 0; left -= 1) letGo(held.shift()!)
-      for (let passed = 0; came.length > 0; passed += 1) {
-        const comer = came.shift()!
-        if (passed >= most) held.push(comer)
-        end(comer, passed >= most)
-      }
+      for (let left = Math.min(queue.length, Math.max(least, queue.length >> 3)); left > 0; left -= 1)
+        work(queue.shift()!)
     } finally {
       // Where one of them throws, the others have their turn all the same.
-      if (came.length + held.length > 0) setImmediate(turn)
+      if (queue.length > 0) setImmediate(turn)
     }
   }
-  return comer => {
-    if (came.length + held.length === 0) setImmediate(turn)
-    came.push(comer)
+  return waiting => {
+    if (queue.push(waiting) === 1) setImmediate(turn)
   }
 }

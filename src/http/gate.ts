@@ -8,6 +8,7 @@ import { answererOf } from './busy.ts'
 import { byTurns } from './by-turns.ts'
 import { most_at_once, watchRest } from './connections.ts'
 import { createOverload, type Inside, type Overload, type Reason, tick_ms } from './overload.ts'
+import { takeShortcut } from './shortcut.ts'
 import { readTarget } from './target.ts'
 
 /** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
@@ -34,10 +35,22 @@ type GateOptions = {
 /** A refusal costs 30 to 45 µs, and a neighbour's request takes some turns: in each it would wait for all of a thousand. */
 const refusals_a_turn = 32
 
+type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
+
 type Place = { inside: Inside | undefined; work: Promise<unknown> | undefined }
 
-/** A connection that may stay: whoever came by it and is inside, for whom the last request spoke, and refusals on their way. */
-type Kept = { places: Place[]; authorization: string | undefined; holder: number | undefined; unheard: number }
+/**
+ * A connection that may stay: whoever came by it and is inside, for whom the last request spoke, refusals on their way, and
+ * once there was one, the last request, for the shortcut's sake.
+ */
+type Kept = {
+  places: Place[]
+  authorization: string | undefined
+  holder: number | undefined
+  unheard: number
+  shortcut: boolean
+  last: IncomingMessage | undefined
+}
 
 // On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
 const place_of = Symbol('place')
@@ -52,7 +65,44 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   const clock = startClock(overload, report)
   const finish = finisherOf(overload)
   const keep = keeperOf(overload, recall, finish)
-  const refuse = refuserOf({ config, isLast })
+  const busy = answererOf(config)
+
+  function tell(reason: Reason | 'connection') {
+    observer.overloaded(reason)
+    clock.refused()
+  }
+
+  /** By turns. By the end of a turn what was sent together has been read together, a body with its request. */
+  const refuseInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
+    const { socket }: { socket: Known } = request
+    if (socket.destroyed) return
+    response.once('close', () => {
+      const kept = socket[kept_of]
+      if (!kept) return
+      kept.unheard -= 1
+      shorten(socket, kept)
+    })
+    if (!request.complete) watchRest(request, limits)
+    busy.answer(request, response, { closing: closing || isLast() })
+  })
+
+  /** Whoever was refused once is refused next time for a third of the cost. */
+  function shorten(socket: Socket, kept: Kept) {
+    if (kept.shortcut || kept.holder === undefined || socket.destroyed) return
+    kept.shortcut = true
+    takeShortcut(socket, {
+      last: () => kept.last,
+      isIdle: () => kept.places.length + kept.unheard + socket.writableLength === 0,
+      answers: ({ authorization, request_id, bytes }) => {
+        if (authorization !== kept.authorization || isLast()) return false
+        const reason = overload.refuse(kept.holder, Math.min(bytes, limits.batch_bytes))
+        if (!reason) return false
+        tell(reason)
+        socket.write(busy.text(request_id), 'latin1')
+        return true
+      },
+    })
+  }
 
   function letIn(request: Placed): Reason | undefined {
     const kept = keep(request.socket, request.headers.authorization)
@@ -70,13 +120,15 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isVersioned(readTarget(request.url ?? '/')) || request.method === 'OPTIONS') return false
     const kept = (request.socket as Known)[kept_of]
+    if (kept?.shortcut) kept.last = request
     // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
     if (kept && kept.unheard > 1) return true
     const reason = kept && kept.unheard > 0 ? 'connection' : letIn(request)
     if (!reason) return false
-    observer.overloaded(reason)
-    clock.refused()
-    refuse(request, response, reason === 'connection' || reason === 'connections')
+    tell(reason)
+    const stays = (request.socket as Known)[kept_of]
+    if (stays) stays.unheard += 1
+    refuseInTurn({ request, response, closing: reason === 'connection' || reason === 'connections' })
     if (reason === 'connection') request.socket.pause()
     return true
   }
@@ -102,32 +154,6 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   }
 }
 
-/** Refuses at once. Where many are refused in a turn, their connections are not read again before their turn has come. */
-function refuserOf({ config, isLast }: Pick<GateOptions, 'config' | 'isLast'>) {
-  const answerBusy = answererOf(config)
-  const turns = byTurns<ServerResponse>(refusals_a_turn, {
-    // By the end of a turn what was sent together has been read together, and Node itself has had the connection read on.
-    end: (response, held) => {
-      const { req: request } = response
-      if (response.writableFinished) hear(request)
-      else response.once('close', () => hear(request))
-      if (!request.complete) watchRest(request, config.limits)
-      if (held) request.socket.pause()
-    },
-    letGo: ({ req: { socket } }) => socket.resume(),
-  })
-  return (request: IncomingMessage, response: ServerResponse, closing: boolean) => {
-    const kept = (request.socket as Known)[kept_of]
-    if (kept) kept.unheard += 1
-    turns(response)
-    answerBusy(request, response, { closing: closing || isLast() })
-  }
-}
-
-function hear({ socket }: { socket: Known }) {
-  if (socket[kept_of]) socket[kept_of].unheard -= 1
-}
-
 type Finish = (kept: Kept, place: Place, answered: boolean) => void
 
 /** Lets connections stay, and knows of each who came by it and is inside. */
@@ -139,7 +165,7 @@ function keeperOf(overload: Overload, recall: GateOptions['recall'], finish: Fin
     if (known) return Object.assign(known, { authorization, holder })
     const leave = overload.keep(holder)
     if (typeof leave === 'string') return leave
-    const kept: Kept = { places: [], authorization, holder, unheard: 0 }
+    const kept: Kept = { places: [], authorization, holder, unheard: 0, shortcut: false, last: undefined }
     socket[kept_of] = kept
     // An answer that waits for those before it hears nothing of the end of its connection: it is told.
     socket.once('close', () => {

@@ -13,6 +13,8 @@ export type Inside = { readonly held: Held; readonly bytes: number }
 export type Overload = {
   /** Lets a request in, or says why not. */
   enter(holder: Holder, bytes: number): Inside | Reason
+  /** Says why one would not be let in, who is refused then; else nothing has happened. */
+  refuse(holder: Holder, bytes: number): Reason | undefined
   /** Lets one out that was let in; to be called once. */
   leave(inside: Inside): void
   /** Lets a connection stay, from its first request on, or says why not. What it returns gives it back, once. */
@@ -83,13 +85,20 @@ export function createOverload(bounds: Bounds): Overload {
     return held.requests >= held.most_when_busy ? 'busy' : undefined
   }
 
+  const refuse = (held: Held, bytes: number) => {
+    const reason = reasonAgainst(held, bytes)
+    if (reason) held.refused += 1
+    return reason
+  }
+
   return {
     held: all,
+    refuse: (holder, bytes) => refuse(of(holder), bytes),
     enter: (holder, bytes) => {
       const held = of(holder)
-      const reason = reasonAgainst(held, bytes)
-      held[reason ? 'refused' : 'entered'] += 1
+      const reason = refuse(held, bytes)
       if (reason) return reason
+      held.entered += 1
       add(held, 'requests', 1)
       add(held, 'bytes', bytes)
       return { held, bytes }

@@ -24,7 +24,8 @@ export type App = {
 
 const request_id_form = /^[\w-]{1,64}$/
 const least_connection_ms = 2_000
-const keep_alive_ms = 72_000
+/** So long a connection stays open on which nothing is asked. */
+export const keep_alive_ms = 72_000
 
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
