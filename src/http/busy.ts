@@ -13,7 +13,7 @@ const refusal = refuse('operation_failed', 'The service has more to do than it c
 /** Stands for the request id in the prepared text. Past U+00FF it would make the text, each part of it, twice as long. */
 const mark = '\u{ff}'
 
-type Answerer = {
+export type Answerer = {
   /** Answers a request; `closing` ends the connection with it. */
   answer(request: IncomingMessage, response: ServerResponse, of: { closing: boolean }): void
   /** The whole of an answer to an HTTP/1.1 request, byte for byte what the above would write. The connection stays. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { exchange, type Lock, lockPerson, openSocket, parseAnswer } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
@@ -34,6 +36,24 @@ async function fillPart() {
   return async () => {
     await lock!.release()
     return (await Promise.all(answers)).map(({ status }) => status)
+  }
+}
+
+/** A connection by which one request after the other is asked, in parts that arrive apart. */
+async function openConnection(address: string) {
+  const socket = await openSocket(address)
+  socket.setEncoding('latin1').setNoDelay(true)
+  return {
+    ask: async (parts: string[]) => {
+      const answered = once(socket, 'data')
+      for (const part of parts) {
+        socket.write(part)
+        // The other side is this very process: it has read by then.
+        for (let turn = 0; turn < 4; turn += 1) await setImmediate()
+      }
+      return String((await answered)[0])
+    },
+    end: () => socket.destroy(),
   }
 }
 
@@ -87,6 +107,57 @@ describe('an organization that has its part inside', () => {
     for (const head of heads) expect(head).toMatch(/^HTTP\/1\.1 503 /)
     expect(heads.map(head => /^connection: close/im.test(head))).toEqual([false, true])
     await release()
+  })
+
+  it('hears the same by one connection as often as it asks, in whatever way, and is let in as soon as there is room', async () => {
+    const release = await fillPart()
+    const connection = await openConnection(service.address)
+    const ask = (more = '', body = '', method = 'PATCH') =>
+      `${method} /v1/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n${more}\r\n${body}`
+    const ways: [name: string, ...parts: string[]][] = [
+      ['usual', ask()],
+      ['usual again', ask()],
+      ['with a body', ask('Content-Length: 2\r\n', '{}')],
+      ['with an origin', ask(`Origin: ${origin}\r\n`)],
+      ['usual after that', ask()],
+      ['without a body in its answer', ask('', '', 'HEAD')],
+      ['in two parts', ask('Content-Length: 2\r\n'), '{}'],
+      ['in chunks', ask('Transfer-Encoding: chunked\r\n', '2\r\n{}\r\n0\r\n\r\n')],
+      ['usual in the end', ask()],
+    ]
+    const answers: Record<string, string> = {}
+    for (const [name, ...parts] of ways) answers[name] = await connection.ask(parts)
+    for (const answer of Object.values(answers)) expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+    // But for its id, its time and the order of its headers one answer is as the other.
+    const told = (answer: string) => answer.replace(/[\da-f]{8}-[\da-f-]{27}/g, 'id').replace(/^Date: .*\r\n/m, '')
+    for (const name of ['usual again', 'with a body', 'in two parts', 'in chunks', 'usual in the end'])
+      expect([name, told(answers[name]!)]).toEqual([name, told(answers.usual!)])
+    expect(answers['with an origin']).toContain(`Access-Control-Allow-Origin: ${origin}`)
+    await release()
+    expect(await connection.ask([ask('', '', 'GET')])).toMatch(/^HTTP\/1\.1 200 /)
+    connection.end()
+  })
+
+  it('is served by a connection it was refused on, refused again, and served: each its own answer', async () => {
+    const connection = await openConnection(service.address)
+    const get = (id: string) =>
+      `GET /v1/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\nX-Request-Id: ${id}\r\n\r\n`
+    let asked = 0
+    const ask = async (times: number, status: number) => {
+      for (let left = times; left > 0; left -= 1) {
+        asked += 1
+        const answer = await connection.ask([get(`id-${asked}`)])
+        expect(answer).toContain(`HTTP/1.1 ${status} `)
+        expect(answer).toContain(`X-Request-Id: id-${asked}\r\n`)
+      }
+    }
+    for (let round = 0; round < 3; round += 1) {
+      const release = await fillPart()
+      await ask(4, 503)
+      await release()
+      await ask(4, 200)
+    }
+    connection.end()
   })
 
   it('is let in again when its requests are answered', async () => {

@@ -5,10 +5,10 @@ import type { Config } from '../config.ts'
 import type { Observer } from '../observer.ts'
 import { isVersioned } from './admission.ts'
 import { answererOf } from './busy.ts'
-import { byTurns } from './by-turns.ts'
-import { most_at_once, watchRest } from './connections.ts'
-import { createOverload, type Inside, type Overload, type Reason, tick_ms } from './overload.ts'
-import { takeShortcut } from './shortcut.ts'
+import { most_at_once } from './connections.ts'
+import { finisherOf, type Known, keeperOf, kept_of, type Place, type Placed, place_of } from './kept.ts'
+import { createOverload, type Overload, type Reason, tick_ms } from './overload.ts'
+import { refuserOf } from './refusing.ts'
 import { readTarget } from './target.ts'
 
 /** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
@@ -32,32 +32,6 @@ type GateOptions = {
   report: (told: { refused: number; in_flight: number }) => void
 }
 
-/** A refusal costs 30 to 45 µs, and a neighbour's request takes some turns: in each it would wait for all of a thousand. */
-const refusals_a_turn = 32
-
-type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
-
-type Place = { inside: Inside | undefined; work: Promise<unknown> | undefined }
-
-/**
- * A connection that may stay: whoever came by it and is inside, for whom the last request spoke, refusals on their way, and
- * once there was one, the last request, for the shortcut's sake.
- */
-type Kept = {
-  places: Place[]
-  authorization: string | undefined
-  holder: number | undefined
-  unheard: number
-  shortcut: boolean
-  last: IncomingMessage | undefined
-}
-
-// On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
-const place_of = Symbol('place')
-const kept_of = Symbol('kept')
-type Placed = IncomingMessage & { [place_of]?: Place }
-type Known = Socket & { [kept_of]?: Kept }
-
 export function createGate({ config, recall, isLast, observer, report }: GateOptions): Gate {
   const { limits } = config
   const { in_flight: requests, in_flight_bytes: bytes, connections } = limits
@@ -65,44 +39,11 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   const clock = startClock(overload, report)
   const finish = finisherOf(overload)
   const keep = keeperOf(overload, recall, finish)
-  const busy = answererOf(config)
-
-  function tell(reason: Reason | 'connection') {
+  const tell = (reason: Reason | 'connection') => {
     observer.overloaded(reason)
     clock.refused()
   }
-
-  /** By turns. By the end of a turn what was sent together has been read together, a body with its request. */
-  const refuseInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
-    const { socket }: { socket: Known } = request
-    if (socket.destroyed) return
-    response.once('close', () => {
-      const kept = socket[kept_of]
-      if (!kept) return
-      kept.unheard -= 1
-      shorten(socket, kept)
-    })
-    if (!request.complete) watchRest(request, limits)
-    busy.answer(request, response, { closing: closing || isLast() })
-  })
-
-  /** Whoever was refused once is refused next time for a third of the cost. */
-  function shorten(socket: Socket, kept: Kept) {
-    if (kept.shortcut || kept.holder === undefined || socket.destroyed) return
-    kept.shortcut = true
-    takeShortcut(socket, {
-      last: () => kept.last,
-      isIdle: () => kept.places.length + kept.unheard + socket.writableLength === 0,
-      answers: ({ authorization, request_id, bytes }) => {
-        if (authorization !== kept.authorization || isLast()) return false
-        const reason = overload.refuse(kept.holder, Math.min(bytes, limits.batch_bytes))
-        if (!reason) return false
-        tell(reason)
-        socket.write(busy.text(request_id), 'latin1')
-        return true
-      },
-    })
-  }
+  const refuse = refuserOf({ limits, overload, busy: answererOf(config), isLast, tell })
 
   function letIn(request: Placed): Reason | undefined {
     const kept = keep(request.socket, request.headers.authorization)
@@ -120,15 +61,13 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
     if (!isVersioned(readTarget(request.url ?? '/')) || request.method === 'OPTIONS') return false
     const kept = (request.socket as Known)[kept_of]
-    if (kept?.shortcut) kept.last = request
+    if (kept?.shortened) kept.last = request
     // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
     if (kept && kept.unheard > 1) return true
     const reason = kept && kept.unheard > 0 ? 'connection' : letIn(request)
     if (!reason) return false
     tell(reason)
-    const stays = (request.socket as Known)[kept_of]
-    if (stays) stays.unheard += 1
-    refuseInTurn({ request, response, closing: reason === 'connection' || reason === 'connections' })
+    refuse({ request, response, closing: reason === 'connection' || reason === 'connections' })
     if (reason === 'connection') request.socket.pause()
     return true
   }
@@ -151,41 +90,6 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
       server.once('close', clock.stop)
       boundSockets(server, 2 * connections)
     },
-  }
-}
-
-type Finish = (kept: Kept, place: Place, answered: boolean) => void
-
-/** Lets connections stay, and knows of each who came by it and is inside. */
-function keeperOf(overload: Overload, recall: GateOptions['recall'], finish: Finish) {
-  return (socket: Known, authorization: string | undefined): Kept | Reason => {
-    const known = socket[kept_of]
-    if (known?.holder !== undefined && known.authorization === authorization) return known
-    const holder = authorization === undefined ? undefined : recall(authorization)
-    if (known) return Object.assign(known, { authorization, holder })
-    const leave = overload.keep(holder)
-    if (typeof leave === 'string') return leave
-    const kept: Kept = { places: [], authorization, holder, unheard: 0, shortcut: false, last: undefined }
-    socket[kept_of] = kept
-    // An answer that waits for those before it hears nothing of the end of its connection: it is told.
-    socket.once('close', () => {
-      leave()
-      for (const place of [...kept.places]) finish(kept, place, false)
-    })
-    return kept
-  }
-}
-
-/** Lets a request out, once: with its answer, or where it was not answered, when its work has ended. */
-function finisherOf(overload: Overload): Finish {
-  return ({ places }, place, answered) => {
-    const { inside, work } = place
-    if (!inside) return
-    place.inside = undefined
-    places.splice(places.indexOf(place), 1)
-    if (answered || !work) return overload.leave(inside)
-    const leave = () => overload.leave(inside)
-    work.then(leave, leave)
   }
 }
 

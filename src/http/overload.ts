@@ -35,6 +35,8 @@ export const least_when_slow = 64
 /** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
  * with 24 refusals fell behind, and came after six seconds. */
 export const least_when_busy = 8
+/** So many at a time are answered as many a second as any more would be, and whoever is refused gains nothing by more. */
+export const enough = 64
 /** Whoever had something to do within this time is there. */
 const company_ticks = 4
 /** So long without rest is no burst any more: 200 requests that come at once are through by then. */
@@ -78,15 +80,8 @@ export function createOverload(bounds: Bounds): Overload {
   const isActive = ({ active_at }: Held) => ticks - active_at < company_ticks
   const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
 
-  function reasonAgainst(held: Held, bytes: number): Reason | undefined {
-    if (held.requests >= bounds.requests - all.requests) return 'requests'
-    if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
-    if (held.requests >= held.most_when_slow) return 'slow'
-    return held.requests >= held.most_when_busy ? 'busy' : undefined
-  }
-
   const refuse = (held: Held, bytes: number) => {
-    const reason = reasonAgainst(held, bytes)
+    const reason = reasonAgainst(held, bytes, { bounds, all })
     if (reason) held.refused += 1
     return reason
   }
@@ -136,6 +131,17 @@ export function createOverload(bounds: Bounds): Overload {
   }
 }
 
+function reasonAgainst(
+  held: Held,
+  bytes: number,
+  { bounds, all }: { bounds: Bounds; all: Bounds },
+): Reason | undefined {
+  if (held.requests >= bounds.requests - all.requests) return 'requests'
+  if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
+  if (held.requests >= held.most_when_slow) return 'slow'
+  return held.requests >= held.most_when_busy ? 'busy' : undefined
+}
+
 /** What everybody holds, and what is held in all. */
 function createHoldings() {
   const held_by = new Map<Holder, Held>()
@@ -160,9 +166,11 @@ function createHoldings() {
 type Moment = { restless_ticks: number; alone: boolean; bounds: Bounds }
 
 function heedLoop(held: Held, { restless_ticks, alone, bounds }: Moment) {
-  const most = Math.min(held.most_when_busy, bounds.requests)
-  if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
-  else if (held.refused > held.entered) held.most_when_busy = Math.ceil(Math.min(most, held.requests) * shrink)
+  const is_refused_mostly = held.refused > held.entered
+  const most = Math.min(held.most_when_busy, is_refused_mostly ? enough : bounds.requests)
+  if (restless_ticks === 0 && is_refused_mostly) held.most_when_busy = Math.min(enough, Math.ceil(most * grow))
+  else if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
+  else if (is_refused_mostly) held.most_when_busy = Math.ceil(Math.min(most, held.requests) * shrink)
   else if (!alone && restless_ticks >= burst_ticks)
     held.most_when_busy = Math.min(most, Math.max(held.requests, least_when_slow))
   held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)

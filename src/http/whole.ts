@@ -7,10 +7,20 @@ export type Whole = {
 }
 
 /** The usual form and no other: what HTTP allows besides is left to Node's parser. */
-const usual_head = /^(?:GET|POST|PUT|PATCH|DELETE) \/v1\/[!-~]* HTTP\/1\.1\r\n(?:[\w-]+: [ -~]*\r\n)+\r\n/
+const usual_head =
+  /^(?:GET|POST|PUT|PATCH|DELETE) \/v1\/[\w\-.~!$&'()*+,;=:@/?%[\]]* HTTP\/1\.1\r\n(?:[\w-]+: [ -~]*\r\n)+\r\n/
 
 /** With these, more is to be done than to say no, or a body ends in another way than after so many bytes. */
-const unusual = new Set(['transfer-encoding', 'connection', 'expect', 'upgrade', 'origin', 'te', 'trailer'])
+const unusual = new Set([
+  'transfer-encoding',
+  'connection',
+  'proxy-connection',
+  'expect',
+  'upgrade',
+  'origin',
+  'te',
+  'trailer',
+])
 
 /**
  * Reads bytes that are one request below `/v1` with its Authorization, from its first byte to its last, with nothing

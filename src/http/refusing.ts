@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Limits } from '../config.ts'
+import type { Answerer } from './busy.ts'
+import { byTurns } from './by-turns.ts'
+import { watchRest } from './connections.ts'
+import { type Kept, type Known, kept_of } from './kept.ts'
+import type { Overload, Reason } from './overload.ts'
+import { takeShortcut } from './shortcut.ts'
+
+/** Such a refusal costs 30 to 45 µs, and a neighbour's request takes some turns: in each it would wait for all of a thousand. */
+const refusals_a_turn = 32
+
+type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
+
+type RefuserOptions = {
+  limits: Pick<Limits, 'body_bytes' | 'request_ms' | 'batch_bytes'>
+  overload: Pick<Overload, 'refuse'>
+  busy: Answerer
+  /** Whether connections end with the next answer. */
+  isLast: () => boolean
+  /** Told of each refusal that nobody else has seen. */
+  tell: (reason: Reason) => void
+}
+
+/**
+ * Refuses by turns. By the end of a turn what was sent together has been read together, a body with its request. What
+ * comes by the same connection later is refused by the shortcut, where it may be.
+ */
+export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptions): (refused: Refused) => void {
+  const shorten = (socket: Socket, kept: Kept) =>
+    takeShortcut(socket, {
+      last: () => kept.last,
+      isIdle: () => kept.places.length + kept.unheard + socket.writableLength === 0,
+      answers: ({ authorization, request_id, bytes }) => {
+        if (authorization !== kept.authorization || isLast()) return false
+        const reason = overload.refuse(kept.holder, Math.min(bytes, limits.batch_bytes))
+        if (!reason) return false
+        tell(reason)
+        socket.write(busy.text(request_id), 'latin1')
+        return true
+      },
+    })
+
+  function hear(socket: Known) {
+    const kept = socket[kept_of]
+    if (!kept) return
+    kept.unheard -= 1
+    if (kept.shortened || kept.holder === undefined || socket.destroyed) return
+    kept.shortened = true
+    shorten(socket, kept)
+  }
+
+  const refuseInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
+    if (request.socket.destroyed) return
+    response.once('close', () => hear(request.socket))
+    if (!request.complete) watchRest(request, limits)
+    busy.answer(request, response, { closing: closing || isLast() })
+  })
+
+  return refused => {
+    const kept = (refused.request.socket as Known)[kept_of]
+    if (kept) kept.unheard += 1
+    refuseInTurn(refused)
+  }
+}
