@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Inside, Overload, Reason } from './overload.ts'
+import type { Whole } from './whole.ts'
 
 /** A request that was let in, and its work from the moment that it has begun. */
 export type Place = { inside: Inside | undefined; work: Promise<unknown> | undefined }
@@ -17,6 +18,8 @@ export type Kept = {
   /** Whether refusals come by the shortcut (shortcut.ts), and its last request from then on. */
   shortened: boolean
   last: IncomingMessage | undefined
+  /** What was refused by the shortcut and waits for its turn to hear it. */
+  owed: Whole | undefined
 }
 
 // On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
@@ -39,7 +42,15 @@ export function keeperOf(overload: Overload, recall: Recall, finish: Finish) {
     if (known) return Object.assign(known, { authorization, holder })
     const leave = overload.keep(holder)
     if (typeof leave === 'string') return leave
-    const kept: Kept = { places: [], authorization, holder, unheard: 0, shortened: false, last: undefined }
+    const kept: Kept = {
+      places: [],
+      authorization,
+      holder,
+      unheard: 0,
+      shortened: false,
+      last: undefined,
+      owed: undefined,
+    }
     socket[kept_of] = kept
     // An answer that waits for those before it hears nothing of the end of its connection: it is told.
     socket.once('close', () => {

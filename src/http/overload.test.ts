@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  burst,
   burst_ticks,
   createOverload,
+  enough,
   least_when_busy,
   least_when_slow,
   type Overload,
@@ -100,6 +102,32 @@ describe('where a queue stands', () => {
   })
 })
 
+describe('an organization that is mostly refused', () => {
+  it('has no more inside than serves it, though the event loop rests, and its neighbours as many as ever', () => {
+    const overload = createOverload(wide)
+    const inside = fill(overload, 1)
+    for (let more = 0; more <= inside.length; more += 1) enter(overload, 1, 0)
+    for (const leave of inside) leave()
+    tickOften(overload, 1)
+    expect(fill(overload, 1)).toHaveLength(enough)
+    expect(enter(overload, 1, 0)).toBe('busy')
+    expect(fill(overload, 2).length).toBeGreaterThan(400)
+  })
+
+  it('is told so without having come, and is let in as ever once it is mostly let in', () => {
+    const overload = createOverload(wide)
+    const inside = fill(overload, 1)
+    for (let more = 0; more <= inside.length; more += 1) expect(overload.refuse(1, 0)).toBe('requests')
+    expect(overload.held.requests).toBe(inside.length)
+    for (const leave of inside) leave()
+    tickOften(overload, 1)
+    expect(overload.refuse(1, 0)).toBe(undefined)
+    expect(overload.held.requests).toBe(0)
+    tickOften(overload, 3_000 / tick_ms)
+    expect(fill(overload, 1)).toHaveLength(500)
+  })
+})
+
 describe('while the event loop has no rest', () => {
   /** An organization that comes far more often than it is let in. */
   const storm = (overload: Overload, ticks: number) => {
@@ -122,7 +150,7 @@ describe('while the event loop has no rest', () => {
   it('for longer than a burst, nobody is let have more than before where others have something to do', () => {
     const overload = createOverload(wide)
     const [mine] = [1, 2].map(holder => enter(overload, holder, 0))
-    for (let index = 0; index < 100; index += 1) enter(overload, 1, 0)
+    for (let index = 0; index < burst; index += 1) enter(overload, 1, 0)
     for (let tick = 1; tick < burst_ticks; tick += 1) overload.tick(1)
     enter(overload, 1, 0)
     overload.tick(1)

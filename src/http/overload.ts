@@ -35,11 +35,13 @@ export const least_when_slow = 64
 /** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
  * with 24 refusals fell behind, and came after six seconds. */
 export const least_when_busy = 8
-/** So many at a time are answered as many a second as any more would be, and whoever is refused gains nothing by more. */
+/** So many at a time are answered as many a second as 500 would be, in batches that nobody waits for as long. */
 export const enough = 64
 /** Whoever had something to do within this time is there. */
 const company_ticks = 4
-/** So long without rest is no burst any more: 200 requests that come at once are through by then. */
+/** So many requests that come at once are a burst: with 64, two to a hundred were refused beside half of the maximum. */
+export const burst = 200
+/** So long without rest is no burst any more: such a one is through by then. */
 export const burst_ticks = 3
 
 const saturated = 0.97
@@ -61,15 +63,16 @@ type Held = Bounds & {
 }
 
 /**
- * Decides who is let in, by three rules:
+ * Decides who is let in, by four rules:
  * - Of each of the bounds an organization may hold as much as is left free (Choudhury and Hahne's dynamic threshold): one
  *   alone takes half, and leaves the other half to whoever comes; `n` take the n+1st part each. Nobody has to be told who
  *   else is there.
  * - Where a queue stands, which is to say that an organization never had fewer than {@link least_when_slow} inside for half
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
- * - While the event loop has no rest, of an organization that is refused more than it is let in fewer are let in: whoever
- *   is refused shall hear it at once, and saying so takes time, too. When that lasts longer than a burst, nobody has more
- *   inside than before where there are others, who would wait for all of it.
+ * - Of an organization that is refused more than it is let in no more are inside than {@link enough}.
+ * - While the event loop has no rest, of such an organization fewer are let in: whoever is refused shall hear it at once,
+ *   and saying so takes time, too. When that lasts longer than a burst, nobody has more inside than before, or than a
+ *   {@link burst}, where there are others, who would wait for all of it.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { all, held_by, of, add } = createHoldings()
@@ -166,13 +169,12 @@ function createHoldings() {
 type Moment = { restless_ticks: number; alone: boolean; bounds: Bounds }
 
 function heedLoop(held: Held, { restless_ticks, alone, bounds }: Moment) {
-  const is_refused_mostly = held.refused > held.entered
-  const most = Math.min(held.most_when_busy, is_refused_mostly ? enough : bounds.requests)
-  if (restless_ticks === 0 && is_refused_mostly) held.most_when_busy = Math.min(enough, Math.ceil(most * grow))
-  else if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
-  else if (is_refused_mostly) held.most_when_busy = Math.ceil(Math.min(most, held.requests) * shrink)
-  else if (!alone && restless_ticks >= burst_ticks)
-    held.most_when_busy = Math.min(most, Math.max(held.requests, least_when_slow))
+  const most = Math.min(held.most_when_busy, bounds.requests)
+  if (held.refused > held.entered) {
+    const room = restless_ticks > 0 ? Math.min(most, held.requests, enough) * shrink : Math.min(most * grow, enough)
+    held.most_when_busy = Math.ceil(room)
+  } else if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
+  else if (!alone && restless_ticks >= burst_ticks) held.most_when_busy = Math.min(most, Math.max(held.requests, burst))
   held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)
   held.entered = 0
   held.refused = 0

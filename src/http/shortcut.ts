@@ -7,8 +7,10 @@ type Shortcut = {
   last: () => IncomingMessage | undefined
   /** Whether nothing is under way on the connection. */
   isIdle: () => boolean
-  /** Answers a request that came as one piece, or leaves it to Node. */
+  /** Answers a request that came as one piece, now or later, or leaves it to Node. */
   answers: (whole: Whole) => boolean
+  /** Sends what is not sent yet: what Node answers next comes after it. */
+  settle: () => void
 }
 
 /**
@@ -19,7 +21,7 @@ type Shortcut = {
  * request, of which it made one that is complete and as long. With the first bytes of any other kind the connection is
  * the parser's for good.
  */
-export function takeShortcut(socket: Socket, { last, isIdle, answers }: Shortcut): void {
+export function takeShortcut(socket: Socket, { last, isIdle, answers, settle }: Shortcut): void {
   const [parse] = socket.listeners('data')
   if (!parse || socket.listenerCount('data') > 1) return
   let between_requests = false
@@ -29,6 +31,7 @@ export function takeShortcut(socket: Socket, { last, isIdle, answers }: Shortcut
       socket.on('data', parse as (bytes: Buffer) => void)
       socket.off('data', look)
     } else if (between_requests && answers(whole)) return
+    settle()
     const before = last()
     parse.call(socket, bytes)
     between_requests = whole !== undefined && last() !== before && isWholly(last(), whole)
