@@ -39,10 +39,11 @@ export const least_when_busy = 8
 export const enough = 64
 /** Whoever had something to do within this time is there. */
 const company_ticks = 4
-/** So many requests that come at once are a burst: with 64, two to a hundred were refused beside half of the maximum. */
-export const burst = 200
-/** So long without rest is no burst any more: such a one is through by then. */
-export const burst_ticks = 3
+/**
+ * So many requests may come at once. With 64, two to a hundred were refused beside half of the maximum; without a bound
+ * until the loop had had no rest for 150 ms, a storm had 500 inside by then.
+ */
+export const burst = 256
 
 const saturated = 0.97
 const shrink = 0.4
@@ -71,14 +72,13 @@ type Held = Bounds & {
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
  * - Of an organization that is refused more than it is let in no more are inside than {@link enough}.
  * - While the event loop has no rest, of such an organization fewer are let in: whoever is refused shall hear it at once,
- *   and saying so takes time, too. When that lasts longer than a burst, nobody has more inside than before, or than a
- *   {@link burst}, where there are others, who would wait for all of it.
+ *   and saying so takes time, too. Where there are others, who would wait for all of it, nobody comes to have more inside
+ *   than a {@link burst} then.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { all, held_by, of, add } = createHoldings()
   let ticks = 0
   let active = 0
-  let restless_ticks = 0
 
   const isActive = ({ active_at }: Held) => ticks - active_at < company_ticks
   const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
@@ -119,13 +119,12 @@ export function createOverload(bounds: Bounds): Overload {
     },
     tick: utilization => {
       ticks += 1
-      restless_ticks = utilization > saturated ? restless_ticks + 1 : 0
       // Whoever is not known may be anybody, also one of those who are: nobody's company.
       for (const [holder, held] of held_by)
         if (holder !== undefined && held.entered + held.requests > 0) held.active_at = ticks
       active = [...held_by.values()].filter(isActive).length
       for (const [holder, held] of held_by) {
-        heedLoop(held, { restless_ticks, alone: !hasCompany(held), bounds })
+        heedLoop(held, { restless: utilization > saturated, alone: !hasCompany(held), bounds })
         if (ticks % waiting_ticks > 0) continue
         heedQueue(held)
         if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
@@ -166,15 +165,15 @@ function createHoldings() {
   }
 }
 
-type Moment = { restless_ticks: number; alone: boolean; bounds: Bounds }
+type Moment = { restless: boolean; alone: boolean; bounds: Bounds }
 
-function heedLoop(held: Held, { restless_ticks, alone, bounds }: Moment) {
+function heedLoop(held: Held, { restless, alone, bounds }: Moment) {
   const most = Math.min(held.most_when_busy, bounds.requests)
   if (held.refused > held.entered) {
-    const room = restless_ticks > 0 ? Math.min(most, held.requests, enough) * shrink : Math.min(most * grow, enough)
+    const room = restless ? Math.min(most, held.requests, enough) * shrink : Math.min(most * grow, enough)
     held.most_when_busy = Math.ceil(room)
-  } else if (restless_ticks === 0) held.most_when_busy = Math.ceil(most * grow)
-  else if (!alone && restless_ticks >= burst_ticks) held.most_when_busy = Math.min(most, Math.max(held.requests, burst))
+  } else if (!restless) held.most_when_busy = Math.ceil(most * grow)
+  else if (!alone) held.most_when_busy = Math.min(most, Math.max(held.requests, burst))
   held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)
   held.entered = 0
   held.refused = 0
