@@ -8,9 +8,9 @@ import { type Kept, type Known, kept_of } from './kept.ts'
 import type { Overload, Reason } from './overload.ts'
 import { takeShortcut } from './shortcut.ts'
 
-/** A neighbour's request takes some turns: in each it would wait for all of a thousand refusals of 30 to 45 µs, */
+/** A neighbour's request takes some turns: in each it would wait for all of a thousand refusals of 40 µs, */
 const refusals_a_turn = 32
-/** or by the shortcut of 15 to 20. */
+/** or of 25 by the shortcut. */
 const short_refusals_a_turn = 64
 
 type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
@@ -32,8 +32,13 @@ type RefuserOptions = {
 export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptions): (refused: Refused) => void {
   const settle = (socket: Socket, kept: Kept) => {
     if (!kept.owed) return
-    if (socket.writable) socket.write(busy.text(kept.owed.request_id), 'latin1')
+    const text = busy.text(kept.owed.request_id)
     kept.owed = undefined
+    if (!socket.writable) return
+    kept.unheard += 1
+    socket.write(text, 'latin1', () => {
+      kept.unheard -= 1
+    })
   }
   const settleInTurn = byTurns<Known>(short_refusals_a_turn, socket => settle(socket, socket[kept_of]!))
 
