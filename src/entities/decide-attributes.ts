@@ -68,7 +68,10 @@ function emptyChange(standing: Standing | null): AttributeChange {
 
 type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
 
-function linkedByKey(links: Links, definitions: Definitions): Map<string, LinkedKey> {
+const nothing_linked: ReadonlyMap<string, LinkedKey> = new Map()
+
+function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
+  if (links.size === 0) return nothing_linked
   const linked = new Map<string, LinkedKey>()
   for (const [attribute_id, targets] of links) {
     const attribute = definitions.attribute_by_id.get(attribute_id)
@@ -149,7 +152,7 @@ function define(target: Record<string, unknown>, key: string, value: unknown) {
 function measure(
   change: AttributeChange,
   attributes: Record<string, unknown>,
-  linked: Map<string, LinkedKey>,
+  linked: ReadonlyMap<string, LinkedKey>,
   entity_bytes: number,
 ) {
   let [bytes, bytes_at_most] = [2, 2]
@@ -169,7 +172,7 @@ function measure(
 function eachValue(
   { after }: AttributeChange,
   attributes: Record<string, unknown>,
-  linked: Map<string, LinkedKey>,
+  linked: ReadonlyMap<string, LinkedKey>,
   visit: (key: string, value: unknown) => void,
 ) {
   for (const key in after) if (after[key] !== null) visit(key, after[key])

@@ -16,7 +16,7 @@ export type PlannedLinks = { attribute: Attribute; names: Name[]; places: string
  */
 export type Plan = {
   plain: Map<string, unknown>
-  links: Map<string, PlannedLinks>
+  links: ReadonlyMap<string, PlannedLinks>
   /** Whether keys that are not written are cleared: PUT, and `attribute_values: null`. */
   clears_rest: boolean
   faults: Detail[]
@@ -26,23 +26,30 @@ export type Plan = {
 export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
 
 export function planWrite(write: Write, definitions: Definitions, links_limit: number): Plan {
-  const plan: Plan = { plain: new Map(), links: new Map(), clears_rest: clearsRest(write), faults: [] }
+  const plan: Plan = { plain: new Map(), links: nothing_linked, clears_rest: clearsRest(write), faults: [] }
+  let links: Map<string, PlannedLinks> | undefined
   const declared = definitions.declared.get(write.stack_id)
   const values = write.body.attribute_values
   for (const key in values) {
     const [value, attribute] = [values[key], declared?.get(key)]
-    if (attribute && isRelationship(attribute)) planLinks(plan, attribute, value, links_limit)
-    else planPlain(plan, key, attribute, value, write.bound_from)
+    if (attribute && isRelationship(attribute)) {
+      links ??= new Map()
+      planLinks({ links, faults: plan.faults }, attribute, value, links_limit)
+    } else planPlain(plan, key, attribute, value, write.bound_from)
   }
+  if (links) plan.links = links
   return plan
 }
+
+// Most writes link nothing: no map is made for each.
+const nothing_linked: Plan['links'] = new Map()
 
 function clearsRest({ operation, body }: Write): boolean {
   return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
 }
 
 function planLinks(
-  plan: Plan,
+  plan: { links: Map<string, PlannedLinks>; faults: Detail[] },
   attribute: Attribute & { target_stack_id: number },
   value: unknown,
   links_limit: number,

@@ -1,7 +1,9 @@
 import type { Database } from '../db/db.ts'
 import { statement } from '../db/db.ts'
 
-const analyze = statement('', 'analyze entities, links, terms')
+// Of 3,000 rows instead of 30,000: in a table of 2.9 million rows 0.05 s instead of 0.5. That is enough to tell many from few,
+// and one value from another in each row, which is all that our plans, made once for all values, go by.
+const analyze = statement('', 'set local default_statistics_target = 10; analyze entities, links, terms')
 
 // Of each organization the 64th entity, the 512th, the 4,096th …
 const first_growth = 64

@@ -89,33 +89,32 @@ type Entry = {
 /** How many changes the statement that stores them logs, too: as many as wait beside others. */
 const few = 256
 
-/** Whether {@link applyChanges} takes a round trip of its own, which COMMIT has to wait for. */
-export const isLarge = (accepted: Accepted[]): boolean => accepted.length > few
+/** What is under way once a set's changes are stored; `log` appends the log of a large set, whose numbers are known then. */
+type Applied = { stored: Promise<unknown>; log?: () => Promise<void> }
 
 /** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
-export async function applyChanges(
+export function applyChanges(
   tx: Transaction,
   { organization_id, version }: Definitions,
   accepted: Accepted[],
   placeholders: Map<string, Placeholder>,
   rows: ReadonlyMap<Item, LockedRow>,
   at: string,
-): Promise<void> {
+): Applied {
   const entries = entriesOf(accepted, placeholders, rows)
   const store = (statement: Statement, changes: object[]) =>
     tx.query<{ base: number }>(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
-  if (!isLarge(accepted)) {
-    await store(apply_changes, entries)
-    return
-  }
-  const storing = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  if (accepted.length <= few) return { stored: store(apply_changes, entries) }
+  let base = 0
+  const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog)).then(([head]) => {
+    base = head!.base
+  })
   // Made while the database stores.
   const tails = entries.map(({ s, i, o, v, b, f, u, r }) =>
     copyLine(at, 'entity', s, i, o, v, b && JSON.stringify(b), JSON.stringify(f), u, r),
   )
-  const [head] = await storing
-  const lines = tails.map((tail, index) => `${head!.base + index + 1}\t${tail}`)
-  await tx.copy(append_changes, organization_id, lines)
+  const numbered = () => tails.map((tail, index) => `${base + index + 1}\t${tail}`)
+  return { stored, log: () => tx.copy(append_changes, organization_id, numbered()) }
 }
 
 const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })

@@ -9,7 +9,7 @@ import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
 import type { Shown } from './shown.ts'
 import { type Accepted, lockRows, lookAround, placeholdersOf, represent } from './stages.ts'
-import { appendAnswers, applyChanges, isLarge, makeEntities, replaceLinks } from './storing.ts'
+import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
 
 /** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
@@ -46,10 +46,10 @@ export async function transactSet(
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
 
   const placeholders = placeholdersOf(accepted)
-  const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
+  const { stored, log } = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const shown = represent(tx, definitions, toRepresent(decisions))
-  if (isLarge(accepted)) await flushed([...stored, shown])
-  await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
+  if (log) await flushed([...stored, shown])
+  await flushed([...stored, shown, ...(log ? [log()] : []), ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   const settled: Settled = new Map()
   for (const [item, decision] of decisions)
@@ -65,16 +65,17 @@ function storeAll(
   placeholders: ReturnType<typeof placeholdersOf>,
   rows: Map<Item, LockedRow>,
   at: string,
-): Promise<unknown>[] {
+): { stored: Promise<unknown>[]; log?: () => Promise<void> } {
   // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
-  if (accepted.length === 0) return [compareVersion(tx, definitions)]
-  return [
+  if (accepted.length === 0) return { stored: [compareVersion(tx, definitions)] }
+  const before = [
     ...makeEntities(tx, definitions.organization_id, accepted, placeholders.values(), at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
     ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
-    applyChanges(tx, definitions, accepted, placeholders, rows, at),
   ]
+  const { stored, log } = applyChanges(tx, definitions, accepted, placeholders, rows, at)
+  return { stored: [...before, stored], ...(log && { log }) }
 }
 
 /** The definitions have changed since they were read: the set is decided again. */
