@@ -118,6 +118,19 @@ describe('an organization that has its part inside', () => {
     },
   )
 
+  it('is heard to the end of what it sends, however long that is, and then hears what it asks next', async () => {
+    const release = await fillPart()
+    for (const bytes of [100_000, 300_000, 3_000_000]) {
+      const connection = await openConnection(service.address)
+      const head = `HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n`
+      const long = `POST /v1/people/batch ${head}Content-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`
+      for (const asked of [long, long, `GET /v1/people/eve ${head}\r\n`])
+        expect(await connection.ask([asked])).toMatch(/^HTTP\/1\.1 503 /)
+      connection.end()
+    }
+    await release()
+  })
+
   it('hears the same by one connection as often as it asks, in whatever way, and is let in as soon as there is room', async () => {
     const release = await fillPart()
     const connection = await openConnection(service.address)

@@ -47,7 +47,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
       last: () => kept.last,
       isIdle: () => !kept.owed && kept.places.length + kept.unheard + socket.writableLength === 0,
       answers: whole => {
-        if (whole.authorization !== kept.authorization || isLast()) return false
+        if (kept.holder === undefined || whole.authorization !== kept.authorization || isLast()) return false
         const reason = overload.refuse(kept.holder, Math.min(whole.bytes, limits.batch_bytes))
         if (!reason) return false
         tell(reason)
@@ -58,20 +58,27 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
       settle: () => settle(socket, kept),
     })
 
-  function hear(socket: Known) {
+  function hear(request: IncomingMessage) {
+    const socket: Known = request.socket
     const kept = socket[kept_of]
     if (!kept) return
     kept.unheard -= 1
-    if (kept.shortened || kept.holder === undefined || socket.destroyed) return
+    if (kept.shortened || kept.holder === undefined || isEncrypted(socket)) return
     kept.shortened = true
-    shorten(socket, kept)
+    setImmediate(() => {
+      // While Node waits for the rest of a body, the socket is Node's to pause and to resume.
+      if (!request.complete || socket.isPaused() || socket.destroyed) kept.shortened = false
+      else shorten(socket, kept)
+    })
   }
 
   const refuseInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
     if (request.socket.destroyed) return
-    response.once('close', () => hear(request.socket))
     if (!request.complete) watchRest(request, limits)
     busy.answer(request, response, { closing: closing || isLast() })
+    // TLS tells that an answer has left a turn later, when the client may have come back by it.
+    if (isEncrypted(request.socket)) hear(request)
+    else response.once('close', () => hear(request))
   })
 
   return refused => {
@@ -80,3 +87,5 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
     refuseInTurn(refused)
   }
 }
+
+const isEncrypted = (socket: Socket) => 'encrypted' in socket

@@ -78,6 +78,8 @@ async function* linesFrom({
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
+    // Who was cut off before this is not told of again.
+    signal.throwIfAborted()
     await snapshot.query(prepare_copy, [definitions.organization_id, stack_id, after_id])
     const copying = snapshot.copy(copy_all, (bytes, start) => {
       print(bytes, start)
