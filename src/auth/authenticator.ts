@@ -91,12 +91,9 @@ export function createAuthenticator({
       const [authorization = ''] = authorizations
       const known = authorizations.length === 1 ? verified.get(authorization) : undefined
       const serves = known !== undefined && now_ms() < known.claims.expires_at_ms && stands(known)
-      if (serves) {
-        db.observer?.cache('token', true)
-        return known.caller
-      }
-      const token = readBearer(authorizations)
-      db.observer?.cache('token', false)
+      const token = serves ? '' : readBearer(authorizations)
+      db.observer?.cache('token', serves)
+      if (serves) return known.caller
       if (known) verified.delete(authorization)
       if (known && now_ms() >= known.claims.expires_at_ms) return refuseToken(expired)
       if (token.length > config.limits.token_bytes) return refuseToken()
