@@ -193,8 +193,15 @@ describe('the statements', () => {
     expect(loose).toEqual([])
   })
 
+  test('that copy out find the number where $1 of the statement before has put it', async () => {
+    const [preparing] = (await statements()).filter(
+      ({ text }) => text.includes("'kith.organization'") && !copiesOut(text),
+    )
+    expect(preparing!.text).toContain("set_config('kith.organization', $1::integer::text, true)")
+  })
+
   test('that copy rows begin each with the number of the organization, which is given beside them', async () => {
-    const copying = (await statements()).filter(({ text }) => /\bcopy\b/.test(text))
+    const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text) && !copiesOut(text))
     expect(copying.map(({ name }) => name)).toContain('make_entities')
     for (const { text } of copying) expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin$/)
   })
@@ -224,8 +231,16 @@ function mentions(text: string, tables: string[]): Mention[] {
   return [...text.matchAll(pattern)].map(([, verb, table, alias]) => ({ verb: verb!, table: table!, alias }))
 }
 
+/** COPY takes no parameters: the number is a setting of its transaction. */
+const copiesOut = (text: string) => text.startsWith('copy (')
+const by_setting = `(?:current_setting\\('kith\\.organization'\\)::integer|e\\.organization_id)`
+
 function isBound(text: string, { verb, table, alias }: Mention): boolean {
+  if (copiesOut(text)) return new RegExp(`\\b${alias}\\.organization_id = ${by_setting}`).test(text) && isSet(text)
   if (verb === 'into')
     return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*(?:values \\(|select )\\$1\\b`).test(text)
   return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)
 }
+
+/** Whether the one table that others are bound to is bound to the setting itself. */
+const isSet = (text: string) => text.includes(`e.organization_id = current_setting('kith.organization')::integer`)
