@@ -1,4 +1,4 @@
-import { type Answers, consentDefaults, effectiveConsents } from '../consents/answers.ts'
+import { type Answers, consentDefaults } from '../consents/answers.ts'
 import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
 import { recordIdOf } from './identifiers.ts'
@@ -26,7 +26,6 @@ const [between, line_end] = [Buffer.from(','), Buffer.from('\n')]
 const nothing_answered = Buffer.from('{}')
 
 function personPrinter(definitions: Definitions): Print {
-  const by_default = Buffer.from(JSON.stringify(effectiveConsents({}, definitions.consent_types)))
   const printConsents = consentsPrinter(definitions.consent_types)
   return row => {
     row.bare(start_of_person)
@@ -34,14 +33,13 @@ function personPrinter(definitions: Definitions): Print {
     for (const key of texts) row.text(key)
     for (const key of flags) row.flag(key)
     row.put(consents)
-    if (row.passes(nothing_answered)) row.put(by_default)
-    else printConsents(row, JSON.parse(row.value()!))
+    printConsents(row)
     printRest(row, definitions)
   }
 }
 
-/** Prints what counts, answered or not, of texts made beforehand: a third of what objects and their JSON take. */
-function consentsPrinter(types: Definitions['consent_types']): (row: RowPrinter, answers: Answers) => void {
+/** Prints what counts, answered or not, of texts made beforehand. */
+function consentsPrinter(types: Definitions['consent_types']): Print {
   const entries = consentDefaults(types).map(({ answer_key, shown }, index) => {
     const before = index === 0 ? '[' : ','
     const answered = (state: boolean) =>
@@ -50,7 +48,10 @@ function consentsPrinter(types: Definitions['consent_types']): (row: RowPrinter,
     return { answer_key, by_default, granted: answered(true), refused: answered(false) }
   })
   const all_end = Buffer.from(entries.length === 0 ? '[]' : ']')
-  return (row, answers) => {
+  const all_by_default = Buffer.concat([...entries.map(({ by_default }) => by_default), all_end])
+  return row => {
+    if (row.passes(nothing_answered)) return row.put(all_by_default)
+    const answers: Answers = JSON.parse(row.value()!)
     for (const { answer_key, by_default, granted, refused } of entries) {
       const answer = answer_key === null ? undefined : answers[answer_key]
       if (answer) {

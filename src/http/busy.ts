@@ -32,6 +32,7 @@ export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>): Answer
     ...refusal.headers,
     'Content-Type': 'application/json; charset=utf-8',
   })
+  const constant_lines = constant.flat()
   const origins = new Set(config.cors_origins)
   const head = `HTTP/1.1 ${refusal.status} Service Unavailable\r\n${constant.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
   const keep_alive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keep_alive_ms / 1_000}\r\n`
@@ -40,7 +41,7 @@ export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>): Answer
     answer: ({ headers }, response, { closing }) => {
       const request_id = requestId(headers['x-request-id'])
       const body = bodyOf(request_id)
-      const lines = [...constant.flat(), 'X-Request-Id', request_id, 'Content-Length', `${body.length}`]
+      const lines = [...constant_lines, 'X-Request-Id', request_id, 'Content-Length', `${body.length}`]
       if (closing) lines.push('Connection', 'close')
       const { origin } = headers
       if (origin !== undefined && origins.has(origin))
