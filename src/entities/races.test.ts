@@ -63,6 +63,41 @@ describe('writers at the same time', () => {
     expect(body.data.version).toBe(61)
   })
 
+  test('of sixty people who name each other, addressed in both ways, lose no update and no number', async () => {
+    const organization = await shop()
+    const people = names('p', 60)
+    await run(
+      organization,
+      people.map(name => write('create', name)),
+    )
+    const rows = await service.sql<{ id: string; external_id: string }>(
+      'select id, external_id from entities where organization_id = $1',
+      [organization.id],
+    )
+    const replies = await Promise.all(
+      rows.flatMap(({ id, external_id }, index) => [
+        organization.send('PATCH', `/v1/people/${external_id}`, {
+          attribute_values: { referrer: people[(index + 7) % 60], employer: `company${index % 3}` },
+        }),
+        organization.send('PATCH', `/v1/people/internal/${id}`, { attribute_values: { friends: [people[index]] } }),
+      ]),
+    )
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    const links = await service.sql('select 1 from links where organization_id = $1', [organization.id])
+    expect(links).toHaveLength(180)
+    const log = await service.sql<{ sequence: number }>(
+      'select sequence from changes where organization_id = $1 order by sequence',
+      [organization.id],
+    )
+    // 60 creations, 120 patches, the births of three companies.
+    expect(log.slice(-183).map(({ sequence }) => sequence - log.at(-183)!.sequence)).toEqual([...Array(183).keys()])
+    const standing = await service.sql<{ version: number }>(
+      'select distinct version from entities where organization_id = $1 and active',
+      [organization.id],
+    )
+    expect(standing).toEqual([{ version: 3 }])
+  })
+
   test('that rename in a circle end in one of the orders, without a deadlock', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a'), write('create', 'b')])
