@@ -14,8 +14,9 @@ export type RunningPeer = { address: string; headers: Record<string, string>; st
 export type Place = { folder: string; url: string; people: number }
 
 export type Peer = {
-  /** The word of `--only`, and the folder here that pins the version. */
+  /** The word of `--only`, and the folder here that pins the version, unless that is `pinned_by`. */
   name: string
+  pinned_by?: string
   package_name: string
   requests: { patch: PeerRequest; get: PeerRequest }
   start(place: Place): Promise<RunningPeer>
@@ -24,8 +25,8 @@ export type Peer = {
 export const peerPath = `${dirname(process.execPath)}:${process.env.PATH}`
 
 /** Installs the pinned packages into `folder`, and tells the peer's version. */
-export async function installPeer({ name, package_name }: Peer, folder: string): Promise<string> {
-  await cp(fileURLToPath(new URL(name, import.meta.url)), folder, { recursive: true })
+export async function installPeer({ name, pinned_by = name, package_name }: Peer, folder: string): Promise<string> {
+  await cp(fileURLToPath(new URL(pinned_by, import.meta.url)), folder, { recursive: true })
   const words = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
   await runOwned('npm', words, folder, { ...process.env, PATH: peerPath })
   const installed = await readFile(join(folder, 'node_modules', package_name, 'package.json'), 'utf8')

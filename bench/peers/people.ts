@@ -27,10 +27,34 @@ const values = `('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 
   from generate_series(1, $1::integer) i`
 const columns = 'id, active, version, first_name, last_name, email, mobile_prefix, mobile_number, language, attributes'
 
-/** A table `people` of the columns of ours, with people `p1` … `p<people>`, 370 bytes each. */
-export async function createPeople(url: string, people: number): Promise<void> {
+/** What a PATCH of ours does besides: attributes are merged, the version is counted, and a log keeps both states. */
+const log = `
+  create table changes (
+    sequence bigint generated always as identity primary key,
+    at timestamptz not null,
+    id uuid not null,
+    version integer not null,
+    before jsonb not null,
+    after jsonb not null
+  );
+  create function merge() returns trigger language plpgsql as $$ begin
+    new.attributes := old.attributes || new.attributes;
+    new.version := old.version + 1;
+    new.updated_at := now();
+    return new;
+  end $$;
+  create function log() returns trigger language plpgsql as $$ begin
+    insert into changes (at, id, version, before, after) values (now(), new.id, new.version, to_jsonb(old), to_jsonb(new));
+    return null;
+  end $$;
+  create trigger merge before update on people for each row execute function merge();
+  create trigger log after update on people for each row execute function log()`
+
+/** A table `people` of the columns of ours, with people `p1` … `p<people>`, 370 bytes each; with a log where it is wanted. */
+export async function createPeople(url: string, people: number, { logged = false } = {}): Promise<void> {
   await inDatabase(url, async client => {
     await client.query(table)
+    if (logged) await client.query(log)
     await client.query('create index people_email on people (email)')
     const insert = `insert into people (external_id, ${columns}, created_at, updated_at) select 'p' || i, ${values}`
     await client.query(insert, [people])

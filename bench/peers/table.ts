@@ -3,7 +3,7 @@ import type { Duel, Outcome, Work } from './duel.ts'
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const whole = (value: number) => Math.round(value).toLocaleString('en')
 const columns = ['peer', 'version', 'work', 'kith/s', 'peer/s', 'kith to peer'] as const
-const widths = [14, 10, 8, 9, 9, 12]
+const widths = [20, 10, 8, 9, 9, 12]
 const tell = (cells: readonly string[]) => print(cells.map((cell, n) => cell.padStart(widths[n]!)).join(' '))
 
 /** A line for each peer and work, and the reasons for what is missing. */

@@ -1,4 +1,4 @@
-import { type Peer, startProgram } from '../peer.ts'
+import { type Peer, type Place, startProgram } from '../peer.ts'
 import { createPeople } from '../people.ts'
 
 const person = `rowId externalId active version firstName lastName email mobilePrefix mobileNumber dateOfBirth language
@@ -29,9 +29,19 @@ export const postgraphile: Peer = {
     },
     get: { ...asked, body: body(get, { key: 'p@person' }) },
   },
-  start: async ({ folder, url, people }) => {
-    await createPeople(url, people)
-    const program = await startProgram(folder, ['server.js'], { DATABASE_URL: url, GRAPHILE_ENV: 'production' })
-    return { ...program, headers: { 'Content-Type': 'application/json' } }
-  },
+  start: place => start(place, { logged: false }),
+}
+
+/** The same on a table whose triggers merge, count and log. Of itself it replaces the column of attributes, and logs nothing. */
+export const postgraphile_logged: Peer = {
+  ...postgraphile,
+  name: 'postgraphile_logged',
+  pinned_by: 'postgraphile',
+  start: place => start(place, { logged: true }),
+}
+
+async function start({ folder, url, people }: Place, options: { logged: boolean }) {
+  await createPeople(url, people, options)
+  const program = await startProgram(folder, ['server.js'], { DATABASE_URL: url, GRAPHILE_ENV: 'production' })
+  return { ...program, headers: { 'Content-Type': 'application/json' } }
 }
