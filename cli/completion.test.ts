@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -45,6 +45,26 @@ it.each([
 ])('bash offers for "%s": %j', async (line, expected) => {
   expect((await offered(line)).toSorted()).toEqual(expected.toSorted())
 })
+
+const offers_of_fish = [
+  ['kith im', ['import']],
+  ['kith org ', ['create', 'list', 'help']],
+  ['kith import people --format=c', ['--format=csv']],
+  ['kith import people peo', ['people one.csv']],
+  ['kith codegen --out=peo', ['--out=people one.csv']],
+  ['kith nonsense ', []],
+] as const
+
+it.runIf(spawnSync('fish', ['--version']).status === 0).each(offers_of_fish)(
+  'fish offers for "%s": %j',
+  async (line, expected) => {
+    const script = `kith completion fish | source; complete -C '${line}'`
+    const env = { PATH: `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder }
+    const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { cwd: folder, env })
+    const values = stdout.split('\n').map(offer => offer.split('\t')[0]!)
+    expect(values.filter(Boolean).toSorted()).toEqual(expected.toSorted())
+  },
+)
 
 it.each(['bash', 'zsh', 'fish'])('there is a script for %s', async shell => {
   const { code, stdout, stderr } = await startCommand(['completion', shell], {}, folder).ended

@@ -99,14 +99,17 @@ complete -F _kith kith
 `,
   zsh: `#compdef kith
 _kith() {
-  local line value
+  local line value description
   local -a candidates
-  for line in "\${(@f)$(kith complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  local -a asked=("\${(@)words[2,CURRENT]}")
+  [[ "$words[CURRENT]" == --*=* ]] && compset -P '*='
+  for line in "\${(@f)$(kith complete -- "\${(@)asked}" 2>/dev/null)}"; do
     value="\${line%%$'\\t'*}"
+    description="\${line#*$'\\t'}"
     if [[ "$value" == ${files} ]]; then
       _files
     elif [[ -n "$value" ]]; then
-      candidates+=("\${value//:/\\\\:}:\${line#*$'\\t'}")
+      candidates+=("\${value//:/\\\\:}\${description:+:$description}")
     fi
   done
   (( \${#candidates} )) && _describe kith candidates
@@ -116,11 +119,14 @@ if [[ "$funcstack[1]" == _kith ]]; then _kith "$@"; else compdef _kith kith; fi
   fish: `function __kith_candidates
   set -l words (commandline -opc)
   set -l current (commandline -ct)
+  set -l option (string match -r -- '^--[^=]*=' $current)
   for line in (kith complete -- $words[2..-1] "$current" 2>/dev/null)
     if string match -q '${files}*' -- $line
-      __fish_complete_path "$current"
+      for path in (__fish_complete_path (string replace -r -- '^--[^=]*=' '' "$current"))
+        echo "$option$path"
+      end
     else
-      echo $line
+      echo "$option$line"
     end
   end
 end
