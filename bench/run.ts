@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { serverVersion } from './database.ts'
+import { serverVersion, settle } from './database.ts'
 import { type Ending, prepareEnding } from './ending.ts'
 import { type BenchOptions, type Figure, isWithin, middle, type Side } from './figures.ts'
 import { loadPostgres, loadService } from './load.ts'
@@ -61,6 +61,7 @@ async function measureRow(theatre: Theatre, row: BenchRow): Promise<Figure> {
   const { rounds } = theatre.options
   const ours: Side[] = []
   const theirs: Side[] = []
+  await settle(theatre.service)
   // The first seconds of either side fill caches and compile; they do not count.
   await askService(theatre, row, 2)
   for (let round = 0; round < rounds; round += 1) {
