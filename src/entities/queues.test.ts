@@ -132,6 +132,32 @@ describe('requests at the same time', () => {
     expect((await times()) - before).toBeLessThan(50)
   })
 
+  test('stay together while they wait for the head, however long another process stores', async () => {
+    const shop = await makeShop(service)
+    await shop.send('POST', '/v1/people/batch', {
+      operations: names('p', 60).map(external_id => ({ op: 'create', body: { external_id } })),
+    })
+    const other = await service.db.connect()
+    try {
+      await other.query('begin')
+      await other.query('update change_heads set sequence = sequence where organization_id = $1', [shop.id])
+      const waiting = Promise.all(
+        names('p', 60).map(name => shop.send('PATCH', `/v1/people/${name}`, { first_name: 'Ada' })),
+      )
+      await other.query('select pg_sleep(2)')
+      await other.query('commit')
+      expect(new Set((await waiting).map(({ status }) => status))).toEqual(new Set([200]))
+      const times = await service.sql(
+        `select distinct at from changes where organization_id = $1 and operation = 'update'`,
+        [shop.id],
+      )
+      // The first to come, those who came beside it, and the rest.
+      expect(times.length).toBeLessThan(6)
+    } finally {
+      await other.end()
+    }
+  })
+
   test('beside one whose row is locked are answered, all of them', async () => {
     const shop = await makeShop(service)
     await shop.send('POST', '/v1/people/batch', {

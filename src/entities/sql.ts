@@ -110,7 +110,8 @@ const boolean_column = (name: string) =>
 //   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
 // Updates and deletes what changed, and takes the numbers from the head as the transaction's last lock. `updated` may wait
 // for a name, so the head waits for `updated`; a deletion's row is locked already. On another schema version the head's
-// not-null constraint fails the transaction: it is decided again.
+// not-null constraint fails the transaction: it is decided again. A row that somebody holds is waited for shortly, the head for as
+// long as it takes: it goes from hand to hand, and on a slow disk each keeps it for longer than that.
 const stored = `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
        b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
@@ -135,6 +136,7 @@ const stored = `with v as materialized (
      update change_heads h set sequence = h.sequence + $3::integer,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and (select count(*) from updated) >= 0
+       and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
    )`
 
