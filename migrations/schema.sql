@@ -35,7 +35,7 @@ create table change_heads (
 
 create table changes (
   organization_id integer not null,
-  sequence bigint not null,
+  sequence bigint default nextval('change_numbers'::regclass) not null,
   at timestamp with time zone not null,
   subject text not null,
   stack_id integer,

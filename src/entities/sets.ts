@@ -110,7 +110,10 @@ export const isStale = (error: unknown): boolean =>
 
 /** Somebody else got there first: the same set, decided again, finds what they left. */
 export const isLostRace = (error: unknown): boolean =>
-  error instanceof LostRace || isUniqueViolation(error) || isDeadlock(error)
+  error instanceof LostRace ||
+  isUniqueViolation(error) ||
+  isDeadlock(error) ||
+  isNullOf(error, 'change_heads', 'sequence')
 
 async function runHalves(
   db: Database,

@@ -12,6 +12,7 @@ import {
   apply_changes,
   link,
   make_entities,
+  numbers_at_once,
   store_changes,
   unlink,
 } from './sql.ts'
@@ -89,9 +90,6 @@ type Entry = {
 /** How many changes the statement that stores them logs, too: as many as wait beside others. */
 const few = 256
 
-/** What is under way once a set's changes are stored; `log` appends the log of a large set, whose numbers are known then. */
-type Applied = { stored: Promise<unknown>; log?: () => Promise<void> }
-
 /** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
 export function applyChanges(
   tx: Transaction,
@@ -100,21 +98,16 @@ export function applyChanges(
   placeholders: Map<string, Placeholder>,
   rows: ReadonlyMap<Item, LockedRow>,
   at: string,
-): Applied {
+): Promise<unknown>[] {
   const entries = entriesOf(accepted, placeholders, rows)
   const store = (statement: Statement, changes: object[]) =>
-    tx.query<{ base: number }>(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
-  if (accepted.length <= few) return { stored: store(apply_changes, entries) }
-  let base = 0
-  const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog)).then(([head]) => {
-    base = head!.base
-  })
-  // Made while the database stores.
-  const tails = entries.map(({ s, i, o, v, b, f, u, r }) =>
+    tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
+  if (accepted.length <= few || entries.length >= numbers_at_once) return [store(apply_changes, entries)]
+  const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  const lines = entries.map(({ s, i, o, v, b, f, u, r }) =>
     copyLine(at, 'entity', s, i, o, v, b && JSON.stringify(b), JSON.stringify(f), u, r),
   )
-  const numbered = () => tails.map((tail, index) => `${base + index + 1}\t${tail}`)
-  return { stored, log: () => tx.copy(append_changes, organization_id, numbered()) }
+  return [stored, tx.copy(append_changes, organization_id, lines)]
 }
 
 const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })

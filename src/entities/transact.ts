@@ -46,10 +46,9 @@ export async function transactSet(
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
 
   const placeholders = placeholdersOf(accepted)
-  const { stored, log } = storeAll(tx, definitions, accepted, placeholders, rows, at)
+  const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const shown = represent(tx, definitions, toRepresent(decisions))
-  if (log) await flushed([...stored, shown])
-  await flushed([...stored, shown, ...(log ? [log()] : []), ...(ending === 'commit' ? [tx.commit()] : [])])
+  await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   const settled: Settled = new Map()
   for (const [item, decision] of decisions)
@@ -65,17 +64,16 @@ function storeAll(
   placeholders: ReturnType<typeof placeholdersOf>,
   rows: Map<Item, LockedRow>,
   at: string,
-): { stored: Promise<unknown>[]; log?: () => Promise<void> } {
+): Promise<unknown>[] {
   // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
-  if (accepted.length === 0) return { stored: [compareVersion(tx, definitions)] }
-  const before = [
+  if (accepted.length === 0) return [compareVersion(tx, definitions)]
+  return [
     ...makeEntities(tx, definitions.organization_id, accepted, placeholders.values(), at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
     ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
+    ...applyChanges(tx, definitions, accepted, placeholders, rows, at),
   ]
-  const { stored, log } = applyChanges(tx, definitions, accepted, placeholders, rows, at)
-  return { stored: [...before, stored], ...(log && { log }) }
 }
 
 /** The definitions have changed since they were read: the set is decided again. */
