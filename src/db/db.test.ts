@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
-import { copyLine } from './copy.ts'
+import { CopyRows } from './copy-rows.ts'
 import { type Database, flushed, openDatabase, parseTimestamp, statement } from './db.ts'
 import { isUnavailable } from './pg-errors.ts'
 
@@ -49,15 +49,20 @@ describe('a transaction', () => {
 
   it('copies any texts, and null, as they are given', async () => {
     await query(database.url, 'create table copies (batch integer, n integer, text text)')
-    const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin')
+    const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin (format binary)')
     let batch = 0
     const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...awkward))))
     await fc.assert(
       fc.asyncProperty(texts, async given => {
         const kept = given.map(text => text?.replaceAll('\0', '') ?? null)
         batch += 1
-        const lines = kept.map((text, n) => copyLine(n, text))
-        await db.transaction(tx => flushed([tx.copy(copy, batch, lines), tx.commit()]))
+        const rows = new CopyRows(batch, 3)
+        for (const [n, text] of kept.entries()) {
+          rows.begin()
+          rows.integer(n)
+          rows.text(text)
+        }
+        await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
         const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
         expect(stored.map(({ text }) => text)).toEqual(kept)
       }),
@@ -66,9 +71,15 @@ describe('a transaction', () => {
   })
 
   it('of which a copied row is refused stores nothing, whatever travels with it, and the connection is clean', async () => {
-    const copy = statement('copy_notes', 'copy notes (id, text) from stdin')
+    const copy = statement('copy_notes', 'copy notes (id, text) from stdin (format binary)')
+    const rowOf = (id: number, text: string) => {
+      const rows = new CopyRows(id, 2)
+      rows.begin()
+      rows.text(text)
+      return rows
+    }
     const twice = db.transaction(tx =>
-      flushed([tx.copy(copy, 1, ['a']), tx.copy(copy, 1, ['b']), tx.copy(copy, 2, ['c']), tx.commit()]),
+      flushed([tx.copy(copy, rowOf(1, 'a')), tx.copy(copy, rowOf(1, 'b')), tx.copy(copy, rowOf(2, 'c')), tx.commit()]),
     )
     await expect(twice).rejects.toMatchObject({ code: '23505', table: 'notes' })
     expect(await notes()).toEqual([])

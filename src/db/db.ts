@@ -4,6 +4,7 @@ import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import { withClient } from './connection.ts'
 import { copyFrom } from './copy.ts'
+import type { CopyRows } from './copy-rows.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
 import { watchPulse } from './pulse.ts'
@@ -21,8 +22,8 @@ export function statement(name: string, text: string): Statement {
 /** A transaction in progress. Statements sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
-  /** Inserts rows by a `copy … from stdin`. `key` is the first field of them all, `lines` have the others, as {@link copyLine} makes them. */
-  copy(statement: Statement, key: number, lines: string[]): Promise<void>
+  /** Inserts rows by a `copy … from stdin (format binary)`. */
+  copy(statement: Statement, rows: CopyRows): Promise<void>
   /** Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. */
   commit(): Promise<void>
 }
@@ -213,10 +214,10 @@ async function transact<T>(
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
     },
-    copy: async (statement, key, lines) => {
+    copy: async (statement, rows) => {
       await begin()
       signal?.throwIfAborted()
-      await observed(observer, statement.name, tx, () => copyFrom(client, statement.text, key, lines))
+      await observed(observer, statement.name, tx, () => copyFrom(client, statement.text, rows))
     },
     commit: async () => {
       await begin()

@@ -31,9 +31,9 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
     refuseBroken()
     return tx.query(statement, values)
   }
-  const copy: Transaction['copy'] = async (statement, key, lines) => {
+  const copy: Transaction['copy'] = async (statement, rows) => {
     refuseBroken()
-    return tx.copy(statement, key, lines)
+    return tx.copy(statement, rows)
   }
   const db: Database = {
     outer,

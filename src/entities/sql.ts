@@ -98,7 +98,7 @@ export const make_entities = statement(
   'make_entities',
   `copy entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix,
      mobile_number, date_of_birth, language, email_consent, sms_consent, push_notification_consent, answers, attributes,
-     created_at, updated_at) from stdin`,
+     created_at, updated_at) from stdin (format binary)`,
 )
 
 const text_column = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
@@ -167,7 +167,7 @@ export const store_changes = statement('store_changes', `${stored(numbered)} sel
 export const append_changes = statement(
   'append_changes',
   `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
-     request_id) from stdin`,
+     request_id) from stdin (format binary)`,
 )
 
 /** $2: [{i: source id, a: attribute id}]. */

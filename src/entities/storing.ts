@@ -1,4 +1,4 @@
-import { copyLine } from '../db/copy.ts'
+import { CopyRows } from '../db/copy-rows.ts'
 import type { Statement, Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import type { Item } from './conflicts.ts'
@@ -13,6 +13,8 @@ import {
   link,
   make_entities,
   numbers_at_once,
+  profile_flags,
+  profile_texts,
   store_changes,
   unlink,
 } from './sql.ts'
@@ -41,34 +43,31 @@ export function makeEntities(
     made.push({ stack_id, id, columns: { external_id, active: false, version: 1 }, attributes: {} })
   if (made.length === 0) return []
   made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const lines = made.map(entity => entityLine(entity, at))
-  return [tx.copy(make_entities, organization_id, lines)]
+  const rows = new CopyRows(organization_id, entity_fields)
+  const at_ms = Date.parse(at)
+  for (const entity of made) writeEntity(rows, entity, at_ms)
+  return [tx.copy(make_entities, rows)]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 
-const entityLine = ({ stack_id, id, columns, attributes }: NewEntity, at: string) =>
-  copyLine(
-    stack_id,
-    id,
-    columns.external_id,
-    columns.active,
-    columns.version,
-    columns.first_name,
-    columns.last_name,
-    columns.email,
-    columns.mobile_prefix,
-    columns.mobile_number,
-    columns.date_of_birth,
-    columns.language,
-    columns.email_consent,
-    columns.sms_consent,
-    columns.push_notification_consent,
-    JSON.stringify(columns.answers ?? {}),
-    JSON.stringify(attributes),
-    at,
-    at,
-  )
+/** Of {@link make_entities}. */
+const entity_fields = 20
+
+function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, at_ms: number) {
+  rows.begin()
+  rows.integer(stack_id)
+  rows.uuid(id)
+  rows.text(columns.external_id)
+  rows.boolean(columns.active)
+  rows.integer(columns.version!)
+  for (const column of profile_texts) rows.text(columns[column])
+  for (const column of profile_flags) rows.boolean(columns[column])
+  rows.json(JSON.stringify(columns.answers ?? {}))
+  rows.json(JSON.stringify(attributes))
+  rows.time(at_ms)
+  rows.time(at_ms)
+}
 
 /** A change as {@link apply_changes} takes it. */
 type Entry = {
@@ -104,10 +103,27 @@ export function applyChanges(
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
   if (accepted.length <= few || entries.length >= numbers_at_once) return [store(apply_changes, entries)]
   const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
-  const lines = entries.map(({ s, i, o, v, b, f, u, r }) =>
-    copyLine(at, 'entity', s, i, o, v, b && JSON.stringify(b), JSON.stringify(f), u, r),
-  )
-  return [stored, tx.copy(append_changes, organization_id, lines)]
+  const log = new CopyRows(organization_id, change_fields)
+  const at_ms = Date.parse(at)
+  for (const entry of entries) writeEntry(log, entry, at_ms)
+  return [stored, tx.copy(append_changes, log)]
+}
+
+/** Of {@link append_changes}. */
+const change_fields = 11
+
+function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, at_ms: number) {
+  log.begin()
+  log.time(at_ms)
+  log.text('entity')
+  log.integer(s)
+  log.uuid(i)
+  log.text(o)
+  log.integer(v)
+  log.json(b && JSON.stringify(b))
+  log.json(JSON.stringify(f))
+  log.text(u)
+  log.text(r)
 }
 
 const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })

@@ -70,11 +70,11 @@ function explaining(db: Database): { db: Database; looks: Looks } {
               looks.set(statement.name, await explain(tx, statement, values))
               return tx.query(statement, values)
             }),
-          copy: (statement, key, lines) =>
+          copy: (statement, rows) =>
             inOrder(() => {
               // It looks at nothing but the indexes that it adds to.
               looks.set(statement.name, 0)
-              return tx.copy(statement, key, lines)
+              return tx.copy(statement, rows)
             }),
           commit: () => inOrder(() => tx.commit()),
         })

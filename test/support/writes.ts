@@ -59,9 +59,9 @@ export function watched(db: Database): { db: Database; statements: string[]; tra
                 note(statement)
                 return tx.query(statement, values)
               },
-              copy: (statement, key, lines) => {
+              copy: (statement, rows) => {
                 note(statement)
-                return tx.copy(statement, key, lines)
+                return tx.copy(statement, rows)
               },
             }),
           options,

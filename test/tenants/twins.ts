@@ -99,7 +99,7 @@ function inTurn(
   }
   return {
     query: (asked, values) => enqueue(() => run(tx, asked, values)) as never,
-    copy: (asked, key, lines) => enqueue(() => around(tx, asked, key, () => tx.copy(asked, key, lines))),
+    copy: (asked, rows) => enqueue(() => around(tx, asked, rows.key, () => tx.copy(asked, rows))),
     commit: () => enqueue(() => tx.commit()),
   }
 }

@@ -1,0 +1,135 @@
+// https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format": a signature, flags and the length of nothing; of each
+// row a count of fields, and of each field its length and its bytes; in the end the count of no row. It travels in one
+// message: https://www.postgresql.org/docs/current/protocol-message-formats.html, CopyData and CopyDone.
+const opening = Buffer.from('d\0\0\0\0PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+const closing = Buffer.from('\xff\xffc\0\0\0\x04', 'latin1')
+const copy_done_bytes = 5
+
+const count_bytes = 2
+const length_bytes = 4
+const uuid_bytes = 16
+const most_bytes_of_a_unit = 3
+const jsonb_version = 1
+/** Up to here a loop over the letters is quicker than a call into Node's own code. */
+const short_text = 48
+/** Of one row. */
+const first_bytes = 1_024
+
+const year_2000_ms = Date.UTC(2000)
+
+/**
+ * Rows for a `copy … from stdin (format binary)`, written field after field into one piece of memory: a text of every field,
+ * row and set took Node 3 µs more a row and a third of its garbage, and PostgreSQL takes 0.8 µs less where it
+ * need not read numbers, times and identifiers. A field must be written as its column is. `key` is the first of each row.
+ */
+export class CopyRows {
+  readonly key: number
+  readonly #fields: number
+  #bytes = Buffer.allocUnsafe(first_bytes)
+  #end = opening.copy(this.#bytes)
+
+  /** `fields`: how many a row has, the key included. */
+  constructor(key: number, fields: number) {
+    this.key = key
+    this.#fields = fields
+  }
+
+  /** Begins the next row. */
+  begin(): void {
+    this.#makeRoom(count_bytes)
+    this.#end = this.#bytes.writeInt16BE(this.#fields, this.#end)
+    this.integer(this.key)
+  }
+
+  null(): void {
+    this.#makeRoom(length_bytes)
+    this.#end = this.#bytes.writeInt32BE(-1, this.#end)
+  }
+
+  /** Of 4 bytes. */
+  integer(value: number): void {
+    this.#makeRoom(length_bytes + 4)
+    this.#end = this.#bytes.writeInt32BE(value, this.#bytes.writeInt32BE(4, this.#end))
+  }
+
+  boolean(value: boolean | null | undefined): void {
+    if (value === null || value === undefined) this.null()
+    else {
+      this.#makeRoom(length_bytes + 1)
+      this.#end = this.#bytes.writeUInt8(value ? 1 : 0, this.#bytes.writeInt32BE(1, this.#end))
+    }
+  }
+
+  /** A timestamptz, in milliseconds since 1970. */
+  time(ms: number): void {
+    this.#makeRoom(length_bytes + 8)
+    const microseconds = (ms - year_2000_ms) * 1_000
+    const high = Math.floor(microseconds / 2 ** 32)
+    const at = this.#bytes.writeInt32BE(high, this.#bytes.writeInt32BE(8, this.#end))
+    this.#end = this.#bytes.writeUInt32BE(microseconds - high * 2 ** 32, at)
+  }
+
+  /** A UUID as text, with hyphens. */
+  uuid(value: string): void {
+    this.#makeRoom(length_bytes + uuid_bytes)
+    let at = this.#bytes.writeInt32BE(uuid_bytes, this.#end)
+    for (let index = 0; index < value.length; index += 2) {
+      if (value.charCodeAt(index) === hyphen) index += 1
+      this.#bytes[at++] = (digitOf(value.charCodeAt(index)) << 4) | digitOf(value.charCodeAt(index + 1))
+    }
+    this.#end = at
+  }
+
+  text(value: string | null | undefined): void {
+    if (value === null || value === undefined) this.null()
+    else this.#text(value, 0)
+  }
+
+  /** A jsonb, by its JSON text. */
+  json(text: string | null): void {
+    if (text === null) this.null()
+    else this.#text(text, 1)
+  }
+
+  /** All of them, as what follows the command. To be called once. */
+  message(): Buffer {
+    this.#makeRoom(closing.length)
+    this.#end += closing.copy(this.#bytes, this.#end)
+    this.#bytes.writeInt32BE(this.#end - copy_done_bytes - 1, 1)
+    return this.#bytes.subarray(0, this.#end)
+  }
+
+  /** A text behind as many bytes with the version of jsonb. */
+  #text(text: string, version_bytes: 0 | 1): void {
+    this.#makeRoom(length_bytes + version_bytes + most_bytes_of_a_unit * text.length)
+    const start = this.#end + length_bytes
+    if (version_bytes) this.#bytes[start] = jsonb_version
+    const end = this.#writeText(text, start + version_bytes)
+    this.#bytes.writeInt32BE(end - start, this.#end)
+    this.#end = end
+  }
+
+  /** Answers where the text ends. */
+  #writeText(text: string, start: number): number {
+    if (text.length > short_text) return start + this.#bytes.write(text, start)
+    let at = start
+    for (let index = 0; index < text.length; index += 1) {
+      const unit = text.charCodeAt(index)
+      if (unit > 127) return start + this.#bytes.write(text, start)
+      this.#bytes[at++] = unit
+    }
+    return at
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#end + bytes <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.#end + bytes))
+    this.#bytes.copy(larger, 0, 0, this.#end)
+    this.#bytes = larger
+  }
+}
+
+const hyphen = 45
+
+/** Of a hexadecimal digit's code, in either case. */
+const digitOf = (code: number) => (code < 58 ? code - 48 : (code | 32) - 87)
