@@ -12,8 +12,8 @@ const most_bytes_of_a_unit = 3
 const jsonb_version = 1
 /** Up to here a loop over the letters is quicker than a call into Node's own code. */
 const short_text = 48
-/** Of one row. */
-const first_bytes = 1_024
+/** Room for a row, until it needs more: of a thousand people hardly one does. */
+const bytes_of_a_row = 640
 
 const year_2000_ms = Date.UTC(2000)
 
@@ -25,13 +25,15 @@ const year_2000_ms = Date.UTC(2000)
 export class CopyRows {
   readonly key: number
   readonly #fields: number
-  #bytes = Buffer.allocUnsafe(first_bytes)
-  #end = opening.copy(this.#bytes)
+  #bytes: Buffer
+  #end: number
 
-  /** `fields`: how many a row has, the key included. */
-  constructor(key: number, fields: number) {
+  /** `fields`: how many a row has, the key included; `rows`: about how many will come. */
+  constructor(key: number, fields: number, rows: number) {
     this.key = key
     this.#fields = fields
+    this.#bytes = Buffer.allocUnsafe((rows + 1) * bytes_of_a_row)
+    this.#end = opening.copy(this.#bytes)
   }
 
   /** Begins the next row. */

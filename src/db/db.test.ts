@@ -56,7 +56,7 @@ describe('a transaction', () => {
       fc.asyncProperty(texts, async given => {
         const kept = given.map(text => text?.replaceAll('\0', '') ?? null)
         batch += 1
-        const rows = new CopyRows(batch, 3)
+        const rows = new CopyRows(batch, 3, 1)
         for (const [n, text] of kept.entries()) {
           rows.begin()
           rows.integer(n)
@@ -73,7 +73,7 @@ describe('a transaction', () => {
   it('of which a copied row is refused stores nothing, whatever travels with it, and the connection is clean', async () => {
     const copy = statement('copy_notes', 'copy notes (id, text) from stdin (format binary)')
     const rowOf = (id: number, text: string) => {
-      const rows = new CopyRows(id, 2)
+      const rows = new CopyRows(id, 2, 1)
       rows.begin()
       rows.text(text)
       return rows

@@ -43,7 +43,7 @@ export function makeEntities(
     made.push({ stack_id, id, columns: { external_id, active: false, version: 1 }, attributes: {} })
   if (made.length === 0) return []
   made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, entity_fields)
+  const rows = new CopyRows(organization_id, entity_fields, made.length)
   const at_ms = Date.parse(at)
   for (const entity of made) writeEntity(rows, entity, at_ms)
   return [tx.copy(make_entities, rows)]
@@ -103,7 +103,7 @@ export function applyChanges(
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
   if (accepted.length <= few || entries.length >= numbers_at_once) return [store(apply_changes, entries)]
   const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
-  const log = new CopyRows(organization_id, change_fields)
+  const log = new CopyRows(organization_id, change_fields, entries.length)
   const at_ms = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, at_ms)
   return [stored, tx.copy(append_changes, log)]
