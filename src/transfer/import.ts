@@ -21,9 +21,9 @@ import { rehearse } from './rehearse.ts'
 const set_size = { items: 448, bytes: 1_048_576 }
 
 /** One is decided while the one before it is stored. */
-const sets_at_once = 2
+const sets_at_once = 3
 
-/** Of an organization, in a process: each holds two connections of the pool, and some sets of lines. */
+/** Of an organization, in a process: each holds three connections of the pool, and some sets of lines. */
 const imports_at_once = 2
 const enter = atMost<number>(
   imports_at_once,
