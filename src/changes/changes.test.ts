@@ -82,6 +82,36 @@ describe('each effective write of an entity is one change', () => {
     }
   })
 
+  test('be they of imports of two organizations at once, each numbered without gaps', async () => {
+    const other = await makeShop(service)
+    const lines = linesFrom(names('p', 4_000).map(external_id => ({ external_id })))
+    await Promise.all([shop, other].map(organization => importLines(organization, '/v1/people/import', lines)))
+    for (const { id } of [shop, other]) {
+      const [head] = await service.sql<{ sequence: number }>(
+        'select sequence from change_heads where organization_id = $1',
+        [id],
+      )
+      const rows = await service.sql<Row>(
+        `select sequence from changes where organization_id = $1 and subject = 'entity' order by sequence`,
+        [id],
+      )
+      const last = Number(head!.sequence)
+      expect(rows.map(({ sequence }) => Number(sequence))).toEqual(
+        Array.from({ length: 4_000 }, (_, n) => last - 3_999 + n),
+      )
+    }
+  })
+
+  test('be they more of one set than a session draws numbers for', async () => {
+    const friends = (n: number) => names(`f${n}-`, 15)
+    const lines = names('p', 448).map((external_id, n) => ({ external_id, attribute_values: { friends: friends(n) } }))
+    const { counts } = await importLines(shop, '/v1/people/import', linesFrom(lines))
+    expect(counts.created).toBe(448)
+    const rows = await changes(start)
+    expect(rows).toHaveLength(448 * 16)
+    expect(rows.map(({ sequence }) => Number(sequence))).toEqual(rows.map((_, n) => start + 1 + n))
+  })
+
   test('births of placeholders come before what named them, in every stack, once', async () => {
     await send('POST', '/v1/people', {
       external_id: 'ada',

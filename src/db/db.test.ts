@@ -70,6 +70,46 @@ describe('a transaction', () => {
     )
   })
 
+  it('copies integers, booleans, times, identifiers and JSON as they are given', async () => {
+    await query(
+      database.url,
+      'create table kinds (batch integer, n integer, b boolean, at timestamptz, id uuid, j jsonb)',
+    )
+    const copy = statement('copy_kinds', 'copy kinds (batch, n, b, at, id, j) from stdin (format binary)')
+    const kinds = fc.record({
+      n: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      b: fc.option(fc.boolean()),
+      at: fc.date({ min: new Date('1900-01-01'), max: new Date('9000-01-01'), noInvalidDate: true }),
+      id: fc.uuid(),
+      j: fc.option(
+        fc.object({ key: fc.string(), values: [fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()] }),
+      ),
+    })
+    let batch = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(kinds), async given => {
+        const kept = given.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
+        batch += 1
+        const rows = new CopyRows(batch, 6, kept.length)
+        for (const { n, b, at, id, j } of kept) {
+          rows.begin()
+          rows.integer(n)
+          rows.boolean(b)
+          rows.time(at.getTime())
+          rows.uuid(id)
+          rows.json(j && JSON.stringify(j))
+        }
+        await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
+        const stored = await query(
+          database.url,
+          `select n, b, at, id, j from kinds where batch = ${batch} order by ctid`,
+        )
+        expect(stored).toEqual(kept.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
+      }),
+      { numRuns: 50 },
+    )
+  })
+
   it('of which a copied row is refused stores nothing, whatever travels with it, and the connection is clean', async () => {
     const copy = statement('copy_notes', 'copy notes (id, text) from stdin (format binary)')
     const rowOf = (id: number, text: string) => {

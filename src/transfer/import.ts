@@ -14,13 +14,10 @@ import { type Line, linesOf } from './lines.ts'
 import { overlap } from './overlap.ts'
 import { rehearse } from './rehearse.ts'
 
-/**
- * Of lines in one transaction: see docs/decisions/0018. The log of so many people (200 kB) goes into a socket at once; what does
- * not waits for Node's next turn, with the organization's head held: docs/decisions/0020.
- */
+/** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
 const set_size = { items: 448, bytes: 1_048_576 }
 
-/** One is decided while the one before it is stored. */
+/** One is decided while those before it are stored. */
 const sets_at_once = 3
 
 /** Of an organization, in a process: each holds three connections of the pool, and some sets of lines. */
