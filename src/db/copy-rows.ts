@@ -62,7 +62,7 @@ export class CopyRows {
     }
   }
 
-  /** A timestamptz, in milliseconds since 1970. */
+  /** A timestamptz, in milliseconds since 1970; to the year 2285 a double holds its microseconds. */
   time(ms: number): void {
     this.#makeRoom(length_bytes + 8)
     const microseconds = (ms - year_2000_ms) * 1_000

@@ -79,10 +79,14 @@ describe('a transaction', () => {
     const kinds = fc.record({
       n: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
       b: fc.option(fc.boolean()),
-      at: fc.date({ min: new Date('1900-01-01'), max: new Date('9000-01-01'), noInvalidDate: true }),
+      at: fc.date({ min: new Date('1900-01-01'), max: new Date('2200-01-01'), noInvalidDate: true }),
       id: fc.uuid(),
       j: fc.option(
-        fc.object({ key: fc.string(), values: [fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()] }),
+        fc.object({
+          maxDepth: 1,
+          key: fc.string(),
+          values: [fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()],
+        }),
       ),
     })
     let batch = 0
@@ -106,7 +110,7 @@ describe('a transaction', () => {
         )
         expect(stored).toEqual(kept.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
       }),
-      { numRuns: 50 },
+      { numRuns: 10 },
     )
   })
 

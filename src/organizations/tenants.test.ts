@@ -203,7 +203,8 @@ describe('the statements', () => {
   test('that copy rows begin each with the number of the organization, which is given beside them', async () => {
     const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text) && !copiesOut(text))
     expect(copying.map(({ name }) => name)).toContain('make_entities')
-    for (const { text } of copying) expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin$/)
+    for (const { text } of copying)
+      expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin \(format binary\)$/)
   })
 
   test('only add to the history of consents: none changes it, and nothing else names it', async () => {
