@@ -19,8 +19,8 @@ const year_2000_ms = Date.UTC(2000)
 
 /**
  * Rows for a `copy … from stdin (format binary)`, written field after field into one piece of memory: a text of every field,
- * row and set took Node 3 µs more a row and a third of its garbage, and PostgreSQL takes 0.8 µs less where it
- * need not read numbers, times and identifiers. A field must be written as its column is. `key` is the first of each row.
+ * row and set was a third of an import's garbage, and PostgreSQL takes 0.8 µs less for a row where it need not
+ * read numbers, times and identifiers. A field must be written as its column is. `key` is the first of each row.
  */
 export class CopyRows {
   readonly key: number
