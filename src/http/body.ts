@@ -9,6 +9,9 @@ const too_large = new Fault(
   }),
 )
 
+/** Of a body that comes byte by byte each chunk takes 300 bytes. */
+const most_chunks = 1_024
+
 /** Whoever sent it has gone: nobody hears this. */
 export const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
 
@@ -31,7 +34,7 @@ export function readBody(request: IncomingMessage, most_bytes: number): Promise<
     const read = (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > most_bytes) return stop(too_large)
-      chunks.push(chunk)
+      if (chunks.push(chunk) === most_chunks) chunks.push(Buffer.concat(chunks.splice(0)))
     }
     request.on('data', read)
     request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))

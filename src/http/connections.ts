@@ -3,14 +3,21 @@ import type { Socket } from 'node:net'
 import type { Limits } from '../config.ts'
 import { Fault, refuse } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
+import { readNoMore } from './no-more.ts'
 
 /** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
 export const most_at_once = 32
 
+/**
+ * What is answered at once is under way no longer when the next one comes: of a chunk of 64 kB 700 were begun by 1,000 connections
+ * each, in one turn of the event loop.
+ */
+const most_in_a_turn = 2 * most_at_once
+
 /** How often is looked at what still comes after an answer. */
 const glance_ms = 20
 
-type Connection = { under_way: number; full: boolean }
+type Connection = { under_way: number; begun: number; full: boolean }
 
 export type Connections = {
   /** Counts a request in. What it says: served, refused as the one too many, or not even begun. */
@@ -37,9 +44,12 @@ export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms
       const connection = connectionOf(socket)
       if (connection.full) return 'dropped'
       connection.under_way += 1
-      if (connection.under_way <= most_at_once) return 'served'
+      connection.begun += 1
+      if (connection.begun === most_at_once) setImmediate(forget, connection)
+      if (connection.under_way <= most_at_once && connection.begun < most_in_a_turn) return 'served'
       connection.full = true
       socket.pause()
+      readNoMore(socket)
       return 'refused'
     },
     leave: ({ request }) => {
@@ -49,10 +59,15 @@ export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms
   }
 }
 
+/** Asked for at the first request of each turn, the end of the turn took a sixth of a GET; at a connection's 32nd it takes nothing. */
+const forget = (connection: Connection) => {
+  connection.begun = 0
+}
+
 const connection_of = Symbol('connection')
 
 function connectionOf(socket: Socket & { [connection_of]?: Connection }): Connection {
-  socket[connection_of] ??= { under_way: 0, full: false }
+  socket[connection_of] ??= { under_way: 0, begun: 0, full: false }
   return socket[connection_of]
 }
 

@@ -8,6 +8,7 @@ import { answererOf } from './busy.ts'
 import { most_at_once } from './connections.ts'
 import { finisherOf, type Known, keeperOf, kept_of, type Place, type Placed, place_of } from './kept.ts'
 import { createOverload, type Overload, type Reason, tick_ms } from './overload.ts'
+import { gatherPieces } from './pieces.ts'
 import { refuserOf } from './refusing.ts'
 import { readTarget } from './target.ts'
 
@@ -82,15 +83,20 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
       if (place) finish((request.socket as Known)[kept_of]!, place, writableFinished)
     },
     guard: server => {
-      const handlers = server.listeners('request')
-      server.removeAllListeners('request')
-      server.on('request', (request, response) => {
-        if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
-      })
+      askFirst(server, refuses)
       server.once('close', clock.stop)
       boundSockets(server, 2 * connections)
     },
   }
+}
+
+function askFirst(server: Server, refuses: (request: IncomingMessage, response: ServerResponse) => boolean) {
+  const handlers = server.listeners('request')
+  server.removeAllListeners('request')
+  server.on('request', (request, response) => {
+    gatherPieces(request)
+    if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
+  })
 }
 
 /** Whoever has asked nothing yet belongs to nobody, and is counted here only. */

@@ -5,6 +5,7 @@ import type { Answerer } from './busy.ts'
 import { byTurns } from './by-turns.ts'
 import { watchRest } from './connections.ts'
 import { type Kept, type Known, kept_of } from './kept.ts'
+import { readNoMore } from './no-more.ts'
 import type { Overload, Reason } from './overload.ts'
 import { takeShortcut } from './shortcut.ts'
 
@@ -84,6 +85,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
   return refused => {
     const kept = (refused.request.socket as Known)[kept_of]
     if (kept) kept.unheard += 1
+    if (refused.closing) readNoMore(refused.request.socket)
     refuseInTurn(refused)
   }
 }

@@ -9,6 +9,7 @@ import type { Drain } from './drain.ts'
 import { Exchange } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
 import { type Listening, listen } from './listening.ts'
+import { isStopped } from './no-more.ts'
 import { failure } from './reply.ts'
 import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
@@ -112,6 +113,10 @@ const reasons: Record<number, string> = {
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy()
+    return
+  }
+  if (isStopped(socket)) {
+    socket.pause()
     return
   }
   const refusal = client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.')

@@ -1,4 +1,6 @@
-import { type KeyObject, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 
 // DER (ITU-T X.690): a tag, a length, the content.
 function der(tag: number, ...content: Uint8Array[]): Buffer {
@@ -31,4 +33,13 @@ export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 
   )
   const certificate = sequence(content, ecdsa_with_sha256, bits(sign('sha256', content, privateKey)))
   return `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+}
+
+/** Writes such a certificate and its key to files of this folder; answers the settings that name them. */
+export async function writePair(folder: string): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pair = { TLS_CERT_FILE: join(folder, 'certificate.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
+  await writeFile(pair.TLS_CERT_FILE, selfSigned(publicKey, privateKey))
+  await writeFile(pair.TLS_KEY_FILE, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  return pair
 }

@@ -1,0 +1,35 @@
+import { IncomingMessage } from 'node:http'
+
+const small_bytes = 1_024
+/** A body's first small pieces are taken as they come, and so many of those behind them together. */
+const first_pieces = 16
+const pieces_at_once = 128
+
+/**
+ * Has the small pieces of a request's body gathered that come in one turn of the event loop. A body may be sent in chunks of
+ * a byte: Node makes a Buffer of each, 10,000 of 64 kB, which take 3 MB where they are kept. To be called before any has come.
+ */
+export function gatherPieces(request: IncomingMessage): void {
+  // A body of a known length comes in as many pieces as reads; a `push` of its own would take a fifth of a POST's CPU.
+  if (request.headers['transfer-encoding'] === undefined) return
+  const { push } = IncomingMessage.prototype
+  let small = 0
+  let gathered: Buffer[] = []
+  const handOn = () => {
+    const pieces = gathered
+    gathered = []
+    return pieces.length === 0 || push.call(request, Buffer.concat(pieces))
+  }
+  request.push = (piece: Buffer | null) => {
+    if (piece !== null && piece.length < small_bytes) {
+      small += 1
+      if (small > first_pieces) {
+        const count = gathered.push(piece)
+        if (count === 1) setImmediate(handOn)
+        return count < pieces_at_once || handOn()
+      }
+    }
+    handOn()
+    return push.call(request, piece)
+  }
+}

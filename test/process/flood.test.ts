@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { connect } from 'node:tls'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { writePair } from '../support/certificate.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { endProcesses, type Kith, launch, makeFolder, openSocket } from '../support/process.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.drop())
+afterEach(endProcesses)
+
+/** Memory of the service's process that is not swapped out. What its heap has come to have it keeps for a while. */
+const memoryMib = ({ child }: Kith) =>
+  Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)]).toString()) / 1024
+
+const ask = async (socket: Socket) => {
+  socket.write('GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n')
+  return String((await once(socket, 'data'))[0]).slice(0, 12)
+}
+
+async function openEncrypted(address: string): Promise<Socket> {
+  const { hostname: host, port } = new URL(address)
+  const socket = connect({ host, port: Number(port), rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  socket.on('error', () => {})
+  return socket
+}
+
+/** The statuses of what a connection is answered until the service closes it. */
+async function statusesOf(socket: Socket): Promise<number[]> {
+  let received = ''
+  socket.setEncoding('latin1').on('data', part => (received += part))
+  // Whoever still sends may be cut off: an error, which `once` would throw.
+  await new Promise(resolve => socket.once('close', resolve))
+  return [...received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
+}
+
+/** A service, 400 connections that it has accepted, and one more. `send` sends the same by each of them at once. */
+async function besiege(environment: Record<string, string> = {}) {
+  const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment })
+  const address = await kith.ready
+  const usual_mib = memoryMib(kith)
+  const open = () => (address.startsWith('https') ? openEncrypted(address) : openSocket(address))
+  const neighbour = await open()
+  const sockets = await Promise.all(Array.from({ length: 400 }, open))
+  await Promise.all([neighbour, ...sockets].map(ask))
+  return {
+    sockets,
+    /** All of it is there before the service reads any: it reads it in one turn of its loop. */
+    send: (bytes: string) => {
+      kith.child.kill('SIGSTOP')
+      for (const socket of sockets) socket.write(bytes)
+      kith.child.kill('SIGCONT')
+    },
+    isAsEver: async () => {
+      expect(await ask(neighbour)).toBe('HTTP/1.1 200')
+      // A heap that was never asked for as much grows to its usual size, too.
+      expect(memoryMib(kith)).toBeLessThan(usual_mib + 200)
+    },
+  }
+}
+
+/** Of one connection in one turn, where each is answered at once, and where they are under way. */
+const [most_at_once, most_under_way] = [63, 32]
+
+async function expectStopped(environment: Record<string, string>, request: string, status: number, most: number) {
+  const { sockets, send, isAsEver } = await besiege(environment)
+  const answered = sockets.map(statusesOf)
+  send(request.repeat(3_000))
+  await isAsEver()
+  for (const statuses of await Promise.all(answered)) {
+    expect(statuses.filter(found => found === status).length).toBeLessThanOrEqual(most)
+    expect(new Set([...statuses, status, 503])).toEqual(new Set([status, 503]))
+  }
+  await isAsEver()
+}
+
+const short = 'GET /v1/ HTTP/1.1\r\n\r\n'
+const json = 'Host: kith\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+const in_chunks = 'Host: kith\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+
+describe('by each of 400 connections in one write leave the service as it was:', () => {
+  it.each([
+    ['as short as they can be', short, 400, most_under_way],
+    ['to where no token is asked for', 'GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n', 200, most_under_way],
+    ['of HTTP/1.0', 'GET /v1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 401, most_under_way],
+    ['with an expectation', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, most_under_way],
+    ['with bodies', `POST /v1/people HTTP/1.1\r\n${json}`, 401, most_at_once],
+    ['with bodies in chunks', `POST /v1/people HTTP/1.1\r\n${in_chunks}`, 401, most_at_once],
+  ])('3,000 requests %s', (_what, ...asked) => expectStopped({}, ...asked))
+
+  it('3,000 requests by TLS', async () => {
+    await expectStopped(await writePair(await makeFolder()), short, 400, most_under_way)
+  })
+
+  it('4,000 chunks of a byte', async () => {
+    const { sockets, send, isAsEver } = await besiege()
+    const head = 'POST /oauth/token HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\n'
+    send(`${head}${'1\r\nx\r\n'.repeat(4_000)}`)
+    await isAsEver()
+    for (const socket of sockets) socket.destroy()
+    await isAsEver()
+  })
+})
