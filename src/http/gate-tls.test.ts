@@ -1,31 +1,26 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { selfSigned } from '../../test/support/certificate.ts'
-import { endProcesses, lockPerson, makeFolder } from '../../test/support/process.ts'
-import { startService } from '../../test/support/service.ts'
-
-async function makePair() {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const folder = await makeFolder()
-  const pair = { TLS_CERT_FILE: join(folder, 'certificate.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
-  await writeFile(pair.TLS_CERT_FILE, selfSigned(publicKey, privateKey))
-  await writeFile(pair.TLS_KEY_FILE, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  return pair
-}
+import { writePair } from '../../test/support/certificate.ts'
+import { createTestDatabase } from '../../test/support/database.ts'
+import { endProcesses, launch, lockPerson, makeFolder, tokenFrom } from '../../test/support/process.ts'
 
 it('by TLS whoever waits for each answer is refused as often as it asks, and keeps its connection', async () => {
-  const service = await startService({ ...(await makePair()), KITH_LIMIT_IN_FLIGHT: '6' })
-  const { token } = await service.organization()
+  const database = await createTestDatabase()
+  // Within one process the client would never come back before the service has heard that its answer has left.
+  const kith = launch({
+    DATABASE_URL: database.url,
+    ...(await writePair(await makeFolder())),
+    KITH_LIMIT_IN_FLIGHT: '6',
+  })
+  const address = await kith.ready
+  const token = await tokenFrom({ DATABASE_URL: database.url })
   const connections: Record<string, Agent> = {}
   const ask = async (by: string, method: string, path: string, body?: object) => {
     connections[by] ??= new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
     const headers = { Authorization: `Bearer ${token}`, ...(body && { 'Content-Type': 'application/json' }) }
-    const asked = request(`${service.address}${path}`, { agent: connections[by], method, headers })
+    const asked = request(`${address}${path}`, { agent: connections[by], method, headers })
     asked.end(body && JSON.stringify(body))
     const [response] = (await once(asked, 'response')) as [IncomingMessage]
     await once(response.resume(), 'end')
@@ -34,7 +29,7 @@ it('by TLS whoever waits for each answer is refused as often as it asks, and kee
   await ask('first', 'POST', '/v1/people', { external_id: 'ada' })
   // Shaking hands takes longer than what is asked.
   for (const by of ['a', 'b', 'c']) await ask(by, 'GET', '/v1/people/ada')
-  const lock = await lockPerson(service.database_url, 'ada')
+  const lock = await lockPerson(database.url, 'ada')
   try {
     const waiting = ['a', 'b', 'c'].map(first_name => ask(first_name, 'PATCH', '/v1/people/ada', { first_name }))
     await expect.poll(lock.waiting).toBe(1)
@@ -47,7 +42,7 @@ it('by TLS whoever waits for each answer is refused as often as it asks, and kee
   } finally {
     await lock.release()
     for (const agent of Object.values(connections)) agent.destroy()
-    await service.stop()
     await endProcesses()
+    await database.drop()
   }
 })
