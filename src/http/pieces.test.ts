@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { gatherPieces } from './pieces.ts'
@@ -62,4 +63,30 @@ it('a chunk that comes by itself is handed on without those behind it', async ()
   }
   socket.write('0\r\n\r\n')
   expect(String(await buffer(socket))).toMatch(/^HTTP\/1\.1 200/)
+})
+
+it('of a body that nobody reads no more is taken than without gathering', async () => {
+  const asked = Promise.withResolvers<IncomingMessage>()
+  const reluctant = createServer(request => {
+    gatherPieces(request)
+    asked.resolve(request)
+  })
+  await once(reluctant.listen(0, '127.0.0.1'), 'listening')
+  const socket = connect((reluctant.address() as AddressInfo).port, '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const request = await asked.promise
+  const chunk = `3e8\r\n${'x'.repeat(1_000)}\r\n`.repeat(30)
+  for (let sent = 0; sent < 1_000 && socket.writableLength === 0; sent += 1) {
+    socket.write(chunk)
+    await setImmediate()
+    await setImmediate()
+  }
+  expect(socket.writableLength).toBeGreaterThan(0)
+  // A pause holds from the next chunk of 64 kB on.
+  expect(request.readableLength).toBeLessThan(request.readableHighWaterMark + 2 * 65_536)
+  const rest = buffer(request)
+  socket.end('0\r\n\r\n')
+  expect((await rest).length % 30_000).toBe(0)
+  socket.destroy()
+  reluctant.close()
 })

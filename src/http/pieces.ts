@@ -20,12 +20,16 @@ export function gatherPieces(request: IncomingMessage): void {
     gathered = []
     return pieces.length === 0 || push.call(request, Buffer.concat(pieces))
   }
+  // What Node's parser does where `push` says that there is enough: the stream resumes the socket when it is read.
+  const handOnLater = () => {
+    if (!handOn()) request.socket.pause()
+  }
   request.push = (piece: Buffer | null) => {
     if (piece !== null && piece.length < small_bytes) {
       small += 1
       if (small > first_pieces) {
         const count = gathered.push(piece)
-        if (count === 1) setImmediate(handOn)
+        if (count === 1) setImmediate(handOnLater)
         return count < pieces_at_once || handOn()
       }
     }
