@@ -144,3 +144,32 @@ describe('the connection of an import', () => {
     sent.destroy()
   })
 })
+
+test('two imports and all other writes of an organization, whose head is held, leave others a connection', async () => {
+  const patient = await startService()
+  const [organization, other] = [await patient.organization(), await patient.organization()]
+  const standing = [...named(30), { external_id: 'q1' }, { external_id: 'q2' }]
+  for (const each of [organization, other]) await importLines(each, people, linesFrom(standing))
+  const used = () => patient.db.load!().used
+  const locker = await patient.db.connect()
+  const writes: Promise<unknown>[] = []
+  try {
+    await locker.query('begin')
+    await locker.query('select from change_heads where organization_id = $1 for update', [organization.id])
+    const lines = (name: string) =>
+      linesFrom(named(3_000).map(({ external_id }) => ({ external_id: name + external_id })))
+    for (const name of ['a', 'b']) writes.push(importLines(organization, people, lines(name)))
+    await expect.poll(used).toBe(3)
+    for (const { external_id } of named(30))
+      writes.push(organization.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
+    for (const external_id of ['q1', 'q2']) writes.push(organization.send('DELETE', `/v1/people/${external_id}`))
+    await expect.poll(used).toBe(7)
+    expect((await other.send('GET', '/v1/people/p1')).status).toBe(200)
+    expect((await other.send('PATCH', '/v1/people/p1', { first_name: 'Ada' })).status).toBe(200)
+    expect(used()).toBe(7)
+  } finally {
+    await locker.end()
+    await Promise.all(writes)
+    await patient.stop()
+  }
+})

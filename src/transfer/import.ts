@@ -7,7 +7,7 @@ import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { knownDefinitions } from '../organizations/definitions.ts'
-import { atMost } from './at-once.ts'
+import { atMost, placesFor } from './at-once.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -17,10 +17,14 @@ import { rehearse } from './rehearse.ts'
 /** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
 const set_size = { items: 448, bytes: 1_048_576 }
 
-/** One is decided while those before it are stored. */
+/**
+ * One is decided while those before it are stored. Each holds a connection of the pool, so they are as many of both imports of an
+ * organization together: beside them and the four of its other writes (docs/decisions/0011) one is left to everybody else.
+ */
 const sets_at_once = 3
+const takePlace = placesFor<number>(sets_at_once)
 
-/** Of an organization, in a process: each holds three connections of the pool, and some sets of lines. */
+/** Of an organization, in a process: each holds some sets of lines. */
 const imports_at_once = 2
 const enter = atMost<number>(
   imports_at_once,
@@ -75,13 +79,14 @@ async function* answerLines(
     return textOf({ progress: counts })
   }
   const write = async (set: Entry[]) => {
-    if (is_over || call.draining()) throw shutting_down
-    const written = writeSet(call, set, turns, count)
-    writing.add(written)
+    const givePlace = await takePlace(call.db, call.caller.organization.id)
     try {
+      if (is_over || call.draining()) throw shutting_down
+      const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
+      writing.add(written)
       return await written
     } finally {
-      writing.delete(written)
+      givePlace()
     }
   }
   const sets = gather(entriesOf(call, readEntry), set_size)
