@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { lockPerson } from '../../test/support/process.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Write } from './write.ts'
@@ -158,6 +160,31 @@ describe('writers at the same time', () => {
     const answer = { consent_type_id: 2, channel: 'email', state: true }
     expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
   })
+
+  test.each([
+    ['all or nothing', 'a', { atomic: true }, {}],
+    ['under an Idempotency-Key', 'k', {}, { 'Idempotency-Key': 'once' }],
+  ])(
+    'a batch of several sets, %s, waits for all its rows before it takes the head',
+    async (_how, prefix, options, headers) => {
+      const organization = await shop()
+      const people = names(prefix, 1_000)
+      await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
+      await run(organization, [write('create', 'beside')])
+      const lock = await lockPerson(service.database_url, people.at(-1)!)
+      try {
+        const operations = people.map(external_id => ({ op: 'patch', external_id, body: { first_name: 'Ada' } }))
+        const batch = organization.send('POST', '/v1/people/batch', { operations, ...options }, headers)
+        await waiting()
+        const beside = await organization.send('PATCH', '/v1/people/beside', { first_name: 'Bob' })
+        expect(beside.status).toBe(200)
+        await lock.release()
+        expect((await batch).status).toBe(200)
+      } finally {
+        await lock.release()
+      }
+    },
+  )
 
   test('that wait for a name do not hold the head meanwhile: whoever has the name may finish', async () => {
     const organization = await shop()

@@ -20,8 +20,7 @@ export class LostRace extends Error {}
 /** Read: locks the addressed rows in order of id. Answers the row of each item that has one. */
 export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
   const found = new Map<Item, LockedRow>()
-  const addressed = items.filter(({ write }) => write.address !== null)
-  const rows = addressed.length === 0 ? [] : await lock(tx, organization_id, addressed)
+  const rows = await lockAddressed(tx, organization_id, items)
   if (rows.length === 0) return found
   if (rows.some(row => row.asked !== null && row.asked !== row.external_id))
     throw new LostRace('a row was renamed while its lock was waited for')
@@ -30,15 +29,26 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
     by_address.set(`${row.stack_id} ${row.id}`, row)
     if (row.external_id !== null) by_address.set(nameKey(row as Name), row)
   }
-  for (const item of addressed) {
+  for (const item of items) {
     const { address, stack_id } = item.write
+    if (!address) continue
     const row = by_address.get(item.name ?? `${stack_id} ${(address as { id: string }).id}`)
     if (row) found.set(item, row)
   }
   return found
 }
 
-function lock(tx: Transaction, organization_id: number, addressed: Item[]): Promise<LockedRow[]> {
+/**
+ * Locks the rows of a whole array whose sets share a transaction: its first set takes the head, and whoever held a row of the
+ * second, and waited for that head, would wait in a circle with it.
+ */
+export async function lockAhead(tx: Transaction, organization_id: number, items: Item[]): Promise<void> {
+  await lockAddressed(tx, organization_id, items)
+}
+
+async function lockAddressed(tx: Transaction, organization_id: number, items: Item[]): Promise<LockedRow[]> {
+  const addressed = items.filter(({ write }) => write.address !== null)
+  if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
   if (addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
