@@ -95,7 +95,9 @@ describe('work under a key', () => {
       return kept
     }
     await Promise.all([run(1, work(1, 2)), run(2, work(2, 1))])
-    expect([await counters(), await keys(), runs]).toEqual([[2, 2], 2, 3])
+    expect([await counters(), await keys()]).toEqual([[2, 2], 2])
+    // Once more, or again: on a busy machine who begins anew may take its first row before the other has come by it.
+    expect(runs).toBeGreaterThan(2)
   })
 
   test('that runs out of time leaves nothing, and the key is free', async () => {
