@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
@@ -181,8 +182,11 @@ describe('SIGTERM is not held up', () => {
     const token = await tokenFrom(environment)
     const socket = await openSocket(address)
     socket.write(
-      `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"first_`,
+      `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 20\r\nExpect: 100-continue\r\n\r\n{"first_`,
     )
+    // The signal must not overtake the request.
+    const [heard] = await once(socket, 'data')
+    expect(String(heard)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     const answer = text(socket)
     expect(await terminate(kith)).toBe(0)
     expect(parseAnswer(await answer)).toMatchObject({ status: 504, body: { error: 'operation_failed' } })
