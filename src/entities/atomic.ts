@@ -4,7 +4,7 @@ import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { takeSet } from './conflicts.ts'
 import { isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
-import { lockAhead } from './stages.ts'
+import { lockAddressed } from './stages.ts'
 import { transactSet } from './transact.ts'
 import type { Done, Outcome, Write } from './write.ts'
 
@@ -59,7 +59,8 @@ async function writeAll(
   let pending = writes.map((write, index) => planItem(write, index, definitions, limits))
   while (pending.length > 0) {
     const { set, later } = takeSet(pending)
-    if (pending.length === writes.length && later.length > 0) await lockAhead(tx, definitions.organization_id, pending)
+    if (pending.length === writes.length && later.length > 0)
+      await lockAddressed(tx, definitions.organization_id, pending)
     const settled = await transactSet(tx, definitions, set, limits, 'continue')
     for (const [index, outcome] of settled) outcomes[index] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)

@@ -6,7 +6,7 @@ import type { Signal } from '../signal.ts'
 import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { nameKey, planWrite } from './plan.ts'
-import { LostRace, lockAhead } from './stages.ts'
+import { LostRace, lockAddressed } from './stages.ts'
 import { noteGrowth } from './statistics.ts'
 import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
 import type { Turns } from './turns.ts'
@@ -48,7 +48,7 @@ export async function writeEntities(
       end ??= await options.turns?.take(items)
       const { set, later } = takeSet(items, { size: options.set_size })
       if (db.outer && items.length === writes.length && later.length > 0)
-        await db.transaction(tx => lockAhead(tx, organization_id, items))
+        await db.transaction(tx => lockAddressed(tx, organization_id, items))
       const settled = await runSet(db, definitions, set, options)
       const made = countMade(set, settled)
       for (const table of ['entities', 'links'] as const)

@@ -39,14 +39,10 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
 }
 
 /**
- * Locks the rows of a whole array whose sets share a transaction: its first set takes the head, and whoever held a row of the
- * second, and waited for that head, would wait in a circle with it.
+ * Locks the rows that are addressed. An array whose sets share a transaction has all of its rows locked before the first set takes the
+ * head: whoever held a row of the second, and waited for that head, would wait in a circle with it.
  */
-export async function lockAhead(tx: Transaction, organization_id: number, items: Item[]): Promise<void> {
-  await lockAddressed(tx, organization_id, items)
-}
-
-async function lockAddressed(tx: Transaction, organization_id: number, items: Item[]): Promise<LockedRow[]> {
+export async function lockAddressed(tx: Transaction, organization_id: number, items: Item[]): Promise<LockedRow[]> {
   const addressed = items.filter(({ write }) => write.address !== null)
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write

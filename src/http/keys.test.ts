@@ -4,7 +4,7 @@ import { type Keyed, keyedOrganization } from '../../test/support/keyed.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 import { forgetKeys } from '../idempotency/forget.ts'
-import { turns_at_once } from '../idempotency/turns.ts'
+import { turns_at_once } from '../idempotency/once.ts'
 
 let service: Service
 let second: Service

@@ -1,11 +1,11 @@
 import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, type Transaction } from '../db/db.ts'
+import { turnsOf } from '../db/in-turn.ts'
 import { joinTransaction } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { claim_key, forget_key, keep_answer, read_key } from './sql.ts'
-import { inTurn } from './turns.ts'
 
 /** A key is kept for this long. */
 export const kept_ms = 24 * 60 * 60 * 1_000
@@ -15,6 +15,13 @@ export type Kept = { status: number; headers: Record<string, string>; body: stri
 
 /** A request under a key: `id` is the digest of who asks where under which key, `request_sha256` of what is asked. */
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
+
+/**
+ * So many connections the writes under keys of an organization take at a time. Each has one to itself and may wait in it for a
+ * row that is locked elsewhere; one organization shall not hold them all. More would gain nothing: they wait for one head.
+ */
+export const turns_at_once = 3
+const inTurn = turnsOf<number>(turns_at_once)
 
 /** Whoever has taken the key and has not committed after this long is told of as still running. */
 const claim_timeout_ms = 50

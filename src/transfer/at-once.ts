@@ -20,25 +20,3 @@ export function atMost<Key>(most: number, refusal: string): (db: Database, key: 
     }
   }
 }
-
-/**
- * Lets `most` go on at the same time in a process, for each key of a database; the others wait, in order of arrival. What it
- * returns gives the place to the next one, and must be called once.
- */
-export function placesFor<Key>(most: number): (db: Database, key: Key) => Promise<() => void> {
-  const taken = new WeakMap<Database, Map<Key, { count: number; waiting: (() => void)[] }>>()
-  return async (db, key) => {
-    const places = taken.get(db) ?? new Map<Key, { count: number; waiting: (() => void)[] }>()
-    taken.set(db, places)
-    const place = places.get(key) ?? { count: 0, waiting: [] }
-    places.set(key, place)
-    if (place.count < most) place.count += 1
-    else await new Promise<void>(resolve => place.waiting.push(resolve))
-    return () => {
-      const next = place.waiting.shift()
-      if (next) return next()
-      place.count -= 1
-      if (place.count === 0) places.delete(key)
-    }
-  }
-}

@@ -1,3 +1,4 @@
+import { turnsOf } from '../db/in-turn.ts'
 import { isUnavailable } from '../db/pg-errors.ts'
 import type { Kind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
@@ -7,7 +8,7 @@ import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { knownDefinitions } from '../organizations/definitions.ts'
-import { atMost, placesFor } from './at-once.ts'
+import { atMost } from './at-once.ts'
 import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -22,7 +23,7 @@ const set_size = { items: 448, bytes: 1_048_576 }
  * organization together: beside them and the four of its other writes (docs/decisions/0011) one is left to everybody else.
  */
 const sets_at_once = 3
-const takePlace = placesFor<number>(sets_at_once)
+const inTurn = turnsOf<number>(sets_at_once)
 
 /** Of an organization, in a process: each holds some sets of lines. */
 const imports_at_once = 2
@@ -78,17 +79,13 @@ async function* answerLines(
     if (call.draining() && writing.size === 0) throw shutting_down
     return textOf({ progress: counts })
   }
-  const write = async (set: Entry[]) => {
-    const givePlace = await takePlace(call.db, call.caller.organization.id)
-    try {
+  const write = (set: Entry[]) =>
+    inTurn(call.db, call.caller.organization.id, undefined, () => {
       if (is_over || call.draining()) throw shutting_down
       const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
       writing.add(written)
-      return await written
-    } finally {
-      givePlace()
-    }
-  }
+      return written
+    })
   const sets = gather(entriesOf(call, readEntry), set_size)
   const written = overlap(sets, setsAtOnce(call), write)
   try {

@@ -1,0 +1,53 @@
+import type { Signal } from '../signal.ts'
+import type { Database } from './db.ts'
+
+type Line = { running: number; waiting: Set<() => void> }
+
+/** Does `work` when it is its turn among those of its key, in order of arrival. Rejects with the signal's reason. */
+export type InTurn<Key> = <T>(db: Database, key: Key, signal: Signal | undefined, work: () => Promise<T>) => Promise<T>
+
+/** Lets `at_once` go on at the same time in a process, for each key of a database. */
+export function turnsOf<Key>(at_once: number): InTurn<Key> {
+  const lines = new WeakMap<Database, Map<Key, Line>>()
+  return async (db, key, signal, work) => {
+    const of_database = lines.get(db) ?? new Map<Key, Line>()
+    lines.set(db, of_database)
+    const line = of_database.get(key) ?? { running: 0, waiting: new Set() }
+    of_database.set(key, line)
+    if (line.running < at_once) line.running += 1
+    else await waitIn(line, signal)
+    try {
+      return await work()
+    } finally {
+      handOn(line)
+      if (line.running === 0) of_database.delete(key)
+    }
+  }
+}
+
+function waitIn({ waiting }: Line, signal: Signal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const enter = () => {
+      signal?.removeEventListener('abort', give_up)
+      resolve()
+    }
+    const give_up = () => {
+      waiting.delete(enter)
+      reject(signal?.reason)
+    }
+    waiting.add(enter)
+    signal?.addEventListener('abort', give_up, { once: true })
+  })
+}
+
+/** The turn goes to whoever has waited longest; without anybody it is over. */
+function handOn(line: Line) {
+  const [next] = line.waiting
+  if (!next) {
+    line.running -= 1
+    return
+  }
+  line.waiting.delete(next)
+  next()
+}
