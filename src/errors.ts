@@ -23,6 +23,8 @@ export type Refusal = {
   message: string
   details: Detail[]
   headers?: Record<string, string>
+  /** Whether the write was done is not known. Otherwise a refused write was not. */
+  outcome?: 'unknown'
 }
 
 type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string> }

@@ -9,6 +9,7 @@ type Envelope = {
   details?: unknown
   request_id?: unknown
   errorstack?: unknown
+  outcome?: unknown
 }
 
 /** The payload of the success envelope; a {@link KithError} of the error envelope, a {@link KithConnectionError} of all else. */
@@ -40,6 +41,7 @@ function refusalOf(response: Response, envelope: Envelope, now_ms: number): Kith
     request_id: typeof envelope.request_id === 'string' ? envelope.request_id : response.headers.get('x-request-id'),
     errorstack: (envelope.errorstack ?? null) as KithError['errorstack'],
     retry_after_seconds: secondsUntil(response.headers.get('retry-after'), now_ms),
+    outcome: envelope.outcome === 'unknown' ? 'unknown' : null,
   })
 }
 

@@ -17,7 +17,7 @@ export type Operation<S extends OrganizationSchema, O extends Owner<S>> =
 /** What became of one write of a batch; `index` is its place in the request, `id` the internal identifier. */
 export type BatchItem =
   | { index: number; status: 200 | 201; id: string; external_id: string | null; error?: never }
-  | { index: number; status: number; error: ErrorWord; message: string; details: Detail[] }
+  | { index: number; status: number; error: ErrorWord; message: string; details: Detail[]; outcome?: 'unknown' }
 
 /** What became of a batch; `failed` counts the items with an `error`. */
 export type BatchResult = { items: BatchItem[]; failed: number }

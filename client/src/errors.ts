@@ -10,6 +10,7 @@ export type Refusal = {
   errorstack: { reason: string; request_id: string } | null
   /** What `Retry-After` asked for, in seconds. */
   retry_after_seconds: number | null
+  outcome?: 'unknown' | null
 }
 
 /**
@@ -27,6 +28,8 @@ export class KithError extends Error {
   /** Null below 500. */
   readonly errorstack: Refusal['errorstack']
   readonly retry_after_seconds: number | null
+  /** `unknown` where the service cannot say whether the write was done. */
+  readonly outcome: 'unknown' | null
   /** How many times the request was sent. */
   attempts = 1
   /**
@@ -43,6 +46,7 @@ export class KithError extends Error {
     this.request_id = refusal.request_id
     this.errorstack = refusal.errorstack
     this.retry_after_seconds = refusal.retry_after_seconds
+    this.outcome = refusal.outcome ?? null
   }
 }
 

@@ -19,14 +19,21 @@ export class KithImportError extends KithError {
   override readonly name = 'KithImportError'
   readonly progress: ImportCounts
 
-  constructor({ error, message, details, request_id, progress }: Fault) {
+  constructor({ error, message, details, request_id, outcome, progress }: Fault) {
     const refusal = { status: 200, details: details ?? [], request_id: request_id ?? null, errorstack: null }
-    super({ ...refusal, word: error, message, retry_after_seconds: null })
+    super({ ...refusal, word: error, message, retry_after_seconds: null, outcome: outcome ?? null })
     this.progress = progress
   }
 }
 
-type Fault = { error: ErrorWord; message: string; details?: Detail[]; request_id?: string; progress: ImportCounts }
+type Fault = {
+  error: ErrorWord
+  message: string
+  details?: Detail[]
+  request_id?: string
+  outcome?: 'unknown'
+  progress: ImportCounts
+}
 
 /** The lines of an answer. Throws where the stream tells of a fault, or ends without its last line. */
 export async function* importAnswers(values: AsyncIterable<unknown>): AsyncGenerator<ImportAnswer, void, undefined> {

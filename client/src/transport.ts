@@ -49,7 +49,7 @@ export function createTransport(options: ClientOptions): Transport {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
-    const repeatable = request.repeatable || headers.has('Idempotency-Key')
+    const keyed = headers.has('Idempotency-Key')
     let answer_lost = false
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
@@ -66,6 +66,8 @@ export function createTransport(options: ClientOptions): Transport {
         if (!isFailure(error)) throw error
         error.attempts = attempt
         if (error instanceof KithError) error.answer_lost = answer_lost
+        // The service found the database in doubt: sent again without a key, the write could be taken for done.
+        const repeatable = keyed || (request.repeatable && !isOutcomeUnknown(error))
         const pause_ms = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pause_ms === null) throw error
         answer_lost ||= workOf(error) === 'unknown'
@@ -97,6 +99,8 @@ async function tokenOf({ token, getToken }: ClientOptions): Promise<string> {
   if (!/^[\x21-\x7e]+$/.test(given)) throw new TypeError('the token is empty, or holds what no token holds')
   return given
 }
+
+const isOutcomeUnknown = (error: Failure) => error instanceof KithError && error.outcome === 'unknown'
 
 function isFailure(error: unknown): error is Failure {
   return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError

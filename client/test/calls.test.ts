@@ -91,6 +91,7 @@ describe('an error', () => {
       request_id: 'r1',
       errorstack: { reason: 'a reason', request_id: 'r1' },
       retry_after_seconds: null,
+      outcome: null,
       attempts: 1,
       answer_lost: false,
     })

@@ -55,6 +55,15 @@ const perhaps_done: [string, () => Step][] = [
   ['silence', () => 'silence'],
 ]
 
+const in_doubt = (): Step =>
+  Response.json({ error: 'operation_failed', message: 'It may have been done.', outcome: 'unknown' }, { status: 503 })
+
+/** Without an Idempotency-Key. */
+const unkeyed = [...repeatable, ...unrepeatable].filter(
+  ([name]) => /^(replace|patch|delete)/.test(name) && !name.includes('key'),
+)
+const keyed = repeatable.filter(([name]) => /^(create|upsert|batch)/.test(name) || name.includes('key'))
+
 const final: [string, () => Step][] = [
   ['400', () => refusal('invalid_parameter', 400)],
   ['a name that is taken', () => refusal('duplicate_entry', 409)],
@@ -80,6 +89,20 @@ describe('a request is sent again', () => {
       expect(pauses).toEqual([100])
     },
   )
+})
+
+describe('a write of unknown outcome', () => {
+  it.each(unkeyed)('is not sent again without a key: %s', async (_, call) => {
+    const { client, sent } = scriptedClient([in_doubt()])
+    await expect(call(client)).rejects.toMatchObject({ status: 503, outcome: 'unknown', attempts: 1 })
+    expect(sent).toHaveLength(1)
+  })
+
+  it.each(keyed)('is sent again under its key: %s', async (_, call) => {
+    const { client, sent } = scriptedClient([in_doubt(), success({})])
+    await call(client)
+    expect(sent[1]).toEqual(sent[0])
+  })
 })
 
 describe('a request is not sent again', () => {

@@ -26,7 +26,7 @@ export type Authenticator = Readonly<{
   /** The public halves of the service's live keys (RFC 7517). */
   jwks(): Promise<{ keys: JWK[] }>
   /** Signs a token, see {@link issueToken}. */
-  issueToken(request: TokenRequest): Promise<string>
+  issueToken(request: TokenRequest, signal?: Signal): Promise<string>
 }>
 
 type AuthenticatorOptions = {
@@ -101,7 +101,7 @@ export function createAuthenticator({
     },
     recall: authorization => verified.get(authorization)?.caller.organization.id,
     jwks: own_keys.jwks,
-    issueToken: request => issueToken(db, request, now_ms),
+    issueToken: (request, signal) => issueToken(db, request, now_ms, signal),
   } satisfies Authenticator)
 }
 

@@ -1,6 +1,7 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 import type { Database, Transaction } from '../db/db.ts'
 import { fail } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 import {
   delete_dead_keys,
@@ -74,15 +75,15 @@ const room_seconds = 86_400
  * The newest key, after it is written down that it verifies until the end of the token that it is taken for
  * (Unix time in seconds): from then on no rotation removes it before.
  */
-export async function takeSigningKey(db: Database, expires_at: number): Promise<SigningKey> {
+export async function takeSigningKey(db: Database, expires_at: number, signal?: Signal): Promise<SigningKey> {
   const needed_until = expires_at + slack_seconds
   for (;;) {
-    const [row] = await db.query<SigningRow>(read_signing_key, [needed_until])
+    const [row] = await db.query<SigningRow>(read_signing_key, [needed_until], signal)
     if (!row) throw new Error('there is no signing key')
     const { kid, algorithm, private_jwk, suffices } = row
     if (suffices) return { kid, algorithm, key: (await importJWK(private_jwk, algorithm)) as CryptoKey }
     // A rotation may come between: what is read again is the newest, and what it verifies until.
-    await db.query(extend_signing_key, [kid, needed_until + room_seconds])
+    await db.query(extend_signing_key, [kid, needed_until + room_seconds], signal)
   }
 }
 

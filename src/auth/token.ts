@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal, refuseValue } from '../errors.ts'
+import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
 import { own_name, takeSigningKey } from './keys.ts'
 import { refuseScopes, splitScopes } from './scopes.ts'
@@ -26,6 +27,7 @@ export async function issueToken(
   db: Database,
   request: TokenRequest,
   now_ms: () => number = Date.now,
+  signal?: Signal,
 ): Promise<string> {
   const { organization_key, client_id, ttl_seconds } = request
   const words = splitScopes(request.scope)
@@ -33,7 +35,7 @@ export async function issueToken(
   if (refusal) throw new Fault(refusal)
   const issued_at = Math.floor(now_ms() / 1_000)
   const expires_at = issued_at + ttl_seconds
-  const { kid, algorithm, key } = await takeSigningKey(db, expires_at)
+  const { kid, algorithm, key } = await takeSigningKey(db, expires_at, signal)
   return new SignJWT({ org: organization_key, scope: words.join(' '), ...(client_id !== undefined && { client_id }) })
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(own_name)

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { CopyRows } from './copy-rows.ts'
+import { forgetWarning } from './warnings.ts'
 
 type Sending = pg.Connection & { _send(message: Buffer): void }
 
@@ -20,11 +21,14 @@ class CopyFrom extends pg.Query {
   handleCopyInResponse() {}
 }
 
-/** Runs a `copy … from stdin (format binary)` on a connection. */
+/** Runs a `copy … from stdin (format binary)` on a connection, within a transaction. */
 export function copyFrom(client: pg.ClientBase, text: string, rows: CopyRows): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const copy = new CopyFrom(text, rows)
-    copy.on('end', resolve as () => void)
+    copy.on('end', result => {
+      forgetWarning(client)
+      resolve(result as unknown as pg.QueryResult)
+    })
     copy.on('error', reject as () => void)
     client.query(copy)
   })

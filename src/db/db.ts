@@ -8,6 +8,7 @@ import type { CopyRows } from './copy-rows.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
 import { watchPulse } from './pulse.ts'
+import { doubtAbout, forgetWarning, watchWarnings } from './warnings.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
 export type Statement = Readonly<{ name: string; text: string }>
@@ -24,7 +25,10 @@ export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
   /** Inserts rows by a `copy … from stdin (format binary)`. */
   copy(statement: Statement, rows: CopyRows): Promise<void>
-  /** Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. */
+  /**
+   * Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. Rejects with
+   * OutcomeUnknown where the server warns, or the connection is lost.
+   */
   commit(): Promise<void>
 }
 
@@ -75,6 +79,8 @@ const session_options = [
   '-c plan_cache_mode=force_generic_plan',
   '-c timezone=UTC',
   '-c datestyle=ISO',
+  // A warning is how PostgreSQL tells that a COMMIT was not confirmed by its standby.
+  '-c client_min_messages=warning',
 ]
 
 /** RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. */
@@ -129,7 +135,10 @@ export function openDatabase(text: string, options: DatabaseOptions): Database {
   }
   const pool = new pg.Pool({ ...settings, max: options.connections, pipeline: true } as pg.PoolConfig)
   // A connection that dies inside a transaction would crash the process without a listener of its own.
-  pool.on('connect', client => client.on('error', () => {}))
+  pool.on('connect', client => {
+    client.on('error', () => {})
+    watchWarnings(client)
+  })
   pool.on('error', () => {})
   const pulse = watchPulse(new pg.Client(settings))
   const connect = async () => {
@@ -196,6 +205,7 @@ async function transact<T>(
   observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
+  forgetWarning(client)
   const limited = lock_timeout_ms === undefined ? '' : `; set local lock_timeout = ${Math.floor(lock_timeout_ms)}`
   let failed_to_begin: Error | undefined
   const begun = client.query(`begin${limited}`).then(
@@ -222,10 +232,8 @@ async function transact<T>(
     commit: async () => {
       await begin()
       signal?.throwIfAborted()
-      const answer = observed(observer, 'commit', tx, () => client.query('commit'))
-      committing = answer
-      const { command } = await answer
-      if (command !== 'COMMIT') throw new Error(`the transaction ended in ${command}`)
+      committing = observed(observer, 'commit', tx, () => commit(client))
+      await committing
     },
   }
   const end = observer?.tracer?.begin('transaction', signal, tx)
@@ -239,15 +247,29 @@ async function transact<T>(
     // A ROLLBACK that a late cancel request hits leaves the transaction open: such a connection is not used again.
     if (!committing) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
     // A COMMIT that was sent behind the failed statement ends the transaction; only then is it over.
-    else await committing.catch(lost => refuseToGuess(lost))
+    else await committing.catch(throwDoubt)
     throw error
   } finally {
     end?.(!done)
   }
 }
 
-/** An answer from the server, be it an error, tells what became of the COMMIT; a lost connection does not. */
-function refuseToGuess(lost: unknown) {
-  if (!(lost instanceof pg.DatabaseError))
-    throw new OutcomeUnknown('the connection was lost at COMMIT', { cause: lost })
+/** COMMIT, up to an answer that leaves no doubt. */
+function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    // The callback runs before the next message is read: a promise would see later warnings too.
+    client.query('commit', (error: Error | null, result) => {
+      if (error) reject(error instanceof pg.DatabaseError ? error : connectionLost(error))
+      else if (result.command !== 'COMMIT') reject(new Error(`the transaction ended in ${result.command}`))
+      else if (doubtAbout(client)) reject(doubtAbout(client))
+      else resolve(result)
+    })
+  })
 }
+
+/** Whatever else failed: that nobody knows the outcome comes first. */
+function throwDoubt(failure: unknown) {
+  if (failure instanceof OutcomeUnknown) throw failure
+}
+
+const connectionLost = (cause: Error) => new OutcomeUnknown('the connection was lost at COMMIT', { cause })

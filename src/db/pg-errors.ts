@@ -17,8 +17,20 @@ export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03'
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column
 
-/** The connection was lost between COMMIT and its answer: the transaction came through or not. */
+/** The server takes no writes: it is a standby, or was set to be read-only. */
+export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
+
+/** The disk of the data, or of temporary files, has no room. */
+export const isDiskFull = (error: unknown): boolean => hasCode(error, '53100')
+
+/**
+ * The transaction came through or not: the connection was lost between COMMIT and its answer, or the answer came with a
+ * warning. It is never run again.
+ */
 export class OutcomeUnknown extends Error {}
+
+/** Of what fails together, this is what must be told. */
+export const findOutcomeUnknown = (errors: unknown[]): unknown => errors.find(error => error instanceof OutcomeUnknown)
 
 /** Classes of codes: the connection is lost; no room on the disk, no memory, no connection left. */
 const unavailable_classes = ['08', '53']
@@ -27,20 +39,29 @@ const unavailable_classes = ['08', '53']
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000')) return true
   if (error instanceof pg.DatabaseError) return unavailable_classes.includes(error.code?.slice(0, 2) ?? '')
-  if (error instanceof OutcomeUnknown || error instanceof ServerSilent) return true
+  if (error instanceof OutcomeUnknown || error instanceof ServerSilent || isReadOnly(error)) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   return network_codes.has(code ?? '') || connection_lost.test(error.message)
 }
 
-/** What clients are told while the database is away; undefined for any other error. */
+/** What clients are told while the database is away or refuses the work for now; undefined for any other error. */
 export function unavailability(error: unknown): Refusal | undefined {
-  if (!isUnavailable(error)) return undefined
-  const message =
-    error instanceof OutcomeUnknown
-      ? 'The database was lost while the write was being committed: it may have been done.'
-      : 'The database cannot be reached at the moment.'
-  return refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  const message = unavailableMessage(error)
+  if (message === undefined) return undefined
+  const refusal = refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  return error instanceof OutcomeUnknown ? { ...refusal, outcome: 'unknown' } : refusal
+}
+
+export const read_only_message = 'The database is read-only, as a standby is: it takes no writes.'
+
+function unavailableMessage(error: unknown): string | undefined {
+  if (error instanceof OutcomeUnknown) return 'The database did not confirm the write: it may have been done.'
+  if (isReadOnly(error)) return read_only_message
+  if (isDiskFull(error)) return 'The database has no disk space left.'
+  // A standby ends reads so, too, that are in the way of what it replays.
+  if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
+  return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 
 const network_codes = new Set([

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { doubtAbout, forgetWarning } from './warnings.ts'
 
 /** What pg makes of the description of a statement's rows. */
 type Shape = { fields: unknown; _parsers: unknown; _prebuiltEmptyResultObject: unknown }
@@ -42,10 +43,12 @@ function knownOf(connection: pg.Connection): Known {
  * configuration by its property descriptors, is some 20 µs of 90 that pg takes for a statement.
  */
 class Run extends Query {
+  readonly #client: pg.ClientBase
   #shapes: Map<string, Shape> | undefined
 
-  constructor(text: string, values: unknown[], { name, ended }: { name: string; ended: Ended }) {
+  constructor(client: pg.ClientBase, text: string, values: unknown[], { name, ended }: { name: string; ended: Ended }) {
     super(text, values)
+    this.#client = client
     this.name = name
     this.callback = ended
   }
@@ -62,18 +65,26 @@ class Run extends Query {
 
   override handleCommandComplete(message: unknown, connection: pg.Connection): void {
     super.handleCommandComplete(message, connection)
+    forgetWarning(this.#client)
     this.#shapes?.set(this.name, shapeOf(this._result))
   }
 }
 
-/** Runs a statement. One with a name is prepared with its first run on the connection. */
+/**
+ * Runs a statement. One with a name is prepared with its first run on the connection. Outside of a transaction it commits by
+ * itself, and rejects with OutcomeUnknown as a COMMIT does.
+ */
 export function runPrepared(
   client: pg.ClientBase,
   { name, text }: { name: string; text: string },
   values: unknown[],
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    const ended: Ended = (error, result) => (error ? reject(error) : resolve(result))
-    client.query(new Run(text, values, { name, ended }) as unknown as pg.Submittable)
+    const ended: Ended = (error, result) => {
+      const failure = error ?? doubtAbout(client)
+      if (failure) reject(failure)
+      else resolve(result)
+    }
+    client.query(new Run(client, text, values, { name, ended }) as unknown as pg.Submittable)
   })
 }

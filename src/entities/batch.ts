@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { OutcomeUnknown, unavailability } from '../db/pg-errors.ts'
+import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
@@ -117,7 +117,7 @@ async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
   const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   // With nothing done it is the request that failed, not its elements. Where one of them may be done, it says so.
   if (errors.length > 0 && (call.signal.aborted || errors.length === written.length))
-    throw errors.find(error => error instanceof OutcomeUnknown) ?? errors[0]
+    throw findOutcomeUnknown(errors) ?? errors[0]
   const outcomes = written.values()
   return items.map((item, index) => {
     if ('refusal' in item) return item
@@ -157,8 +157,8 @@ function showOutcome({ identifier }: Kind, outcome: Outcome, index: number) {
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
-  const { word, status, message, details } = refusal
-  return { index, status, error: word, message, details }
+  const { word, status, message, details, outcome: known } = refusal
+  return { index, status, error: word, message, details, outcome: known }
 }
 
 const refusalOfFault = (error: unknown): Refusal =>

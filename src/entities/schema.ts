@@ -63,6 +63,7 @@ const batch_refused = Type.Object({
   details: Type.Array(
     Type.Object({ path: Type.String({ description: 'A JSON Pointer into the whole body.' }), message: Type.String() }),
   ),
+  outcome: Type.Optional(Type.Literal('unknown', { description: 'As in an error of its own.' })),
 })
 
 /** The answer of a batch: one item for each operation, in their order. */

@@ -56,6 +56,10 @@ export async function writeEntities(
       for (const [item, outcome] of settled) outcomes[item] = outcome
       pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
     }
+  } catch (error) {
+    if (pending.length === writes.length) throw error
+    // The sets before have outcomes, and what is thrown says of all that it may be run again.
+    for (const { index } of pending) outcomes[index] = { error }
   } finally {
     end?.()
   }

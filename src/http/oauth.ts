@@ -111,7 +111,7 @@ export function serveTokens(places: Router, { db, authenticator, config }: House
     const scope = (asked.scope.length > 0 ? asked.scope : allowed).join(' ')
     const { organization_key } = client
     const wanted = { organization_key, subject: client_id, client_id, scope, ttl_seconds }
-    const access_token = await authenticator.issueToken(wanted)
+    const access_token = await authenticator.issueToken(wanted, deadline.signal)
     return { access_token, token_type: 'Bearer', expires_in: ttl_seconds, scope }
   }
 

@@ -7,9 +7,9 @@ export function success(payload: { data: unknown } | { json: string }): string {
 }
 
 /** The error envelope. `errorstack` is null below 500; above it says no more than the message and whom to ask about. */
-export function failure({ word, status, message, details }: Refusal, request_id: string): string {
+export function failure({ word, status, message, details, outcome }: Refusal, request_id: string): string {
   const errorstack = status >= 500 ? { reason: message, request_id } : null
-  return JSON.stringify({ error: word, errorstack, message, details, request_id })
+  return JSON.stringify({ error: word, errorstack, message, details, request_id, outcome })
 }
 
 /**

@@ -87,7 +87,7 @@ async function claim(
     const claimed = await tx.query(claim_key, [organization_id, id, request_sha256, at]).catch(refuseRunning)
     if (claimed.length > 0) return undefined
     // In a statement of its own: that of the claim does not see what it has waited for.
-    const [standing] = await tx.query<Standing>(read_key, [organization_id, id, forgotten])
+    const [standing] = await tx.query<Standing>(read_key, [organization_id, id, forgotten]).catch(refuseRunning)
     if (standing?.expired) await tx.query(forget_key, [organization_id, id, forgotten]).catch(refuseRunning)
     else if (standing) return sameRequest(standing, request_sha256)
   }

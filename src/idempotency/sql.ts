@@ -7,11 +7,14 @@ export const claim_key = statement(
    on conflict do nothing returning 1`,
 )
 
-/** $2: id, $3: a time before which keys are forgotten. */
+/**
+ * $2: id, $3: a time before which keys are forgotten. The lock makes the transaction one that writes: its COMMIT waits for a
+ * synchronous standby, which may lack the first answer still.
+ */
 export const read_key = statement(
   'read_key',
   `select request_sha256, at < $3 as expired, status, headers, body from idempotency_keys
-   where organization_id = $1 and id = $2`,
+   where organization_id = $1 and id = $2 for share`,
 )
 
 /** $2: id, $3: a time before which keys are forgotten. */

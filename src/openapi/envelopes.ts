@@ -14,6 +14,12 @@ const detail = Type.Object(
   { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
 )
 
+const outcome = Type.Optional(
+  Type.Literal('unknown', {
+    description: 'The database did not confirm the write: it may have been done. Absent of a write that was not done.',
+  }),
+)
+
 /** The envelope of every error. */
 export const error_envelope = Type.Object(
   {
@@ -24,6 +30,7 @@ export const error_envelope = Type.Object(
     message: Type.String({ description: 'One sentence for a person.' }),
     details: Type.Array(detail, { description: 'What is wrong, value by value.' }),
     request_id,
+    outcome,
   },
   { title: 'Error' },
 )

@@ -1,4 +1,5 @@
 import type { Database, Statement } from '../db/db.ts'
+import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import type { Call } from '../http/route.ts'
 import type { Signal } from '../signal.ts'
@@ -54,7 +55,11 @@ export async function changeDefinitions(
     },
     { signal },
   )
-  if (changed) return reloadDefinitions(db, organization_id, signal)
+  if (changed)
+    return reloadDefinitions(db, organization_id, signal).catch(cause => {
+      // Not the signal's own error: that one says that nothing was done.
+      throw new OutcomeUnknown('the definitions were changed, and could not be read back', { cause })
+    })
   return currentDefinitions(db, organization_id, signal)
 }
 

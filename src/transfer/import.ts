@@ -1,5 +1,5 @@
 import { turnsOf } from '../db/in-turn.ts'
-import { isUnavailable } from '../db/pg-errors.ts'
+import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { Kind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
 import { Turns } from '../entities/turns.ts'
@@ -74,6 +74,7 @@ async function* answerLines(
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const turns = new Turns()
   const writing = new Set<Promise<string>>()
+  const failures: unknown[] = []
   let is_over = false
   const progress = () => {
     if (call.draining() && writing.size === 0) throw shutting_down
@@ -82,7 +83,12 @@ async function* answerLines(
   const write = (set: Entry[]) =>
     inTurn(call.db, call.caller.organization.id, undefined, () => {
       if (is_over || call.draining()) throw shutting_down
-      const written = writeSet(call, set, turns, count).finally(() => writing.delete(written))
+      const written = writeSet(call, set, turns, count)
+        .catch(error => {
+          failures.push(error)
+          throw error
+        })
+        .finally(() => writing.delete(written))
       writing.add(written)
       return written
     })
@@ -96,8 +102,8 @@ async function* answerLines(
     }
     yield textOf(counts)
   } catch (error) {
-    const { word, message, details } = call.explain(error)
-    yield textOf({ error: word, message, details, request_id: call.request_id, progress: counts })
+    const { word, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
+    yield textOf({ error: word, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not waited for: it may wait for bytes that do not come.
     sets.return(undefined).catch(() => {})
@@ -157,8 +163,9 @@ function writeOf(
 async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, count: Count): Promise<string> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
-  const faulty = outcomes.find(outcome => 'error' in outcome)
-  if (faulty && (isUnavailable(faulty.error) || outcomes.every(outcome => 'error' in outcome))) throw faulty.error
+  const errors = errorsOf(outcomes)
+  const unavailable = errors.find(isUnavailable)
+  if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
   let next = 0
   let said = ''
   for (const entry of set) {
@@ -171,6 +178,9 @@ async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, cou
   }
   return said
 }
+
+const errorsOf = (outcomes: Outcome[]) =>
+  outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error as unknown] : []))
 
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
@@ -187,7 +197,8 @@ async function writeWithin(
   try {
     const write = body.dry_run ? rehearse : writeEntities
     const outcomes = await write(db, caller.organization.id, writes, options)
-    if (controller.signal.aborted && outcomes.some(outcome => 'error' in outcome)) throw controller.signal.reason
+    const errors = errorsOf(outcomes)
+    if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason
     return outcomes
   } finally {
     clearTimeout(timer)

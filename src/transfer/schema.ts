@@ -39,6 +39,9 @@ const fault_line = Type.Object({
   message: Type.String(),
   details,
   request_id: Type.String(),
+  outcome: Type.Optional(
+    Type.Literal('unknown', { description: 'Lines that `progress` does not count may have been done.' }),
+  ),
   progress: Type.Object(counts),
 })
 

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { openCluster, superuser } from '../../src/db/embedded/cluster.ts'
-import { clean_environment } from '../../src/db/embedded/processes.ts'
+import { type Cluster, openCluster, superuser } from '../../src/db/embedded/cluster.ts'
+import { clean_environment, run } from '../../src/db/embedded/processes.ts'
 import { makeFolder } from '../support/process.ts'
 
 /** A PostgreSQL of the test's own, to be killed, frozen and started again at one address. */
@@ -13,6 +13,7 @@ export type OwnPostgres = {
   url: string
   /** The server's data lie below. */
   path: string
+  cluster: Cluster
   start(): Promise<void>
   /** SIGINT, as `pg_ctl restart` sends it: running statements are ended. Resolves when it has ended. */
   stop(): Promise<void>
@@ -29,7 +30,29 @@ const quick_deadlocks = { deadlock_timeout: '100ms' }
 
 /** Makes one and starts it; `settings` as in postgresql.conf. */
 export async function startOwnPostgres(settings: Record<string, string> = {}): Promise<OwnPostgres> {
-  const cluster = await openCluster(join(await makeFolder(), '.kith'), () => {})
+  return startCluster(await openCluster(join(await makeFolder(), '.kith'), () => {}), settings)
+}
+
+/** Makes a streaming standby of a server, which is stopped for as long as its data are copied, and starts both. */
+export async function startStandby({ cluster, ...primary }: OwnPostgres): Promise<OwnPostgres> {
+  const data = join(cluster.path, 'data')
+  const standby = { ...cluster, path: join(await makeFolder(), 'postgresql') }
+  const copy = join(standby.path, 'data')
+  await primary.stop()
+  await cp(cluster.path, standby.path, { recursive: true })
+  await writeFile(join(copy, 'standby.signal'), '')
+  const { user, password } = cluster
+  if (user) await run('chown', ['-R', `${user.uid}:${user.gid}`, standby.path], undefined)
+  await run('chmod', ['711', standby.path], undefined)
+  await primary.start()
+  return startCluster(standby, {
+    primary_conninfo: `host=${data} port=5432 user=${superuser} password=${password}`,
+    // A read must not wait for long: it is what the standby cancels it for that is tested.
+    max_standby_streaming_delay: '200ms',
+  })
+}
+
+async function startCluster(cluster: Cluster, settings: Record<string, string>): Promise<OwnPostgres> {
   const host = encodeURIComponent(join(cluster.path, 'data'))
   const url = `postgresql://${superuser}:${cluster.password}@localhost:5432/postgres?host=${host}`
   const all = {
@@ -57,6 +80,7 @@ export async function startOwnPostgres(settings: Record<string, string> = {}): P
   const own: OwnPostgres = {
     url,
     path: cluster.path,
+    cluster,
     start: async () => {
       // The processes of one that was killed hold its memory for a moment: until then the new one ends at once.
       for (;;) {
