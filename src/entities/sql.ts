@@ -108,10 +108,11 @@ const boolean_column = (name: string) =>
 // $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
 // [{n, s: stack, i: id, t: place of the locked row, o: operation, v: version, b: before, f: after, u: actor,
 //   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
-// Updates and deletes what changed, and takes the numbers from the head as the transaction's last lock. `updated` may wait
-// for a name, so the head waits for `updated`; a deletion's row is locked already. On another schema version the head's
-// not-null constraint fails the transaction: it is decided again. A row that somebody holds is waited for shortly, the head for as
-// long as it takes: it goes from hand to hand, and on a slow disk each keeps it for longer than that.
+// Updates and deletes what changed, and takes the numbers from the head as the transaction's last lock: its new values count
+// the rows, so it waits for `updated`, which may wait for a name. On another schema version the head's not-null constraint
+// fails the transaction: it is decided again. So it is where fewer rows were stored than intended: their places come from an
+// earlier statement, and a trigger or an extension may have moved a row since. A row that somebody holds is waited for shortly,
+// the head for as long as it takes: it goes from hand to hand, and on a slow disk each keeps it for longer than that.
 const stored = (next: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
        b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
@@ -126,17 +127,20 @@ const stored = (next: string) => `with v as materialized (
        updated_at = $5
      from v
      where e.ctid = any(array(select v.t from v where v.p is not null))
-       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.p is not null
+       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.p is not null and e.version = v.v - 1
      returning 1
    ), deleted as (
      delete from entities e using v
      where e.ctid = any(array(select v.t from v where v.o = 'delete'))
-       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.o = 'delete'
+       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.o = 'delete' and e.version = v.v - 1
+     returning 1
    ), head as (
-     update change_heads h set sequence = ${next},
+     update change_heads h set
+       sequence = case
+         when (select count(*) from updated) + (select count(*) from deleted)
+           = (select count(*) from v where v.p is not null or v.o = 'delete') then ${next} end,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
-     where h.organization_id = $1 and (select count(*) from updated) >= 0
-       and set_config('lock_timeout', '0', true) is not null
+     where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
    )`
 
