@@ -25,6 +25,19 @@ export function createLogger(level: string, output: NodeJS.WritableStream = proc
   return pino({ level, base: null }, { write })
 }
 
+const again_after_ms = 60_000
+const warned_at_ms = new WeakMap<Logger, Map<string, number>>()
+
+/** Logs at level warn, a message no more than once a minute: for a condition that lasts, and that every request meets. */
+export function warnOfCondition(logger: Logger, message: string): void {
+  const warned = warned_at_ms.get(logger) ?? new Map<string, number>()
+  warned_at_ms.set(logger, warned)
+  const now_ms = performance.now()
+  if (now_ms - (warned.get(message) ?? Number.NEGATIVE_INFINITY) < again_after_ms) return
+  warned.set(message, now_ms)
+  logger.warn(message)
+}
+
 /**
  * Writes a line of constant shape at level info, past pino's serializers: with them the line of a request took 1.3 µs and 1.6 KB
  * of a GET. `members` are the line's own, as JSON, each behind a comma.

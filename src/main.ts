@@ -11,6 +11,7 @@ import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
+import { lastingMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
@@ -21,7 +22,7 @@ import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
-import { createLogger } from './logger.ts'
+import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { firstSteps } from './welcome.ts'
 import { heedStop, startWorkers, type Workers } from './workers.ts'
@@ -181,8 +182,11 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
  * the answers of yesterday's Idempotency-Keys.
  */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
-  const report = (task: string) => (error: unknown) =>
-    logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
+  const report = (task: string) => (error: unknown) => {
+    const lasting = lastingMessage(error)
+    if (lasting !== undefined) warnOfCondition(logger, lasting)
+    else logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
+  }
   const grace_ms = 2 * limits.request_ms
   return [
     repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),

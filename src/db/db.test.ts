@@ -5,7 +5,7 @@ import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { CopyRows } from './copy-rows.ts'
 import { type Database, flushed, openDatabase, parseTimestamp, statement } from './db.ts'
-import { isUnavailable } from './pg-errors.ts'
+import { isUnavailable, unavailability } from './pg-errors.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 /** One connection: what a test leaves on it, the next statement finds. */
@@ -216,6 +216,25 @@ describe('a connection that is lost', () => {
     await terminate(pid)
     await expect.poll(() => db.query(own_pid, []).catch(() => [])).toHaveLength(1)
     expect(await db.query(own_pid, [])).not.toEqual([{ pid }])
+  })
+})
+
+describe('an error that passes is 503, with what it is:', () => {
+  it.each([
+    ['25006', 'The database is read-only, as a standby is: it takes no writes.'],
+    ['53100', 'The database has no disk space left.'],
+    ['40001', 'The request conflicted with other work in the database. Retry.'],
+    ['57P03', 'The database cannot be reached at the moment.'],
+  ])('%s', async (code, message) => {
+    const raise = statement('', `do $$begin raise exception 'quotes a value' using errcode = '${code}'; end$$`)
+    const error = await db.query(raise, []).catch(error => error)
+    expect(unavailability(error)).toEqual({
+      word: 'operation_failed',
+      status: 503,
+      message,
+      details: [],
+      headers: { 'Retry-After': '1' },
+    })
   })
 })
 

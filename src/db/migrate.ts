@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
+import pg from 'pg'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
@@ -13,8 +14,33 @@ export async function listMigrations(): Promise<string[]> {
 /**
  * Brings the database to the newest migration and returns the names of those that ran. An advisory lock makes
  * servers that start together take turns. Forward only: plain SQL from `migrations/`, each file in a transaction.
+ * On a read-only server it throws, unless there is nothing to do.
  */
 export async function migrate(url: string): Promise<string[]> {
+  try {
+    return await runMigrations(url)
+  } catch (cause) {
+    // The runner's error has no code.
+    if (!(await isReadOnly(url).catch(() => false))) throw cause
+    const message =
+      'The database is read-only, as a standby is, and its tables are not of this version: migrate the primary first.'
+    throw new Error(message, { cause })
+  }
+}
+
+async function isReadOnly(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query(`select current_setting('transaction_read_only')::boolean as read_only`)
+    return rows[0].read_only
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+async function runMigrations(url: string): Promise<string[]> {
   const ran = await runner({
     databaseUrl: url,
     dir: directory,

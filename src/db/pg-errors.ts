@@ -17,12 +17,6 @@ export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03'
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column
 
-/** The server takes no writes: it is a standby, or was set to be read-only. */
-export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
-
-/** The disk of the data, or of temporary files, has no room. */
-export const isDiskFull = (error: unknown): boolean => hasCode(error, '53100')
-
 /**
  * The transaction came through or not: the connection was lost between COMMIT and its answer, or the answer came with a
  * warning. It is never run again.
@@ -35,14 +29,22 @@ export const findOutcomeUnknown = (errors: unknown[]): unknown => errors.find(er
 /** Classes of codes: the connection is lost; no room on the disk, no memory, no connection left. */
 const unavailable_classes = ['08', '53']
 
-/** The database is away, starting, stopping or out of what it needs: worth a retry a moment later. */
+/** The database is away, starting, stopping, read-only or out of what it needs: worth a retry a moment later. */
 export function isUnavailable(error: unknown): boolean {
-  if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000')) return true
+  if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailable_classes.includes(error.code?.slice(0, 2) ?? '')
-  if (error instanceof OutcomeUnknown || error instanceof ServerSilent || isReadOnly(error)) return true
+  if (error instanceof OutcomeUnknown || error instanceof ServerSilent) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   return network_codes.has(code ?? '') || connection_lost.test(error.message)
+}
+
+export const read_only_message = 'The database is read-only, as a standby is: it takes no writes.'
+
+/** What is wrong with the server until somebody mends it: every write meets it, so the log need not tell of each. */
+export function lastingMessage(error: unknown): string | undefined {
+  if (hasCode(error, '25006')) return read_only_message
+  return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
 
 /** What clients are told while the database is away or refuses the work for now; undefined for any other error. */
@@ -53,12 +55,10 @@ export function unavailability(error: unknown): Refusal | undefined {
   return error instanceof OutcomeUnknown ? { ...refusal, outcome: 'unknown' } : refusal
 }
 
-export const read_only_message = 'The database is read-only, as a standby is: it takes no writes.'
-
 function unavailableMessage(error: unknown): string | undefined {
   if (error instanceof OutcomeUnknown) return 'The database did not confirm the write: it may have been done.'
-  if (isReadOnly(error)) return read_only_message
-  if (isDiskFull(error)) return 'The database has no disk space left.'
+  const lasting = lastingMessage(error)
+  if (lasting !== undefined) return lasting
   // A standby ends reads so, too, that are in the way of what it replays.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined

@@ -2,7 +2,9 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
+import { lastingMessage } from '../db/pg-errors.ts'
 import { Fault, type Refusal } from '../errors.ts'
+import { warnOfCondition } from '../logger.ts'
 import type { Instruments } from '../observer.ts'
 import { admit, refuseLatecomers } from './admission.ts'
 import { bringsBody, readBody } from './body.ts'
@@ -73,7 +75,9 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
 /** What an error is answered with; where it is a fault of ours, the log says so. */
 export function explain({ id, place }: Exchange, error: unknown, logger: Logger): Refusal {
   const refusal = refusalOf(error, place?.row?.statuses)
-  if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
+  const lasting = lastingMessage(error)
+  if (lasting !== undefined) warnOfCondition(logger, lasting)
+  else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
 }
 

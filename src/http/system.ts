@@ -1,12 +1,16 @@
 import { Type } from 'typebox'
 import { statement } from '../db/db.ts'
+import { read_only_message } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import type { House } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
 
-const ping = statement('ping', 'select 1')
+const read_readiness = statement(
+  'read_readiness',
+  `select current_setting('transaction_read_only')::boolean as read_only`,
+)
 
 /** What the document says of the addresses of {@link serveSystem}. */
 export const system_rows: OpenRoute[] = [
@@ -22,7 +26,7 @@ export const system_rows: OpenRoute[] = [
     path: '/readyz',
     operation_id: 'getReadiness',
     summary: 'Tell whether the service takes requests',
-    description: 'Not while the database is away or the service is shutting down.',
+    description: 'Not while the database is away or read-only, as a standby is, or the service is shutting down.',
     tag: 'System',
     answer: Type.Object({ ready: Type.Literal(true) }, { examples: [{ ready: true }] }),
     enveloped: true,
@@ -54,11 +58,10 @@ export function serveSystem(places: Router, { db, authenticator, drain }: House)
     path: readiness,
     handle: async exchange => {
       if (!drain.accepting()) notReady('The service is shutting down.')
-      try {
-        await db.query(ping, [], exchange.deadline.signal)
-      } catch {
-        notReady('The database cannot be reached.')
-      }
+      const [database] = await db
+        .query<{ read_only: boolean }>(read_readiness, [], exchange.deadline.signal)
+        .catch(() => notReady('The database cannot be reached.'))
+      if (database?.read_only) notReady(read_only_message)
       exchange.send(200, success({ data: { ready: true } }))
     },
   })

@@ -69,6 +69,7 @@ describe('a database without room on its disk', () => {
     const send = senderTo(address, (await makeWorld(url, address)).token)
     await send('POST', '/v1/people', { external_id: 'reader' })
     const refused: (string | null)[] = []
+    const messages = new Set<string | undefined>()
     const faults: number[] = []
     const load = startLoad({
       world,
@@ -76,6 +77,7 @@ describe('a database without room on its disk', () => {
       words: ['disk', round],
       onAnswer: (entry, reply) => {
         if (typeof reply !== 'object' || reply.status < 500 || reply.body.error === 'not_found') return
+        messages.add(reply.body.message)
         if (entry.status === 503) refused.push(reply.headers.get('Retry-After'))
         else faults.push(entry.status)
       },
@@ -101,6 +103,11 @@ describe('a database without room on its disk', () => {
     expect(new Set(reads)).toEqual(new Set([200]))
     expect(new Set(refused)).toEqual(new Set(['1']))
     expect(faults).toEqual([])
+    expect(messages).toContain('The database has no disk space left.')
+    const told = kith.said.stdout.split('\n').filter(line => line.includes('no disk space left'))
+    expect(told.length, told.join('\n')).toBeGreaterThan(0)
+    expect(told.length).toBeLessThanOrEqual(round)
+    expect(kith.said.stdout).not.toContain('53100')
     expect(recovery_ms).toBeLessThan(recovered_within_ms)
   })
 })
