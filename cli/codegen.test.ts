@@ -122,6 +122,26 @@ describe('kith codegen', () => {
     expect([...stdout.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7'])
   })
 
+  it('makes the compiler refuse a filter by a misspelt key or with an operand of another type', async () => {
+    await declareShop()
+    await codegen()
+    const right = `
+      const rich = { 'attribute_values.total': { $gte: 10 } } as const
+      client.people.filter({ 'attribute_values.orders': { $some: { ...rich, 'attribute_values.buyer': 'ada' } } })
+      client.stack('orders').filter({ $not: { ...rich, state: 'active' } }, { strict: true })`
+    expect(await compile(right)).toEqual({ code: 0, stdout: '', stderr: '' })
+    const wrong = [
+      `client.stack('orders').filter({ 'attribute_values.totl': 10 })`,
+      `client.stack('orders').filter({ 'attribute_values.total': '10' })`,
+      `client.stack('orders').filter({ 'attribute_values.old': 'x' })`,
+      `client.people.filter({ 'attribute_values.orders': { $none: { 'attribute_values.totl': 1 } } })`,
+      `client.people.filter({ 'attribute_values.orders': { $none: { 'attribute_values.buyer': 7 } } })`,
+      `client.people.filter({ 'attribute_values.orders': { $some: { 'attribute_values.buyer': { $some: { total: 1 } } } } })`,
+    ]
+    const { stdout } = await compile(wrong.join('\n'))
+    expect([...stdout.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7', '8', '9'])
+  })
+
   it('of an organization that has declared nothing compiles too', async () => {
     await codegen()
     expect(await compile(`client.people.create({ attribute_values: { any: 1 } })`)).toMatchObject({ code: 0 })

@@ -4,7 +4,7 @@ export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
 export type { EntityReads, ExportOptions, FilterOptions, ListOptions, RelatedOptions } from './src/entity-reads.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
-export type { Condition, ConsentCondition, Filter } from './src/filter.ts'
+export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
 export {
   type ImportAnswer,
   type ImportCounts,

@@ -1,6 +1,6 @@
-import type { Filter } from './filter.ts'
+import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
-import { Listing, type PageOptions } from './listing.ts'
+import { Listing, type PageAnswer, type PageOptions } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import type { Transport } from './transport.ts'
@@ -11,7 +11,11 @@ type Direction = 'asc' | 'desc'
 export type ListOptions = PageOptions & { sorting_type?: Direction } & CallOptions
 
 /** A filter's page and order; newest first by default. */
-export type FilterOptions = PageOptions & { sort_direction?: Direction } & CallOptions
+export type FilterOptions = PageOptions & {
+  sort_direction?: Direction
+  /** Refuses a filter by a key that is not declared and that no entity carries, instead of answering it with a warning. */
+  strict?: boolean
+} & CallOptions
 
 /** Whose company is asked for: entities of one owner, linked through one attribute or any, one way or both. */
 export type RelatedOptions<Target> = ListOptions & {
@@ -74,14 +78,17 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Those that a filter holds for.
+   * Those that a filter holds for. A mistyped operand is refused; a page has `warnings` where a key is probably misspelt.
    *
    * ```ts
    * const big = client.stack('orders').filter({ 'attribute_values.total': { $gte: 10 }, state: 'active' })
    * for await (const order of big) console.log(order.external_id) // o-1
    * ```
    */
-  filter(filter: Filter, { size, after_id, sort_direction, ...options }: FilterOptions = {}): Listing<EntityOf<S, O>> {
+  filter(
+    filter: FilterOf<S, O>,
+    { size, after_id, sort_direction, ...options }: FilterOptions = {},
+  ): Listing<EntityOf<S, O>> {
     return this.#listing<O>('/filter', this.#owner, { size, after_id }, { filter, sort_direction }, options)
   }
 
@@ -143,12 +150,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     const identifier = owner === 'people' ? 'id' : 'record_id'
     const read = (after_id: string | undefined) => {
       const cursor_configuration = { size, after_id }
-      return this.#read<{ items: EntityOf<S, T>[]; has_more: boolean }>(
-        'POST',
-        path,
-        { ...question, cursor_configuration },
-        options,
-      )
+      const body = { ...question, cursor_configuration }
+      return this.#read<PageAnswer<EntityOf<S, T>>>('POST', path, body, options)
     }
     return new Listing(read, item => (item as Identified)[identifier]!, first)
   }

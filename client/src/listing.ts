@@ -1,15 +1,20 @@
+import type { Detail } from './wire.ts'
+
 /** One page of a listing. */
 export type Page<Item> = {
   items: Item[]
   has_more: boolean
   /** Where the next page begins: give it as `after_id`. Null after the last page. */
   after_id: string | null
+  /** Of a filter: its keys that are not declared and that no entity carries. Absent where there are none. */
+  warnings?: Detail[]
 }
 
 /** How a listing is read: `size` items a request (50 by default, at most 500), after the item of this identifier. */
 export type PageOptions = { size?: number; after_id?: string }
 
-type Answer<Item> = { items: Item[]; has_more: boolean }
+/** A page as the service answers it. */
+export type PageAnswer<Item> = Omit<Page<Item>, 'after_id'>
 
 /**
  * What a list, a filter or a related read finds. Nothing is asked before it is iterated, and each iteration asks anew.
@@ -19,12 +24,12 @@ type Answer<Item> = { items: Item[]; has_more: boolean }
  * ```
  */
 export class Listing<Item> implements AsyncIterable<Item> {
-  readonly #read: (after_id: string | undefined) => Promise<Answer<Item>>
+  readonly #read: (after_id: string | undefined) => Promise<PageAnswer<Item>>
   readonly #identify: (item: Item) => string
   readonly #after_id: string | undefined
 
   constructor(
-    read: (after_id: string | undefined) => Promise<Answer<Item>>,
+    read: (after_id: string | undefined) => Promise<PageAnswer<Item>>,
     identify: (item: Item) => string,
     after_id: string | undefined,
   ) {
@@ -67,8 +72,9 @@ export class Listing<Item> implements AsyncIterable<Item> {
   }
 
   async #pageAfter(after_id: string | undefined): Promise<Page<Item>> {
-    const { items, has_more } = await this.#read(after_id)
+    const answer = await this.#read(after_id)
+    const { items, has_more } = answer
     const last = items.at(-1)
-    return { items, has_more, after_id: has_more && last !== undefined ? this.#identify(last) : null }
+    return { ...answer, after_id: has_more && last !== undefined ? this.#identify(last) : null }
   }
 }

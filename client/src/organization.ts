@@ -45,20 +45,21 @@ export type WriteValues<A extends { [key: string]: AttributeShape }> = {
   [K in keyof A]?: WriteValue<A[K]> | null
 } & Undeclared
 
-type Attributes<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
+/** The declared attributes of an owner. */
+export type AttributesOf<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
   ? S['people']
   : S['stacks'][O]['attributes']
 
 /** What an owner's entities look like when they are read. */
 export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
-  ? Omit<Person, 'attribute_values'> & { attribute_values: ReadValues<Attributes<S, O>> }
+  ? Omit<Person, 'attribute_values'> & { attribute_values: ReadValues<AttributesOf<S, O>> }
   : Omit<StackRecord, 'attribute_values' | 'stack_key'> & {
       stack_key: O
-      attribute_values: ReadValues<Attributes<S, O>>
+      attribute_values: ReadValues<AttributesOf<S, O>>
     }
 
 /** What an owner's entities are written with: the body of create, replace and patch. */
 export type BodyOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<
   O extends 'people' ? PersonBody : RecordBody,
   'attribute_values'
-> & { attribute_values?: WriteValues<Attributes<S, O>> | null }
+> & { attribute_values?: WriteValues<AttributesOf<S, O>> | null }

@@ -10,7 +10,7 @@ export type Request = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   body?: unknown
-  options?: UpdateOptions | undefined
+  options?: (UpdateOptions & { strict?: boolean }) | undefined
   /**
    * Whether it comes to the same when it is done twice: then it is sent again even if it may have been done. So is
    * whatever has an Idempotency-Key: under one key the service does it once.
@@ -114,6 +114,7 @@ function headersOf({ method, body, options = {}, writes }: Request): Headers {
   const preferences = [
     ...(options.representation ? ['return=representation'] : []),
     ...(options.references ? [`references=${options.references}`] : []),
+    ...(options.strict ? ['handling=strict'] : []),
   ]
   if (preferences.length > 0) headers.set('Prefer', preferences.join(', '))
   const key = options.idempotencyKey ?? (writes && method === 'POST' ? newKey() : undefined)

@@ -146,9 +146,20 @@ it('lists, filters and related reads find everybody, over as many pages as it ta
   const { id } = await client.people.get('ada')
   expect(await namesOf(client.people.relatedById(id, incoming))).toEqual(orders)
   expect(await namesOf(client.people.list())).toEqual(['ada'])
-  expect(await refusalOf(client.people.filter({ $not: { state: 'x' } }, { size: 501 }).page())).toBe(
+  expect(await refusalOf(client.people.filter({ $not: { state: 'active' } }, { size: 501 }).page())).toBe(
     '400 invalid_parameter',
   )
+})
+
+it('a filter by a key that nobody carries is answered with a warning, or refused', async () => {
+  const misspelt = { 'attribute_values.buyr': { $exists: false } }
+  const { items, warnings } = await client.stack('orders').filter(misspelt).page()
+  expect({ items, paths: warnings?.map(({ path }) => path) }).toEqual({
+    items: [],
+    paths: ['/filter/attribute_values.buyr'],
+  })
+  const strict = client.stack('orders').filter(misspelt, { strict: true })
+  expect(await refusalOf(strict.page())).toBe('400 invalid_parameter')
 })
 
 it('definitions are created, listed, read and changed, each by its own and all at once', async () => {

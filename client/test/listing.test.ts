@@ -90,6 +90,16 @@ describe('what is asked', () => {
     expect(sent[0]!.headers.get('x-request-id')).toBe('r')
   })
 
+  it('is a filter that is refused where it would be warned of, or answered with the warnings', async () => {
+    const warnings = [{ path: '/filter/attribute_values.ctiy', message: 'is not declared, and no person carries it' }]
+    const { client, sent } = scriptedClient([none(), success({ items: [], has_more: false, warnings })])
+    const filter = { 'attribute_values.ctiy': 'Rome' }
+    expect(await client.people.filter(filter, { strict: true }).page()).not.toHaveProperty('warnings')
+    expect(await client.people.filter(filter).page()).toMatchObject({ items: [], warnings })
+    expect(sent.map(({ headers }) => headers.get('prefer'))).toEqual(['handling=strict', null])
+    expect(sent[0]!.body).toEqual(sent[1]!.body)
+  })
+
   it('is the company of somebody, by either identifier', async () => {
     const { client, sent } = scriptedClient([none(), none()])
     const question = { target: 'people', attribute_key: 'buyer', direction: 'outgoing' } as const

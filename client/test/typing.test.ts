@@ -32,6 +32,9 @@ import { scriptedClient } from './scripted-fetch.ts'
 type Schema = {
   people: {
     age: { type: 'number'; cardinality: 'one' }
+    vip: { type: 'boolean'; cardinality: 'one' }
+    born: { type: 'date'; cardinality: 'one' }
+    seen_at: { type: 'datetime'; cardinality: 'many' }
     referrer: { type: 'person'; cardinality: 'one' }
     orders: { type: 'stack'; cardinality: 'many'; target: 'orders' }
   }
@@ -191,13 +194,111 @@ it('an error is narrowed to its word', () => {
   isKithError(error, 'missing')
 })
 
-it('a filter knows fields and operators', () => {
-  expectTypeOf<{ email: { $ends_with: '@example.org' } }>().toExtend<Filter>()
-  expectTypeOf<{
-    $not: { 'attribute_values.orders': { $some: { 'attribute_values.total': { $gt: 1 } } } }
-  }>().toExtend<Filter>()
-  expectTypeOf<{ consents: { $some: { consent_type_id: 1; channel: 'email'; state: true } } }>().toExtend<Filter>()
-  expectTypeOf<{ email: { $like: 'x' } }>().not.toExtend<Filter>()
-  // @ts-expect-error: there is no such field
-  never(() => client.people.filter({ mail: 'x' }))
+describe('a filter without a schema', () => {
+  it('knows fields and operators', () => {
+    expectTypeOf<{ email: { $ends_with: '@example.org' } }>().toExtend<Filter>()
+    expectTypeOf<{
+      $not: { 'attribute_values.orders': { $some: { 'attribute_values.total': { $gt: 1 } } } }
+    }>().toExtend<Filter>()
+    expectTypeOf<{ consents: { $some: { consent_type_id: 1; channel: 'email'; state: true } } }>().toExtend<Filter>()
+    expectTypeOf<{ email: { $like: 'x' } }>().not.toExtend<Filter>()
+    // @ts-expect-error: there is no such field
+    never(() => client.people.filter({ mail: 'x' }))
+  })
+
+  it('knows the types of the fields that every person has', () => {
+    never(() =>
+      client.people.filter({ state: { $in: ['active', null] }, email_consent: true, created_at: { $gte: '' } }),
+    )
+    // @ts-expect-error: there is no such state
+    never(() => client.people.filter({ state: 'deleted' }))
+    // @ts-expect-error: a text
+    never(() => client.people.filter({ email: { $in: ['a', 1] } }))
+    // @ts-expect-error: a boolean
+    never(() => client.people.filter({ $or: [{ sms_consent: 'true' }] }))
+    // @ts-expect-error: booleans have no order
+    never(() => client.people.filter({ sms_consent: { $gt: false } }))
+    // @ts-expect-error: times are not searched
+    never(() => client.people.filter({ created_at: { $contains: '2026' } }))
+  })
+})
+
+describe('a filter with a schema', () => {
+  it('takes declared keys, with operands of their types', () => {
+    never(() => shop.people.filter({ 'attribute_values.age': 5, 'attribute_values.vip': { $neq: true } }))
+    never(() => shop.people.filter({ 'attribute_values.age': { $in: [1, null], $lt: 9, $exists: true } }))
+    never(() => shop.people.filter({ 'attribute_values.born': { $ends_with: '-02-29' }, first_name: null }))
+    never(() => shop.people.filter({ 'attribute_values.seen_at': { $gt: '2026-01-01T00:00:00Z', $eq: ['x'] } }))
+    never(() => shop.stack('orders').filter({ 'attribute_values.tags': ['a', 'b'], record_id: { $in: ['x'] } }))
+    never(() => shop.stack('orders').filter({ 'attribute_values.raw': { $eq: { a: [1] }, $gte: 1, $contains: 'x' } }))
+  })
+
+  it('refuses a misspelt key, at every depth', () => {
+    // @ts-expect-error: it is called age
+    never(() => shop.people.filter({ 'attribute_values.agee': 5 }))
+    // @ts-expect-error: it is called age
+    never(() => shop.people.filter({ $and: [{ $not: { 'attribute_values.agee': { $gt: 5 } } }] }))
+    // @ts-expect-error: records have no email
+    never(() => shop.stack('orders').filter({ email: 'x' }))
+    // @ts-expect-error: people have no record_id
+    never(() => shop.people.filter({ record_id: 'x' }))
+    // @ts-expect-error: records have no consents
+    never(() => shop.stack('orders').filter({ consents: { $some: {} } }))
+    // @ts-expect-error: there is no such channel
+    never(() => shop.people.filter({ consents: { $some: { channel: 'push' } } }))
+  })
+
+  it('refuses an operand of another type, in every operator', () => {
+    // @ts-expect-error: a number
+    never(() => shop.people.filter({ 'attribute_values.age': '5' }))
+    // @ts-expect-error: a number
+    never(() => shop.people.filter({ 'attribute_values.age': { $gte: '5' } }))
+    // @ts-expect-error: numbers
+    never(() => shop.people.filter({ 'attribute_values.age': { $nin: [5, '6'] } }))
+    // @ts-expect-error: one number
+    never(() => shop.people.filter({ 'attribute_values.age': [5] }))
+    // @ts-expect-error: numbers are not searched
+    never(() => shop.people.filter({ 'attribute_values.age': { $contains: '5' } }))
+    // @ts-expect-error: a boolean
+    never(() => shop.people.filter({ $not: { 'attribute_values.vip': 'true' } }))
+    // @ts-expect-error: booleans have no order
+    never(() => shop.people.filter({ 'attribute_values.vip': { $gt: false } }))
+    // @ts-expect-error: a text
+    never(() => shop.people.filter({ 'attribute_values.born': { $lt: 1990 } }))
+    // @ts-expect-error: times are not searched
+    never(() => shop.people.filter({ 'attribute_values.seen_at': { $starts_with: '2026' } }))
+    // @ts-expect-error: texts
+    never(() => shop.stack('orders').filter({ 'attribute_values.tags': ['a', 1] }))
+    // @ts-expect-error: numbers and booleans have no targets
+    never(() => shop.people.filter({ 'attribute_values.age': { $some: {} } }))
+  })
+
+  it('follows relationships by their targets', () => {
+    never(() => shop.people.filter({ 'attribute_values.referrer': 'ada', 'attribute_values.orders': ['o', null] }))
+    never(() =>
+      shop.people.filter({
+        'attribute_values.referrer': {
+          $none: { 'attribute_values.orders': { $some: { 'attribute_values.total': 1 } } },
+        },
+      }),
+    )
+    // @ts-expect-error: a name
+    never(() => shop.people.filter({ 'attribute_values.referrer': 7 }))
+    // @ts-expect-error: one name
+    never(() => shop.people.filter({ 'attribute_values.referrer': ['ada'] }))
+    // @ts-expect-error: the target is an order
+    never(() => shop.people.filter({ 'attribute_values.orders': { $some: { 'attribute_values.age': 1 } } }))
+    const by_text = { 'attribute_values.orders': { $some: { 'attribute_values.total': '' } } }
+    // @ts-expect-error: a number, two relationships away
+    never(() => shop.people.filter({ 'attribute_values.referrer': { $some: by_text } }))
+  })
+
+  it('of an organization that has declared nothing takes no attribute', () => {
+    const empty = createClient<{ people: Record<never, never>; stacks: Record<never, never> }>({
+      url: 'https://kith.test',
+      token: '',
+    })
+    // @ts-expect-error: nothing is declared
+    never(() => empty.people.filter({ 'attribute_values.age': 1 }))
+  })
 })

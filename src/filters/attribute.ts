@@ -80,7 +80,7 @@ function guideTo(key: Key, tests: readonly Test[], subject: Subject): Guide | un
 
 /** The sources of links whose target's name passes one of the tests that `selectTerms` has chosen an index for. */
 function linkedTo({ relationships }: Key, tests: readonly Test[], { organization }: Subject): Fragment | undefined {
-  const guiding = tests.find(({ operator }) => operator === '$eq' || operator === '$in')
+  const guiding = tests.find(isEqualityOfNames)
   const asked = guiding ? [guiding] : tests.filter(({ operator }) => isRange(operator))
   const name = textColumn(sql`t.external_id`)
   // Of several names each may pass another test.
@@ -91,6 +91,12 @@ function linkedTo({ relationships }: Key, tests: readonly Test[], { organization
     return selectSources(id, targets, organization)
   })
   return unionAll(selects)
+}
+
+/** Whether a test is passed by one name, and by neither a whole array of names nor a missing one. */
+function isEqualityOfNames({ operator, operand }: Test): boolean {
+  if (operator === '$eq') return typeof operand === 'string'
+  return operator === '$in' && operand.every(name => typeof name === 'string')
 }
 
 /** The entities that an attribute links to one of the targets. An array is made first, and looked up by index then. */

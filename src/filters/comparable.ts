@@ -1,10 +1,9 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import { isDateTime, isObjectId, isUuid } from '../formats.ts'
 import { all, type Fragment, never, not, some, sql } from './fragment.ts'
 import type { Range, Search, Test } from './grammar.ts'
 
-/** How a value in SQL is compared. Every fragment is true or false, never null. */
+/** How a value in SQL is compared with operands that `operand-types.ts` accepts. Every fragment is true or false, never null. */
 export type Comparable = {
   missing: Fragment
   /** Equal to one of these, none of which is null. */
@@ -50,8 +49,6 @@ export function searchText(text: Fragment, operator: Search, operand: string): F
   return sql`right(${lower(text)}, length(${sought})) = ${sought}`
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string'
-
 /** Equal to the one, or to one of several. A plain `=` keeps the order of an index. */
 function equals(column: Fragment, values: readonly string[]): Fragment {
   if (values.length === 0) return never
@@ -64,9 +61,8 @@ export function textColumn(column: Fragment): Comparable {
   const ordered = sql`${column} collate "C"`
   return {
     missing: sql`${column} is null`,
-    among: values => known(equals(ordered, values.filter(isText))),
-    ranges: (operator, operand) =>
-      isText(operand) ? known(sql`${ordered} ${range_signs[operator]} ${operand}::text`) : never,
+    among: values => known(equals(ordered, values.map(String))),
+    ranges: (operator, operand) => known(sql`${ordered} ${range_signs[operator]} ${operand}::text`),
     searches: (operator, operand) => known(searchText(column, operator, operand)),
   }
 }
@@ -75,7 +71,7 @@ export function booleanColumn(column: Fragment): Comparable {
   const known = (value: boolean) => sql`(${column} is not null and ${column} = ${value}::boolean)`
   return {
     missing: sql`${column} is null`,
-    among: values => some([...new Set(values.filter(value => typeof value === 'boolean'))].map(known)),
+    among: values => some([...new Set(values as boolean[])].map(known)),
     ranges: () => never,
     searches: () => never,
   }
@@ -89,7 +85,7 @@ export function timeColumn(column: Fragment): Comparable {
   return {
     missing: never,
     among: values => {
-      const moments = values.filter(isText).filter(isDateTime).map(numericInstant)
+      const moments = values.map(value => numericInstant(String(value)))
       return moments.length === 0 ? never : sql`${seconds} = any(${moments}::numeric[])`
     },
     ranges: (operator, operand) => sql`${seconds} ${range_signs[operator]} ${numericInstant(String(operand))}::numeric`,
@@ -99,17 +95,16 @@ export function timeColumn(column: Fragment): Comparable {
 
 /** An internal identifier as a read shows it. Its letters are equal in either case, as in paths. */
 export function identifierColumn(id: Fragment, kind: 'id' | 'record_id'): Comparable {
-  const isIdentifier = kind === 'id' ? isUuid : isObjectId
   const toUuid = kind === 'id' ? (text: string) => text : uuidOfRecord
   const shown = kind === 'id' ? sql`${id}::text` : sql`left(replace(${id}::text, '-', ''), 24)`
   return {
     missing: never,
     among: values => {
-      const ids = values.filter(isText).filter(isIdentifier).map(toUuid)
+      const ids = values.map(value => toUuid(String(value)))
       return ids.length === 0 ? never : sql`${id} = any(${ids}::uuid[])`
     },
     ranges: (operator, operand) =>
-      isText(operand) ? sql`${shown} collate "C" ${range_signs[operator]} ${operand.toLowerCase()}::text` : never,
+      sql`${shown} collate "C" ${range_signs[operator]} ${String(operand).toLowerCase()}::text`,
     searches: (operator, operand) => searchText(shown, operator, operand),
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { personFilters } from '../../test/support/filter-world.ts'
+import { personFilters } from '../../test/support/filter-generators.ts'
 import { type Attribute, defineFrom } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Fragment, Parameter, render, sql } from './fragment.ts'
@@ -25,12 +25,23 @@ const definitions = defineFrom(99_001, {
     attribute(66_005, 'bought', stack_id),
     { ...attribute(66_006, 'buyer', 0), owner_stack_id: stack_id },
   ],
-  consent_types: [],
+  consent_types: [1, 2].map(id => ({
+    ...{ id, key: `type${id}`, name: '', description: null, state: 'active', mandatory: false, default_state: false },
+    ...{
+      channels: [
+        { channel: 'email', is_default: false },
+        { channel: 'sms', is_default: false },
+      ],
+      ...times,
+    },
+  })),
 })
 
 const organization = new Parameter(definitions.organization_id)
 const compile = (filter: unknown) =>
-  render(compileCondition(parseFilter(filter, definitions, 0), definitions, 0, organization).check, [organization])
+  render(compileCondition(parseFilter(filter, definitions, 0).condition, definitions, 0, organization).check, [
+    organization,
+  ])
 
 // Nothing of ours looks like these.
 const hostile = fc.constantFrom(
@@ -45,21 +56,13 @@ test('no key and no value stands in the text', () => {
       .record({ operator: fc.constantFrom('$eq', '$lt', '$contains', '$ends_with'), marked })
       .map(made => ({ [made.operator]: made.marked })),
     fc.array(marked).map($in => ({ $in })),
-    marked.map(text => ({ $eq: { [text]: [text] } })),
   )
-  const fields = fc.oneof(
-    marked.map(key => `attribute_values.${key}`),
-    fc.constantFrom(
-      'first_name',
-      'email',
-      'external_id',
-      'id',
-      'state',
-      'attribute_values.city',
-      'attribute_values.friends',
-    ),
-  )
-  const leaves = fc.record({ fields, operands }).map(({ fields, operands }) => ({ [fields]: operands }))
+  const structures = marked.map(text => ({ $eq: { [text]: [text] } }))
+  const undeclared = marked.map(key => `attribute_values.${key}`)
+  const texts = ['first_name', 'email', 'external_id', 'language', 'attribute_values.city', 'attribute_values.friends']
+  const leaves = fc
+    .oneof(fc.tuple(undeclared, fc.oneof(operands, structures)), fc.tuple(fc.constantFrom(...texts), operands))
+    .map(([field, operand]) => ({ [field]: operand }))
   fc.assert(
     fc.property(leaves, leaves, (one, other) => {
       const filter = {

@@ -92,6 +92,12 @@ test('a filter through a relationship needs the scope of the other end too', asy
   expect(refused.headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="records:read"')
 })
 
+test('a relationship is equal to the whole array of its names, whatever else is asked of it', async () => {
+  await fillIndexes(service.db)
+  const filter = { 'attribute_values.bought': { $eq: ['shared', 'o1'], $gte: 'o' } }
+  expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['p1'])
+})
+
 test('the orders of a person and the people of an order are related, by either identifier', async () => {
   const orders = await send('POST', '/v1/people/p1/related', { target: 'orders' })
   expect(names(orders).sort()).toEqual(['o1', 'shared'])

@@ -4,7 +4,15 @@ import type { Kind } from '../entities/kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/route.ts'
 import { filterEntities, listEntities, relatedEntities, showPage } from './handlers.ts'
-import { type FilterBody, filterBody, type ListBody, listBody, type RelatedBody, relatedBody } from './schema.ts'
+import {
+  type FilterBody,
+  filterBody,
+  filterPageSchema,
+  type ListBody,
+  listBody,
+  type RelatedBody,
+  relatedBody,
+} from './schema.ts'
 
 /** What a read of either kind answers: what is related with a person may be a record, and the other way round. */
 export type Answers = Record<'person' | 'record', Kind['answer']>
@@ -52,7 +60,8 @@ export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limi
       summary: `Filter ${plural.toLowerCase()}`,
       description: every_kind,
       body: filterBody(format, limits.page),
-      answer: page,
+      answer: filterPageSchema(kind.answer),
+      prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
       handle: async call => {
         const stack_id = await kind.stackOf(call)

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { holds, type World } from '../../test/support/filter-evaluator.ts'
-import { makeWorld, orderFilters, personFilters, readWorld, typedFilters } from '../../test/support/filter-world.ts'
+import { looseFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
+import { mistypedIn } from '../../test/support/filter-operands.ts'
+import { makeWorld, readWorld } from '../../test/support/filter-world.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { fillIndexes } from '../entities/fill.ts'
 import { readFilteredPage } from './page.ts'
@@ -65,6 +67,20 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
     await fc.assert(
       fc.asyncProperty(orderFilters(), filter => agrees(filter, stackOf('orders'))),
       { numRuns: 80 },
+    )
+  })
+
+  test('an operand is refused, with its path, exactly where its field can never equal it', async () => {
+    await fc.assert(
+      fc.asyncProperty(looseFilters, async filter => {
+        const [path] = mistypedIn(filter, 0, world.definitions)
+        if (path === undefined) return agrees(filter, 0)
+        await expect(found(filter, 0)).rejects.toMatchObject({ refusal: { status: 400, details: [{ path }] } })
+        await expect(found({ $or: [{ $not: filter }] }, 0)).rejects.toMatchObject({
+          refusal: { details: [{ path: path.replace('/filter', '/filter/$or/0/$not') }] },
+        })
+      }),
+      { numRuns: 400 },
     )
   })
 

@@ -5,7 +5,7 @@ import type { Kind } from '../entities/kind.ts'
 import { findEntity, type Page, type Position, readRelated } from '../entities/page.ts'
 import { printPage } from '../entities/print.ts'
 import { readShownPage, type ShownPage } from '../entities/shown.ts'
-import { fail, pointer } from '../errors.ts'
+import { type Detail, fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Answer, Call } from '../http/route.ts'
 import {
@@ -17,11 +17,12 @@ import {
   people_stack_id,
 } from '../organizations/definitions.ts'
 import { readFilteredPage } from './page.ts'
+import type { UndeclaredKey } from './parse.ts'
 import { default_size, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 
 /** A page, and definitions that are no older than any row of it. */
-export type Found = Page & { definitions: Definitions }
+export type Found = Page & { definitions: Definitions; warnings?: Detail[] }
 
 /** A page of all entities of a stack. */
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Answer> {
@@ -30,15 +31,31 @@ export async function listEntities(call: Call<ListBody>, stack_id: number): Prom
   return pageAnswer(await readShownPage(db, caller.organization.id, stack_id, position, signal))
 }
 
-/** A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read. */
+/**
+ * A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read; under
+ * `Prefer: handling=strict` 400 where it names an undeclared key that no entity carries.
+ */
 export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Found> {
-  const { db, caller, signal, body } = call
+  const { db, caller, signal, body, bound_from, preferences } = call
   const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
   const found = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, position, {
     signal,
+    bound_from,
     permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
+    refuseUncarried: preferences.handling === 'strict' ? throwUncarried : undefined,
   })
-  return { ...(await defined(call, found)), has_more: found.has_more }
+  return { ...(await defined(call, found)), warnings: found.uncarried.map(warningOf) }
+}
+
+function throwUncarried(keys: UndeclaredKey[]): never {
+  return fail('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
+    details: keys.map(warningOf),
+  })
+}
+
+function warningOf({ stack_id, path }: UndeclaredKey): Detail {
+  const entity = stack_id === people_stack_id ? 'person' : 'record of the stack'
+  return { path, message: `is not declared, and no ${entity} carries it` }
 }
 
 /** A page of the entities of one stack that are linked with an entity, whose `kind` and address the path tells. */
@@ -118,11 +135,12 @@ async function findSource(kind: Pick<Kind, 'identifier' | 'noun'>, call: Call<un
 }
 
 /** The payload of a page. */
-export function showPage({ reads, has_more, definitions }: Found, stack_id: number): Answer {
+export function showPage({ reads, has_more, definitions, warnings }: Found, stack_id: number): Answer {
   const rows = reads.map(({ row }) => row).join('\n')
-  return pageAnswer({ ...printPage(rows, reads.length, definitions, stack_id), has_more })
+  return pageAnswer({ ...printPage(rows, reads.length, definitions, stack_id), has_more }, warnings)
 }
 
-function pageAnswer({ items, has_more }: ShownPage): Answer {
-  return { status: 200, json: `{"items":[${items}],"has_more":${has_more}}` }
+function pageAnswer({ items, has_more }: ShownPage, warnings: readonly Detail[] = []): Answer {
+  const warned = warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
+  return { status: 200, json: `{"items":[${items}],"has_more":${has_more}${warned}}` }
 }

@@ -1,5 +1,4 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
-import { isDate, isDateTime } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { type Comparable, range_signs, searchText } from './comparable.ts'
 import { type Fragment, never, sql } from './fragment.ts'
@@ -27,8 +26,8 @@ const whenText = (value: Fragment, test: Fragment) =>
   sql`(case when jsonb_typeof(${value}) = 'string' then ${test} else false end)`
 
 /**
- * A JSON value that may be absent; JSON's null is as absent. An operand of another type does not match: texts are in
- * order of code points, numbers of size, and of a declared date or datetime the days and moments.
+ * A JSON value that may be absent; JSON's null is as absent. A value of another type than the operand does not match: texts
+ * are in order of code points, numbers of size, and of a declared date or datetime the days and moments.
  */
 export function jsonValue(value: Fragment, type: AttributeType | undefined): Comparable {
   return {
@@ -56,9 +55,8 @@ function rangeOf(
     return sql`(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric ${sign} ${String(operand)}::numeric else false end)`
   const text = text_in(value)
   const by_code_point = sql`${text} collate "C" ${sign} ${operand}::text`
-  if (type === 'date') return isDate(operand) ? whenText(value, sql`(${text} ${is_date} and ${by_code_point})`) : never
+  if (type === 'date') return whenText(value, sql`(${text} ${is_date} and ${by_code_point})`)
   if (type !== 'datetime') return whenText(value, by_code_point)
-  if (!isDateTime(operand)) return never
   const compared = sql`${seconds(sql`m.t`)} ${sign} ${numericOf(instantOf(operand))}::numeric`
   return whenText(
     value,

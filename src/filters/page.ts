@@ -5,8 +5,9 @@ import type { Read } from '../entities/row.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
+import { default_search_ms, findUncarried } from './carried-keys.ts'
 import type { Condition } from './grammar.ts'
-import { parseFilter } from './parse.ts'
+import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
 
 // A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
@@ -15,16 +16,23 @@ const plan_with_values = statement('', 'set local plan_cache_mode = force_custom
 
 export type FilterOptions = {
   signal?: Signal | undefined
+  /** Where the filter came from: the operands of a query string are texts. */
+  bound_from?: 'body' | 'query' | undefined
   /** Called with what the filter was understood as, before anything is read; may throw. */
   permit?: (condition: Condition) => void
+  /** Called with the keys that are undeclared and that no entity carries, before the page is read; may throw. */
+  refuseUncarried?: ((keys: UndeclaredKey[]) => void) | undefined
 }
+
+/** A page, the definitions by which the filter was understood, and its undeclared keys that no entity carries. */
+export type FilteredPage = Page & { definitions: Definitions; uncarried: UndeclaredKey[] }
 
 /** The definitions have changed since the filter was understood: it is understood again. */
 class DefinitionsMovedOn extends Error {}
 
 /**
- * A page of the entities of a stack that a filter holds of, in order of their ids, and the definitions by which it was
- * understood: those that stood when it ran. Throws the Faults of `parseFilter`.
+ * A page of the entities of a stack that a filter holds of, in order of their ids, by the definitions that stood when it
+ * ran. Throws the Faults of `parseFilter`.
  */
 export async function readFilteredPage(
   db: Database,
@@ -33,7 +41,7 @@ export async function readFilteredPage(
   filter: unknown,
   position: Position,
   options: FilterOptions = {},
-): Promise<Page & { definitions: Definitions }> {
+): Promise<FilteredPage> {
   let definitions = await knownDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -53,19 +61,23 @@ async function runUnder(
   stack_id: number,
   filter: unknown,
   position: Position,
-  { signal, permit }: FilterOptions,
-): Promise<Page> {
+  { signal, bound_from, permit, refuseUncarried }: FilterOptions,
+): Promise<Page & { uncarried: UndeclaredKey[] }> {
   const run = <R extends object>(query?: Query) => runQuery<R>(db, definitions, query, signal)
-  let condition: Condition
+  let parsed: ParsedFilter
+  let uncarried: UndeclaredKey[]
   try {
-    condition = parseFilter(filter, definitions, stack_id)
-    permit?.(condition)
+    parsed = parseFilter(filter, definitions, stack_id, bound_from)
+    permit?.(parsed.condition)
+    const search_ms = refuseUncarried ? undefined : default_search_ms
+    uncarried = await findUncarried(db, definitions, parsed.undeclared, { signal, search_ms })
+    if (uncarried.length > 0) refuseUncarried?.(uncarried)
   } catch (fault) {
     // Newer definitions may understand what these do not.
     await run()
     throw fault
   }
-  const statements = matchingStatements(condition, definitions, stack_id, position)
+  const statements = matchingStatements(parsed.condition, definitions, stack_id, position)
   const found: Read[] = []
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
@@ -75,7 +87,7 @@ async function runUnder(
     const [last]: { id: string }[] = await run(statements.boundary(start, round))
     start = last?.id
   }
-  return pageOf(found, position)
+  return { ...pageOf(found, position), uncarried }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Fault } from '../errors.ts'
-import { type Attribute, defineFrom } from '../organizations/definitions.ts'
+import { type Detail, Fault } from '../errors.ts'
+import { type Attribute, type Channel, type ConsentType, defineFrom } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'
 import { scopesOf } from './scopes.ts'
 
@@ -10,23 +10,46 @@ const attribute = (id: number, owner_stack_id: number, key: string, target_stack
   ...{ id, owner_stack_id, key, name: key, description: null, cardinality: 'many', indexed: false, state: 'active' },
   ...{ target_stack_id, type: target_stack_id === null ? 'text' : target_stack_id === 0 ? 'person' : 'stack' },
 })
+const consentType = (id: number, state: ConsentType['state'], ...channels: Channel[]): ConsentType => ({
+  ...times,
+  ...{ id, key: `type${id}`, name: '', description: null, state, mandatory: false, default_state: false },
+  channels: channels.map(channel => ({ channel, is_default: false })),
+})
 const definitions = defineFrom(1, {
   version: 1,
   stacks: [{ id: 1, key: 'orders', name: 'orders', kind: 'item', ...times }],
-  attributes: [attribute(1, 0, 'friends', 0), attribute(2, 0, 'bought', 1), attribute(3, 1, 'buyer', 0)],
-  consent_types: [],
+  attributes: [
+    attribute(1, 0, 'friends', 0),
+    attribute(2, 0, 'bought', 1),
+    attribute(3, 1, 'buyer', 0),
+    ...(['number', 'boolean', 'date', 'datetime', 'json', 'text'] as const).map((type, index) => ({
+      ...attribute(4 + index, 0, type, null),
+      ...{ type, cardinality: 'one' as const },
+    })),
+    { ...attribute(10, 1, 'invoiced_at', null), type: 'datetime', cardinality: 'one' },
+    { ...attribute(11, 0, 'boss', 0), cardinality: 'one' },
+    { ...attribute(12, 0, 'totals', null), type: 'number' },
+    { ...attribute(13, 0, 'retired', null), type: 'number', state: 'archived' },
+  ],
+  consent_types: [
+    consentType(1, 'active', 'email', 'sms'),
+    consentType(2, 'active', 'email'),
+    consentType(3, 'archived', 'sms'),
+  ],
 })
 
-function refusedAt(filter: unknown, stack_id = 0): string | undefined {
+function refusalOf(filter: unknown, stack_id = 0): Detail | undefined {
   try {
     parseFilter(filter, definitions, stack_id)
     return undefined
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     expect(error.refusal).toMatchObject({ word: 'invalid_parameter', status: 400 })
-    return error.refusal.details[0]!.path
+    return error.refusal.details[0]!
   }
 }
+
+const refusedAt = (filter: unknown, stack_id = 0) => refusalOf(filter, stack_id)?.path
 
 const nested = (levels: number): unknown => (levels === 1 ? {} : { $not: nested(levels - 1) })
 const hopping = (hops: number): unknown =>
@@ -73,6 +96,150 @@ describe('a filter is refused with the path', () => {
     expect(refusedAt(filter)).toBe(path)
   })
 
+  test.each<[string, unknown[], unknown[]]>([
+    ['attribute_values.number', [5, -0.5], ['5', true, [5], '']],
+    ['attribute_values.totals', [5, [5, 6], []], ['5', [5, '6'], [null]]],
+    ['attribute_values.boolean', [true, false], ['true', 1, [true]]],
+    ['attribute_values.date', ['2024-02-29'], ['2023-02-29', '29.02.2024', '2024-02-29T00:00:00Z', 20240229]],
+    ['attribute_values.datetime', ['2024-02-29T00:00:00+01:00'], ['2024-02-29', '2024-02-29T00:00:00', 1709164800]],
+    ['attribute_values.text', ['', 'x'], [1, true, ['x']]],
+    ['attribute_values.json', ['x', 1, true, [null]], []],
+    ['attribute_values.boss', ['ada', '7'], [7, '', ['ada'], true]],
+    ['attribute_values.friends', ['ada', ['ada', null]], [7, [], ['ada', 7], ['']]],
+    ['attribute_values.retired', ['x', 1, true, [null]], []],
+    ['attribute_values.undeclared', ['x', 1, true, [null]], []],
+    ['id', ['01936F3E-0a5c-7c3e-9d0a-5b6f3c1d2e4f'], ['ada', '01936f3e', '66f0a1b2c3d4e5f607182939', 1]],
+    ['external_id', ['ada'], ['', 7, ['ada']]],
+    ['email', ['ada@example.org', 'ada'], ['', false]],
+    ['first_name', ['', 'Ada'], [7, ['Ada']]],
+    ['date_of_birth', ['1815-12-10'], ['1815', '1815-12-10T00:00:00Z', 1815]],
+    ['email_consent', [true], ['true', 1]],
+    ['state', ['active', 'placeholder'], ['actve', true]],
+    ['created_at', ['2024-02-29T00:00:00Z'], ['2024-02-29', 1709164800]],
+    ['updated_at', ['2024-02-29T00:00:00Z'], ['yesterday']],
+  ])('%s that is compared with what it can never equal', (field, right, wrong) => {
+    for (const operand of [...right, null]) {
+      for (const tests of [{ $eq: operand }, { $neq: operand }, { $in: [operand] }, { $nin: [operand, operand] }])
+        expect(refusedAt({ [field]: tests })).toBeUndefined()
+      expect(refusedAt({ [field]: operand })).toBeUndefined()
+    }
+    for (const operand of wrong) {
+      const of_element = refusedAt({ [field]: operand })!
+      expect(of_element).toMatch(new RegExp(`^/filter/${field}(/\\d)?$`))
+      const [below = ''] = /(?<=[a-z])\/\d$/.exec(of_element) ?? []
+      for (const operator of ['$eq', '$neq'])
+        expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}${below}`)
+      for (const operator of ['$in', '$nin'])
+        expect(refusedAt({ [field]: { [operator]: [null, right[0], operand] } })).toBe(
+          `/filter/${field}/${operator}/2${below}`,
+        )
+    }
+  })
+
+  test('of a record by a record_id that is none', () => {
+    expect(refusedAt({ record_id: '66f0a1b2c3d4e5f607182939' }, 1)).toBeUndefined()
+    expect(refusedAt({ record_id: { $gt: '66f0a1b2c3d4e5f607182939' } }, 1)).toBeUndefined()
+    expect(refusedAt({ record_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f' }, 1)).toBe('/filter/record_id')
+    expect(refusedAt({ record_id: { $in: ['1'] } }, 1)).toBe('/filter/record_id/$in/0')
+  })
+
+  test.each([
+    ['attribute_values.number', 1, ['1', true, null]],
+    ['attribute_values.totals', 1, ['1', [1]]],
+    ['attribute_values.boolean', undefined, [true, 'a', 1]],
+    ['attribute_values.date', '2024-02-29', ['2024', '2024-02-29T00:00:00Z', 2024]],
+    ['attribute_values.datetime', '2024-02-29T00:00:00Z', ['2024-02-29', 1709164800]],
+    ['attribute_values.text', '', [1]],
+    ['attribute_values.json', 1, [true, []]],
+    ['attribute_values.boss', 'a', [1]],
+    ['attribute_values.undeclared', 'a', [true]],
+    ['state', undefined, ['active']],
+    ['id', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', ['01936f3e']],
+    ['email', '', [1]],
+    ['date_of_birth', '1815-12-10', ['1815']],
+    ['email_consent', undefined, [true]],
+    ['created_at', '2024-02-29T00:00:00Z', ['2024-02-29', 1709164800, null]],
+  ])('%s beyond a bound that it has no order with', (field, right, wrong) => {
+    for (const operator of ['$lt', '$lte', '$gt', '$gte']) {
+      if (right !== undefined) expect(refusedAt({ [field]: { [operator]: right } })).toBeUndefined()
+      for (const operand of wrong)
+        expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}`)
+    }
+  })
+
+  test.each([
+    ['attribute_values.number', [], ['1']],
+    ['attribute_values.totals', [], ['1']],
+    ['attribute_values.boolean', [], ['true']],
+    ['attribute_values.date', ['02', '2024-02-29'], ['Feb', '2024-02-29T', '02.29']],
+    ['attribute_values.datetime', [], ['2024']],
+    ['attribute_values.text', ['x', ''], []],
+    ['attribute_values.json', ['x'], []],
+    ['attribute_values.boss', ['a'], []],
+    ['attribute_values.undeclared', ['a'], []],
+    ['state', [], ['act']],
+    ['id', ['0F'], ['x', '--']],
+    ['date_of_birth', ['12'], ['december']],
+    ['email_consent', [], ['t']],
+    ['created_at', [], ['2024']],
+  ])('%s searched for a text that it never has', (field, right, wrong) => {
+    for (const operator of ['$contains', '$starts_with', '$ends_with']) {
+      for (const operand of right) expect(refusedAt({ [field]: { [operator]: operand } })).toBeUndefined()
+      for (const operand of [...wrong, 1])
+        expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}`)
+    }
+  })
+
+  test.each<[unknown, number, string]>([
+    [{ 'attribute_values.boss': { $none: { state: 'x' } } }, 0, '/attribute_values.boss/$none/state'],
+    [
+      {
+        $not: {
+          $or: [{}, { 'attribute_values.bought': { $every: { 'attribute_values.invoiced_at': { $lt: 'x' } } } }],
+        },
+      },
+      0,
+      '/$not/$or/1/attribute_values.bought/$every/attribute_values.invoiced_at/$lt',
+    ],
+    [
+      {
+        'attribute_values.buyer': {
+          $some: { 'attribute_values.friends': { $some: { 'attribute_values.number': 'x' } } },
+        },
+      },
+      1,
+      '/attribute_values.buyer/$some/attribute_values.friends/$some/attribute_values.number',
+    ],
+    [{ $and: [{ consents: { $some: { consent_type_id: 9 } } }] }, 0, '/$and/0/consents/$some/consent_type_id'],
+    [{ consents: { $some: { consent_type_id: 3 } } }, 0, '/consents/$some/consent_type_id'],
+    [{ consents: { $some: { state: true, channel: 'sms', consent_type_id: 2 } } }, 0, '/consents/$some/channel'],
+  ])('%j at every depth', (filter, stack_id, path) => {
+    expect(refusedAt(filter, stack_id)).toBe(`/filter${path}`)
+  })
+
+  test.each<[unknown, string]>([
+    [
+      { 'attribute_values.datetime': { $gte: '2025-01-01' } },
+      '2025-01-01 is a date; the attribute is a date and time: write 2025-01-01T00:00:00Z',
+    ],
+    [{ created_at: '2025-01-01' }, '2025-01-01 is a date; the field is a date and time: write 2025-01-01T00:00:00Z'],
+    [
+      { 'attribute_values.date': '2025-01-01T10:00:00Z' },
+      'is a date and time; the attribute is a date: write 2025-01-01',
+    ],
+    [{ 'attribute_values.number': '1.50' }, 'must be a number: write 1.5, without quotes'],
+    [{ 'attribute_values.boolean': 'true' }, 'must be a boolean: write true, without quotes'],
+    [{ 'attribute_values.boss': 7 }, 'must be a string: write "7"'],
+    [{ email: { $neq: '' } }, 'is never empty: write null for what is missing'],
+    [{ state: 'actve' }, 'must be active or placeholder'],
+    [
+      { consents: { $some: { channel: 'sms', consent_type_id: 2 } } },
+      'is no channel of consent type 2, which has: email',
+    ],
+  ])('%j with what to write instead', (filter, message) => {
+    expect(refusalOf(filter)?.message).toBe(message)
+  })
+
   test.each(['id', 'email', 'consents', 'email_consent'])('of a record by %s', field => {
     expect(refusedAt({ [field]: 'x' }, 1)).toBe(`/filter/${field}`)
   })
@@ -106,6 +273,6 @@ describe('a filter needs the read scope', () => {
     [{ 'attribute_values.bought': { $none: {} } }, 0, ['people:read', 'records:read']],
     [{ $or: [{ $not: { 'attribute_values.buyer': { $every: {} } } }] }, 1, ['records:read', 'people:read']],
   ])('%j of stack %i: %j', (filter, stack_id, scopes) => {
-    expect([...scopesOf(parseFilter(filter, definitions, stack_id), stack_id)]).toEqual(scopes)
+    expect([...scopesOf(parseFilter(filter, definitions, stack_id).condition, stack_id)]).toEqual(scopes)
   })
 })

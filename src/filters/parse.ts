@@ -1,12 +1,28 @@
 import { fail, pointer } from '../errors.ts'
-import { channels, type Definitions, isRelationship, people_stack_id } from '../organizations/definitions.ts'
+import { type Definitions, isRelationship, people_stack_id } from '../organizations/definitions.ts'
+import { consentFault, consentFromQuery } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
-import { type Condition, filter_limits, isQuantifier, type Quantifier, type RelationshipAttribute } from './grammar.ts'
-import { testFrom } from './operands.ts'
+import {
+  type Condition,
+  filter_limits,
+  isQuantifier,
+  type Quantifier,
+  type RelationshipAttribute,
+  type Test,
+} from './grammar.ts'
+import { type OperandType, operandTypeOf } from './operand-types.ts'
+import { operandFromQuery, testFrom } from './operands.ts'
+
+/** A key that no active attribute has, and where a filter names it: a JSON Pointer. */
+export type UndeclaredKey = { stack_id: number; key: string; path: string }
+
+/** A filter after it was understood. */
+export type ParsedFilter = { condition: Condition; undeclared: UndeclaredKey[] }
 
 /** Where in the filter something stands. */
 type Place = {
   definitions: Definitions
+  bound_from: BoundFrom
   /** Whose fields are meant here. */
   stack_id: number
   path: readonly (string | number)[]
@@ -14,15 +30,34 @@ type Place = {
   hops: number
   /** Of the whole filter. */
   counted: { conditions: number }
+  /** Of the whole filter. */
+  undeclared: UndeclaredKey[]
 }
+
+type BoundFrom = 'body' | 'query'
 
 /**
  * Understands a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, from `/filter` on, of
- * the first thing that is no part of the grammar, or beyond a limit.
+ * the first thing that is no part of the grammar, beyond a limit, or an operand that its field can never equal. The operands
+ * of a query string are texts, and are read as their fields have them.
  */
-export function parseFilter(filter: unknown, definitions: Definitions, stack_id: number): Condition {
-  const counted = { conditions: 0 }
-  return parseObject(filter, { definitions, stack_id, path: ['filter'], depth: 1, hops: 0, counted })
+export function parseFilter(
+  filter: unknown,
+  definitions: Definitions,
+  stack_id: number,
+  bound_from: BoundFrom = 'body',
+): ParsedFilter {
+  const of_all = { counted: { conditions: 0 }, undeclared: [] }
+  const condition = parseObject(filter, {
+    definitions,
+    stack_id,
+    bound_from,
+    path: ['filter'],
+    depth: 1,
+    hops: 0,
+    ...of_all,
+  })
+  return { condition, undeclared: of_all.undeclared }
 }
 
 function refuse({ path }: Pick<Place, 'path'>, message: string): never {
@@ -63,32 +98,36 @@ function parseField(key: string, operand: unknown, place: Place): Condition {
   const field = fieldOf(key, place.stack_id)
   if (!field)
     return refuse(place, `is no field of a ${place.stack_id === people_stack_id ? 'person' : 'record'} to filter by`)
-  const count = (at: Place) => {
-    place.counted.conditions += 1
-    if (place.counted.conditions > filter_limits.conditions)
-      refuse(at, `is one condition more than the ${filter_limits.conditions} a filter may have`)
-  }
-  const test = (operator: string, value: unknown, at: Place) => {
-    count(at)
-    const understood = testFrom(field, operator, value)
-    return 'refused' in understood
-      ? refuse(within(at, ...understood.refused.path), understood.refused.message)
-      : understood
-  }
-  if (!isObject(operand)) return { kind: 'field', field, tests: [test('$eq', operand, place)] }
+  if (field.kind === 'attribute' && !place.definitions.declared.get(place.stack_id)?.has(field.key))
+    place.undeclared.push({ stack_id: place.stack_id, key: field.key, path: pointer(...place.path) })
+  const type = operandTypeOf(field, place.definitions, place.stack_id)
+  if (!isObject(operand)) return { kind: 'field', field, tests: [parseTest(type, '$eq', operand, place)] }
   const operators = Object.entries(operand)
   if (operators.length === 0) return refuse(place, 'names no operator')
   const tests = operators
     .filter(([name]) => !isQuantifier(name))
-    .map(([name, value]) => test(name, value, within(place, name)))
+    .map(([name, value]) => parseTest(type, name, value, within(place, name)))
   const related = operators.flatMap(([name, value]): Condition[] => {
     if (!isQuantifier(name)) return []
     const at = within(place, name)
-    count(at)
+    countCondition(at)
     return [parseRelated(field.kind === 'attribute' ? field.key : undefined, name, value, at)]
   })
   const of = [...(tests.length > 0 ? [{ kind: 'field', field, tests } as const] : []), ...related]
   return of.length === 1 ? of[0]! : { kind: 'all', of }
+}
+
+function parseTest(type: OperandType, operator: string, operand: unknown, place: Place): Test {
+  countCondition(place)
+  const given = place.bound_from === 'query' ? operandFromQuery(type, operator, operand) : operand
+  const test = testFrom(type, operator, given)
+  return 'refused' in test ? refuse(within(place, ...test.refused.path), test.refused.message) : test
+}
+
+function countCondition(place: Place) {
+  place.counted.conditions += 1
+  if (place.counted.conditions > filter_limits.conditions)
+    refuse(place, `is one condition more than the ${filter_limits.conditions} a filter may have`)
 }
 
 function parseRelated(key: string | undefined, quantifier: Quantifier, filter: unknown, place: Place): Condition {
@@ -104,18 +143,6 @@ function relationshipOf(key: string | undefined, { definitions, stack_id }: Plac
   return attribute && isRelationship(attribute) ? attribute : undefined
 }
 
-const consent_parts: Record<string, { holds: (value: unknown) => boolean; message: string }> = {
-  consent_type_id: {
-    holds: value => Number.isInteger(value) && Number(value) >= 1,
-    message: 'must be an integer from 1',
-  },
-  channel: {
-    holds: value => channels.some(channel => channel === value),
-    message: `must be one of: ${channels.join(', ')}`,
-  },
-  state: { holds: value => typeof value === 'boolean', message: 'must be a boolean' },
-}
-
 function parseConsents(operand: unknown, place: Place): Condition {
   if (!isObject(operand)) return refuse(place, 'must be an object with $some')
   for (const name of Object.keys(operand))
@@ -123,13 +150,9 @@ function parseConsents(operand: unknown, place: Place): Condition {
   const at = within(place, '$some')
   const { $some } = operand
   if (!isObject($some)) return refuse(at, 'must be an object of consent_type_id, channel and state')
-  for (const [name, value] of Object.entries($some)) {
-    const part = Object.hasOwn(consent_parts, name) ? consent_parts[name] : undefined
-    if (!part) return refuse(within(at, name), 'unknown key')
-    if (!part.holds(value)) return refuse(within(at, name), part.message)
-  }
-  place.counted.conditions += 1
-  if (place.counted.conditions > filter_limits.conditions)
-    return refuse(at, `is one condition more than the ${filter_limits.conditions} a filter may have`)
-  return { kind: 'consents', ...$some }
+  const given = place.bound_from === 'query' ? consentFromQuery($some) : $some
+  const fault = consentFault(given, place.definitions.consent_types)
+  if (fault) return refuse(within(at, ...fault.path), fault.message)
+  countCondition(at)
+  return { kind: 'consents', ...given }
 }

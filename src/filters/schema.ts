@@ -1,4 +1,6 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TObject, type TSchema, Type } from 'typebox'
+import { pageSchema } from '../entities/schema.ts'
+import { examplesOf } from '../organizations/definition-schema.ts'
 
 const direction = Type.Optional(
   Type.Enum(['asc', 'desc'], { description: "Of the identifiers, which is the order of creation. Default: 'desc'." }),
@@ -56,6 +58,22 @@ export function filterBody(format: CursorFormat, most: number) {
       sort_direction: direction,
     },
     { additionalProperties: false },
+  )
+}
+
+/** The answer of the filter endpoints. */
+export function filterPageSchema(element: TSchema) {
+  const { properties } = pageSchema(element) as TObject
+  const warnings = Type.Array(
+    Type.Object({ path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() }),
+    {
+      description: 'Keys of the filter that are not declared and that no entity carries. Absent where there are none.',
+    },
+  )
+  const { title } = element as { title?: string }
+  return Type.Object(
+    { ...properties, warnings: Type.Optional(warnings) },
+    { ...(title && { title: `${title}FilterPage` }), examples: [{ items: examplesOf(element), has_more: false }] },
   )
 }
 

@@ -8,10 +8,17 @@ export type Preferences = {
   representation: boolean
   /** `references=strict`: relationship targets that do not exist are refused instead of created. */
   references: 'create' | 'strict'
+  /** `handling=strict`: what would be answered with a warning is refused. */
+  handling: 'lenient' | 'strict'
 }
 
 /** What most requests say: nothing. */
-const none: Preferences = Object.freeze({ if_match: null, representation: false, references: 'create' })
+const none: Preferences = Object.freeze({
+  if_match: null,
+  representation: false,
+  references: 'create',
+  handling: 'lenient',
+})
 
 /** Reads both headers; throws a Fault of 400 where If-Match is no list of tags. */
 export function readPreferences(if_match: string | undefined, prefer: string | undefined): Preferences {
@@ -26,7 +33,7 @@ function parseIfMatch(header: string | undefined): IfMatch {
 }
 
 /** Reads `Prefer` (RFC 7240). Preferences that are not known are ignored, as the RFC has it; the first of two counts. */
-function parsePrefer(header: string | undefined): Pick<Preferences, 'representation' | 'references'> {
+function parsePrefer(header: string | undefined): Omit<Preferences, 'if_match'> {
   const preferences = new Map<string, string>()
   for (const element of header?.split(',') ?? []) {
     const [name = '', value = ''] = element.split(';')[0]!.split('=', 2)
@@ -36,5 +43,6 @@ function parsePrefer(header: string | undefined): Pick<Preferences, 'representat
   return {
     representation: preferences.get('return') === 'representation',
     references: preferences.get('references') === 'strict' ? 'strict' : 'create',
+    handling: preferences.get('handling') === 'strict' ? 'strict' : 'lenient',
   }
 }

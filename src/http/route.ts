@@ -72,7 +72,7 @@ export type Route = {
   /** Whether it is about one entity with a version: a read answers its ETag, a write honours If-Match. */
   versioned?: boolean
   /** The preferences of the `Prefer` header that make a difference. */
-  prefers?: readonly ('return=representation' | 'references=strict')[]
+  prefers?: readonly ('return=representation' | 'references=strict' | 'handling=strict')[]
   /** What the handler refuses beyond the pipeline, a path parameter's 404 and If-Match: the word by its status. */
   refusals?: Partial<Record<number, ErrorWord>>
   /** Whether a request with neither a body nor a query means the defaults, instead of being refused. */

@@ -155,6 +155,7 @@ const idempotency_key = {
 const preferences = {
   'return=representation': 'answer the entity instead of `true`',
   'references=strict': 'refuse relationship targets that do not exist, instead of making placeholders',
+  'handling=strict': 'refuse what would be answered with a warning',
 }
 
 const preferOf = (prefers: Route['prefers'] & {}) => ({

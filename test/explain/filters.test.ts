@@ -66,7 +66,7 @@ async function populate() {
 
 async function explain(filter: unknown, direction: 'asc' | 'desc' = 'desc') {
   const position = { direction, size: 50 }
-  const statements = matchingStatements(parseFilter(filter, definitions, 0), definitions, 0, position)
+  const statements = matchingStatements(parseFilter(filter, definitions, 0).condition, definitions, 0, position)
   const { text, values } = statements.rows(startOf(position), 51, 0)
   return service.db.transaction(async tx => {
     await tx.query(statement('', 'set local plan_cache_mode = force_custom_plan'), [])

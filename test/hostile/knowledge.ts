@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { orderFilters, personFilters } from '../support/filter-world.ts'
+import { orderFilters, personFilters } from '../support/filter-generators.ts'
 import { external_id, free_key, json, padded, text } from './texts.ts'
 import { type Knowledge, valuesOf } from './values.ts'
 

@@ -58,6 +58,8 @@ function unexpected(
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && said.details?.every(({ message }) => message === 'names an entity that does not exist'))
     return undefined
+  const careful = /handling=strict/.test(headers.Prefer ?? '')
+  if (careful && said.details?.every(({ message }) => message.startsWith('is not declared, and no '))) return undefined
   const allowed = ['/attribute_key', '/cardinality', '/indexed', '/channels/0/is_default', '/sms_consent']
   return paths.length > 0 && paths.every(path => allowed.includes(path)) ? undefined : 'an unexpected refusal'
 }

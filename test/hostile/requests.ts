@@ -66,6 +66,7 @@ const preferences = [
   'return=representation',
   'references=strict',
   'return="representation", references=strict',
+  'handling=strict',
   'other',
 ]
 

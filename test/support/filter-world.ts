@@ -20,9 +20,9 @@ export const words = [
   'a%c',
   "o'x",
 ]
-const long = ['a', 'b', ''].map(end => 'x'.repeat(70) + end)
-const numbers = [0, 1, 2, 2.5, -1, -2.25, 9007199254740991, 1.5e-7, 0.1]
-const dates = ['2020-02-29', '2021-01-01', '0001-01-01', '9999-12-31']
+export const long = ['a', 'b', ''].map(end => 'x'.repeat(70) + end)
+export const numbers = [0, 1, 2, 2.5, -1, -2.25, 9007199254740991, 1.5e-7, 0.1]
+export const dates = ['2020-02-29', '2021-01-01', '0001-01-01', '9999-12-31']
 export const moments = [
   '2020-02-29T12:00:00Z',
   '2020-02-29T13:00:00+01:00',
@@ -34,20 +34,22 @@ export const moments = [
 ]
 const wrong = ['2021-02-29', '2021-02-29T12:00:00Z', '2020-02-29T24:00:00Z', '0000-01-01']
 const structures = [[], ['Rome'], [1, null], { a: 1 }, { a: 1, b: [null] }, [['Rome']]]
-const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
+export const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
 const orders = Array.from({ length: 8 }, (_, index) => `o${index}`)
 
-const from = <T>(values: readonly T[]) => fc.constantFrom(...values)
-const texts = from([...words, ...long, ...dates, ...moments, ...wrong, 'p1', 'o1'])
+export const from = <T>(values: readonly T[]) => fc.constantFrom(...values)
+export const texts = from([...words, ...long, ...dates, ...moments, ...wrong, 'p1', 'o1'])
 export const json = fc.oneof(texts, from(numbers), fc.boolean(), from(structures))
-const many = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
+export const many = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 3, nil: undefined })
 const given = (values: object) => JSON.parse(JSON.stringify(values)) as Record<string, unknown>
 const record = (model: Record<string, fc.Arbitrary<unknown>>) =>
   fc.record(Object.fromEntries(Object.entries(model).map(([key, value]) => [key, maybe(value)]))).map(given)
 
 /** Values from before the schema: of other types, and plain where there will be links. */
-const early_values = record({ city: json, score: json, joined: json, born: json, tags: json, mixed: json, any: json })
+const early_values = record({
+  ...{ city: json, score: json, joined: json, born: json, tags: json, moments: json, mixed: json, any: json },
+})
 const person_values = record({
   city: fc.oneof(from(words), from(long)),
   score: from(numbers),
@@ -59,6 +61,8 @@ const person_values = record({
   referrer: from(people),
   friends: many(from(people)),
   bought: many(from(orders)),
+  moments: many(from(moments)),
+  raw: json,
   any: json,
   'dotted.key "\' $1': from(words),
 })
@@ -84,6 +88,7 @@ const sample = <T>(values: fc.Arbitrary<T>, count: number, seed: number) => fc.s
 /** Some dozens of people and orders with every kind of value, stored before and after their keys were declared. */
 export async function makeWorld(organization: { send: Send }, seed: number): Promise<void> {
   const { send } = organization
+  await must(send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] }))
   for (const key of ['orders', 'visits']) await must(send('POST', '/v1/schema/stacks', { key, kind: 'item' }))
   const mentor = await attribute(send, { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' })
   for (const [index, values] of sample(early_values, 15, seed).entries())
@@ -101,6 +106,8 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
   await attribute(send, { ...plain, key: 'born', type: 'date' })
   await attribute(send, { ...plain, key: 'vip', type: 'boolean' })
   await attribute(send, { ...plain, key: 'tags', type: 'text', cardinality: 'many' })
+  await attribute(send, { ...plain, key: 'moments', type: 'datetime', cardinality: 'many' })
+  await attribute(send, { key: 'raw', owner: 'people', type: 'json' })
   await attribute(send, { key: 'counts', owner: 'people', type: 'number', cardinality: 'many' })
   await attribute(send, { key: 'referrer', owner: 'people', type: 'person' })
   await attribute(send, { key: 'mixed', owner: 'people', type: 'person' })
@@ -147,123 +154,3 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
     return new Map(links.map(({ attribute_id, targets }) => [attribute_id, targets]))
   }
 }
-
-const ranged = (operand: fc.Arbitrary<unknown>) =>
-  fc.record({ operator: from(['$lt', '$lte', '$gt', '$gte']), operand })
-const equal = (operand: fc.Arbitrary<unknown>) => fc.record({ operator: from(['$eq', '$neq']), operand })
-const listed = (operand: fc.Arbitrary<unknown>) =>
-  fc.record({ operator: from(['$in', '$nin']), operand: fc.array(operand, { maxLength: 4 }) })
-const searched = fc.record({
-  operator: from(['$contains', '$starts_with', '$ends_with']),
-  operand: from([...words, 'o', 'x', 'α', 'Σ', '2020']),
-})
-const existing = fc.record({ operator: fc.constant('$exists'), operand: fc.boolean() })
-
-const nullable = fc.option(json, { nil: null })
-const scalars = fc.oneof(texts, from(numbers))
-const bare = fc.oneof(texts, from(numbers), fc.boolean(), fc.constant(null), from([[], ['Rome']]))
-const tests = fc.oneof(
-  fc
-    .array(fc.oneof(equal(nullable), ranged(scalars), listed(nullable), searched, existing), {
-      minLength: 1,
-      maxLength: 2,
-    })
-    .map(made => Object.fromEntries(made.map(({ operator, operand }) => [operator, operand]))),
-  bare,
-)
-const instant = from(moments)
-const moment_tests = fc
-  .oneof(equal(fc.option(instant, { nil: null })), ranged(instant), listed(instant), existing)
-  .map(({ operator, operand }) => ({ [operator]: operand }))
-
-const consents = fc
-  .record({ consent_type_id: from([1, 2]), channel: from(['email', 'sms']), state: fc.boolean() }, { requiredKeys: [] })
-  .map(wanted => ({ consents: { $some: wanted } }))
-
-const field = (names: string[], operand: fc.Arbitrary<unknown>) =>
-  fc.record({ name: from(names), operand }).map(({ name, operand }) => ({ [name]: operand }))
-
-const person_fields = [
-  ...['external_id', 'id', 'first_name', 'last_name', 'email', 'date_of_birth', 'state'],
-  ...['email_consent', 'sms_consent', 'push_notification_consent'],
-]
-const person_keys = [
-  ...['city', 'score', 'joined', 'born', 'vip', 'tags', 'counts', 'any', 'dotted.key "\' $1', 'nowhere', '__proto'],
-  ...['referrer', 'friends', 'bought', 'mixed', 'mentor'],
-].map(key => `attribute_values.${key}`)
-
-type Depth = { levels: number; hops: number }
-
-const quantified = (name: string, filters: fc.Arbitrary<unknown>) =>
-  fc
-    .record({ quantifier: from(['$some', '$none', '$every']), filters })
-    .map(({ quantifier, filters }) => ({ [`attribute_values.${name}`]: { [quantifier]: filters } }))
-
-function combined(leaf: fc.Arbitrary<unknown>, deeper: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
-  return fc.oneof(
-    { weight: 4, arbitrary: leaf },
-    { weight: 1, arbitrary: fc.array(deeper, { maxLength: 3 }).map($and => ({ $and })) },
-    { weight: 2, arbitrary: fc.array(deeper, { maxLength: 3 }).map($or => ({ $or })) },
-    { weight: 2, arbitrary: deeper.map($not => ({ $not })) },
-  )
-}
-
-/** Filters on people that the grammar allows, not deeper than it allows. */
-export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
-  const plain = fc.oneof(
-    { weight: 3, arbitrary: field(person_fields, tests) },
-    { weight: 6, arbitrary: field(person_keys, tests) },
-    { weight: 1, arbitrary: field(['created_at', 'updated_at'], moment_tests) },
-    { weight: 1, arbitrary: consents },
-  )
-  if (levels === 1) return plain
-  const far = { levels: levels - 1, hops: hops - 1 }
-  const across =
-    hops === 0
-      ? plain
-      : fc.oneof(
-          quantified('referrer', personFilters(far)),
-          quantified('friends', personFilters(far)),
-          quantified('mixed', personFilters(far)),
-          quantified('bought', orderFilters(far)),
-        )
-  const leaf = fc.oneof({ weight: 3, arbitrary: plain }, { weight: 2, arbitrary: across })
-  return combined(leaf, personFilters({ levels: levels - 1, hops }))
-}
-
-/** Filters on orders that the grammar allows, not deeper than it allows. */
-export function orderFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
-  const plain = fc.oneof(
-    field(['external_id', 'record_id', 'state'], tests),
-    field(
-      ['total', 'buyer', 'any'].map(key => `attribute_values.${key}`),
-      tests,
-    ),
-  )
-  if (levels === 1) return plain
-  const across = hops === 0 ? plain : quantified('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
-  return combined(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))
-}
-
-/** One condition on an indexed key with operands of its type, those that are stored among them. */
-export const typedFilters: fc.Arbitrary<unknown> = fc.oneof(
-  ...[
-    { key: 'city', operand: from([...words, ...long]) },
-    { key: 'tags', operand: from([...words, ...long]) },
-    { key: 'score', operand: from(numbers) },
-    { key: 'joined', operand: instant },
-    { key: 'born', operand: from([...dates, ...wrong]) },
-    { key: 'vip', operand: fc.boolean() },
-    { key: 'referrer', operand: from(people) },
-    { key: 'mixed', operand: from([...people, ...words]) },
-  ].map(({ key, operand }) =>
-    fc
-      .array(key === 'vip' ? equal(operand) : fc.oneof(equal(operand), ranged(operand), listed(operand)), {
-        minLength: 1,
-        maxLength: 2,
-      })
-      .map(made => ({
-        [`attribute_values.${key}`]: Object.fromEntries(made.map(({ operator, operand }) => [operator, operand])),
-      })),
-  ),
-)

@@ -1,0 +1,114 @@
+import type { Database } from '../db/db.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { Cancellation, type Signal } from '../signal.ts'
+import type { UndeclaredKey } from './parse.ts'
+import { search_key, search_key_since } from './sql.ts'
+
+/** What is known of an undeclared key: an entity carried it; none did up to a change; or the search took too long. */
+type Known = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; again_ms: number }
+
+/** `carried` is null where there were too many changes to look through. */
+type Found = { sequence: number; carried: boolean | null }
+
+/** How long a filter waits to learn which of its keys no entity carries: a million people are searched in half of it. */
+export const default_search_ms = 3_000
+/** How long a key whose search took longer is not searched again. */
+const pause_ms = 600_000
+/** So many changes are looked through in 36 ms. */
+const most_changes = 10_000
+const most_known = 10_000
+
+const known_keys = new WeakMap<Database, Map<string, Known>>()
+
+type SearchOptions = {
+  signal?: Signal | undefined
+  /** How long to search in all; undefined: until everything is known. */
+  search_ms: number | undefined
+}
+
+/**
+ * The keys that no entity of their stack carries. A stack is searched for a key once: a key that was found stays known, and for
+ * one that was not found only the later changes are searched. A key of which nothing is known in time is not among them.
+ */
+export async function findUncarried(
+  db: Database,
+  definitions: Definitions,
+  undeclared: readonly UndeclaredKey[],
+  { signal, search_ms }: SearchOptions,
+): Promise<UndeclaredKey[]> {
+  const known = known_keys.get(db) ?? new Map<string, Known>()
+  known_keys.set(db, known)
+  const end_ms = search_ms === undefined ? undefined : performance.now() + search_ms
+  const uncarried: UndeclaredKey[] = []
+  for (const key of undeclared) {
+    const id = `${definitions.organization_id}:${key.stack_id}:${key.key}`
+    const after = await learn(db, definitions, key, known.get(id), { signal, end_ms })
+    known.delete(id)
+    known.set(id, after)
+    if (known.size > most_known) known.delete(known.keys().next().value!)
+    if (after.carried === false) uncarried.push(key)
+  }
+  return uncarried
+}
+
+async function learn(
+  db: Database,
+  definitions: Definitions,
+  key: UndeclaredKey,
+  before: Known | undefined,
+  { signal, end_ms }: { signal: Signal | undefined; end_ms: number | undefined },
+): Promise<Known> {
+  if (before?.carried === true) return before
+  if (end_ms === undefined) return knownFrom(await search(db, definitions, key, before, signal))
+  const now_ms = performance.now()
+  if (before?.carried === 'unknown' && now_ms < before.again_ms) return before
+  const found = await within(end_ms - now_ms, signal, until => search(db, definitions, key, before, until))
+  return found ? knownFrom(found) : { carried: 'unknown', again_ms: performance.now() + pause_ms }
+}
+
+const knownFrom = ({ carried, sequence }: Found): Known => (carried ? { carried } : { carried: false, sequence })
+
+async function search(
+  db: Database,
+  { organization_id, relationships }: Definitions,
+  { stack_id, key }: UndeclaredKey,
+  before: Known | undefined,
+  signal: Signal | undefined,
+): Promise<Found> {
+  if (before?.carried === false) {
+    const values = [organization_id, stack_id, key, before.sequence, most_changes]
+    const [later] = await db.query<Found>(search_key_since, values, signal)
+    if (later && later.carried !== null) return later
+  }
+  const archived =
+    relationships
+      .get(stack_id)
+      ?.get(key)
+      ?.map(({ id }) => id) ?? []
+  const [found] = await db.query<Found>(search_key, [organization_id, stack_id, key, archived], signal)
+  if (!found) throw new Error(`organization ${organization_id} has no head`)
+  return found
+}
+
+/** What `work` answers; undefined where it takes longer than `limit_ms`, and is cancelled. Throws the reason of `signal`. */
+async function within<T>(
+  limit_ms: number,
+  signal: Signal | undefined,
+  work: (until: Signal) => Promise<T>,
+): Promise<T | undefined> {
+  signal?.throwIfAborted()
+  const until = new Cancellation()
+  const end = () => until.abort()
+  signal?.addEventListener('abort', end, { once: true })
+  const timer = setTimeout(end, Math.max(limit_ms, 0))
+  try {
+    return await work(until)
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (until.aborted) return undefined
+    throw error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+  }
+}

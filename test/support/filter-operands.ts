@@ -1,0 +1,117 @@
+import { isDate, isDateTime } from '../../src/formats.ts'
+import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
+
+type Values = Record<string, unknown>
+
+/** Where a filter has an operand that its field can never equal, by the words of the documentation: JSON Pointers. */
+export function mistypedIn(filter: unknown, stack_id: number, definitions: Definitions, path = '/filter'): string[] {
+  return Object.entries(filter as Values).flatMap(([key, operand]) => {
+    const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    if (key === '$not') return mistypedIn(operand, stack_id, definitions, at)
+    if (key === '$and' || key === '$or')
+      return (operand as unknown[]).flatMap((one, index) => mistypedIn(one, stack_id, definitions, `${at}/${index}`))
+    if (key === 'consents') return mistypedConsent((operand as Values).$some as Values, definitions, `${at}/$some`)
+    const attribute = definitions.declared.get(stack_id)?.get(key.slice('attribute_values.'.length))
+    const field = key.startsWith('attribute_values.') ? kindOf(attribute) : { kind: fixed[key]!, many: false }
+    if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
+      return mistyped(field, '$eq', operand, at)
+    return Object.entries(operand).flatMap(([operator, value]) =>
+      quantifiers.includes(operator)
+        ? mistypedIn(value, attribute!.target_stack_id!, definitions, `${at}/${operator}`)
+        : mistyped(field, operator, value, `${at}/${operator}`),
+    )
+  })
+}
+
+const quantifiers = ['$some', '$none', '$every']
+
+type Kind = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'any' | 'id' | 'record_id' | 'state'
+type FieldKind = { kind: Kind; many: boolean }
+
+const fixed: Record<string, Kind> = {
+  external_id: 'name',
+  id: 'id',
+  record_id: 'record_id',
+  state: 'state',
+  created_at: 'datetime',
+  updated_at: 'datetime',
+  first_name: 'text',
+  last_name: 'text',
+  email: 'name',
+  mobile_prefix: 'text',
+  mobile_number: 'text',
+  language: 'name',
+  date_of_birth: 'date',
+  email_consent: 'boolean',
+  sms_consent: 'boolean',
+  push_notification_consent: 'boolean',
+}
+
+function kindOf(attribute: Attribute | undefined): FieldKind {
+  if (!attribute) return { kind: 'any', many: false }
+  const { type, cardinality } = attribute
+  const kind = type === 'json' ? 'any' : type === 'person' || type === 'stack' ? 'name' : type
+  return { kind, many: cardinality === 'many' }
+}
+
+const ids: Partial<Record<Kind, string>> = {
+  date: 'dddd-dd-dd',
+  id: 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx',
+  record_id: 'x'.repeat(24),
+}
+
+function mistyped(field: FieldKind, operator: string, operand: unknown, path: string): string[] {
+  const { kind } = field
+  if (operator === '$exists') return []
+  if (operator === '$in' || operator === '$nin')
+    return (operand as unknown[]).flatMap((value, index) => mistyped(field, '$eq', value, `${path}/${index}`))
+  if (operator === '$eq' || operator === '$neq') return unequal(field, operand, path)
+  if (operator === '$contains' || operator === '$starts_with' || operator === '$ends_with') {
+    const form = ids[kind]
+    const fits = form ? isPart(operator, String(operand), form) : ['text', 'name', 'any'].includes(kind)
+    return fits ? [] : [path]
+  }
+  if (kind === 'any') return typeof operand === 'string' || typeof operand === 'number' ? [] : [path]
+  const has_order = kind !== 'boolean' && kind !== 'state'
+  return has_order && (operand === '' ? kind === 'text' || kind === 'name' : canEqual(kind, operand)) ? [] : [path]
+}
+
+function unequal({ kind, many }: FieldKind, operand: unknown, path: string): string[] {
+  if (operand === null || kind === 'any') return []
+  if (!many || !Array.isArray(operand)) return canEqual(kind, operand) ? [] : [path]
+  // A relationship without a link shows nothing, and a target without a name shows null.
+  if (kind === 'name' && operand.length === 0) return [path]
+  const wrong = operand.findIndex(element => (element === null ? kind !== 'name' : !canEqual(kind, element)))
+  return wrong === -1 ? [] : [`${path}/${wrong}`]
+}
+
+function canEqual(kind: Kind, value: unknown): boolean {
+  if (kind === 'number' || kind === 'boolean') return typeof value === kind
+  if (typeof value !== 'string') return kind === 'any'
+  if (kind === 'name') return value.length > 0
+  if (kind === 'state') return ['active', 'placeholder'].includes(value)
+  if (kind === 'date') return isDate(value)
+  if (kind === 'datetime') return isDateTime(value)
+  const form = ids[kind]
+  return form === undefined || (value.length === form.length && isPart('$starts_with', value, form))
+}
+
+/** Whether a text can stand at the start, at the end or anywhere in a form of `d` (a digit), `x` (a hexadecimal one) and `-`. */
+function isPart(operator: string, text: string, form: string): boolean {
+  const last = form.length - text.length
+  const starts = operator === '$starts_with' ? [0] : operator === '$ends_with' ? [last] : [...form].map((_, at) => at)
+  const letters: Record<string, string> = { d: '0123456789', x: '0123456789abcdefABCDEF', '-': '-' }
+  return starts.some(
+    start => start >= 0 && start <= last && [...text].every((c, at) => letters[form[start + at]!]!.includes(c)),
+  )
+}
+
+function mistypedConsent({ consent_type_id, channel }: Values, { consent_types }: Definitions, path: string): string[] {
+  const shown = consent_types
+    .filter(({ state }) => state === 'active')
+    .flatMap(({ id, channels }) => channels.map(one => ({ id, channel: one.channel })))
+  const of_type = shown.filter(({ id }) => consent_type_id === undefined || id === consent_type_id)
+  if (consent_type_id !== undefined && of_type.length === 0) return [`${path}/consent_type_id`]
+  const is_there = channel === undefined || of_type.some(one => one.channel === channel)
+  return is_there ? [] : [`${path}/channel`]
+}
