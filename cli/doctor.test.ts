@@ -101,7 +101,7 @@ describe('kith doctor, on a server of its own', () => {
   })
 
   it('compares the pool with what the server has room for', () =>
-    expectWrong('connections', /wants 205 connections/, { KITH_DATABASE_CONNECTIONS: '200' }))
+    expectWrong('connections', /wants 207 connections/, { KITH_DATABASE_CONNECTIONS: '200' }))
 
   it('compares the clocks', async () => {
     const late = (ms: number) => broken(`const now = Date.now; Date.now = () => now() - ${ms}`)

@@ -109,6 +109,7 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   const db = openDatabase(storage.url, {
     connections: config.database_connections,
     statement_timeout_ms: config.limits.request_ms + statement_grace_ms,
+    page_patience_ms: config.limits.request_ms / 2,
     observer: instruments.observer,
   })
   closing.push(() => db.close())

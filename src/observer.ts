@@ -18,7 +18,7 @@ export type RequestEnd = {
 }
 
 /** Why a request was turned away before any work was done for it. */
-export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
+export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections' | 'share'
 
 /**
  * What the rooms tell of their work to whoever wants to count it. They know nothing of metrics: a call costs some ten

@@ -18,8 +18,8 @@ type Server = {
   connections_reserved: number
 }
 
-/** Beside its pool a service holds connections for locks and for looking after its server, and one for each of two exports. */
-const beside_pool = 5
+/** Beside its pool a service holds connections for locks and for looking after its server, and one for each of four exports. */
+const beside_pool = 7
 const newest_tried = 18
 
 /** Version, settings and room of the server. */

@@ -4,19 +4,34 @@ import type { Signal } from '../signal.ts'
 import { cancel_patience_ms, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { type Pulse, ServerSilent } from './pulse.ts'
+import type { Place } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
+
+/** Where a connection comes from; of an organization's requests, the place that they need besides. */
+export type Source = { pool: pg.Pool; pulse: Pulse; place?: Place | undefined }
+
+/**
+ * Runs `work` on a connection of the pool, after waiting for a place. The place is held until the connection is free
+ * again, which is after a cancelled statement has really ended.
+ */
+export async function withClient<T>(source: Source, signal: Signal | undefined, work: Work<T>): Promise<T> {
+  const { place } = source
+  if (!place) return onConnection(source, signal, work)
+  const entering = place.enter(signal)
+  if (entering) await entering
+  try {
+    return await onConnection(source, signal, work)
+  } finally {
+    place.leave()
+  }
+}
 
 /**
  * Runs `work` on a connection of the pool. When the signal aborts, the running statement is cancelled on the server, and the
  * promise settles only after that; when the server falls silent, the connection is given up.
  */
-export async function withClient<T>(
-  pool: pg.Pool,
-  pulse: Pulse,
-  signal: Signal | undefined,
-  work: Work<T>,
-): Promise<T> {
+async function onConnection<T>({ pool, pulse }: Source, signal: Signal | undefined, work: Work<T>): Promise<T> {
   const client = await acquire(pool, pulse, signal)
   const leave = pulse.enter({ giveUp: () => destroySocket(client) })
   let settled = false

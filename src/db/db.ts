@@ -2,12 +2,13 @@ import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
-import { withClient } from './connection.ts'
+import { type Source, withClient } from './connection.ts'
 import { copyFrom } from './copy.ts'
 import type { CopyRows } from './copy-rows.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
 import { watchPulse } from './pulse.ts'
+import { type Lane, Shares } from './shares.ts'
 import { doubtAbout, forgetWarning, watchWarnings } from './warnings.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
@@ -56,11 +57,22 @@ export type Database = {
   close(): Promise<void>
   /** The database whose transaction in progress this one is made of; absent of one with connections of its own. */
   outer?: Database
+  /** The database whose connections this one has a share of, see {@link rootOf}. */
+  root?: Database
   /** Who is told of the work. */
   observer?: Observer | undefined
   /** Connections of the pool, and who waits for one; absent of one without a pool. */
-  load?: () => { used: number; idle: number; waiting: number }
+  load?: () => { used: number; idle: number; waiting: number; held_back: number }
 }
+
+/** A database with a pool of connections. */
+export type DatabasePool = Database & {
+  /** The database as an organization's requests see it: no more connections at a time than its share (shares.ts). */
+  shareOf(organization_id: number, lane: Lane): Database
+}
+
+/** What a process keeps for a database, it keeps for the pool: all shares of it are the same data. */
+export const rootOf = (db: Database): Database => db.root ?? db
 
 /**
  * Waits for statements that were sent in one flush. When one fails, those behind it fail because of it: the error that
@@ -105,6 +117,8 @@ type DatabaseOptions = {
   connections: number
   /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
   statement_timeout_ms: number
+  /** How long a list or filter waits for its organization's share; half of `statement_timeout_ms` unless given. */
+  page_patience_ms?: number
   application_name?: string
   observer?: Observer | undefined
 }
@@ -118,7 +132,7 @@ function takeOptions(text: string): { url: string; asked: string[] } {
 }
 
 /** Opens a pool on `url`. Nothing is connected before the first query. */
-export function openDatabase(text: string, options: DatabaseOptions): Database {
+export function openDatabase(text: string, options: DatabaseOptions): DatabasePool {
   const { url, asked } = takeOptions(text)
   const settings = {
     connectionString: url,
@@ -148,23 +162,44 @@ export function openDatabase(text: string, options: DatabaseOptions): Database {
     return client
   }
   const { observer } = options
-  return {
+  const shares = new Shares({
+    connections: options.connections,
+    pagePatienceMs: options.page_patience_ms ?? options.statement_timeout_ms / 2,
+    refused: () => observer?.overloaded('share'),
+  })
+  const shared: Record<Lane, Map<number, Database>> = { reads: new Map(), pages: new Map(), writes: new Map() }
+  const root: DatabasePool = {
+    ...runningOn({ pool, pulse }, observer),
     connect,
     observer,
-    load: () => ({ used: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    load: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      held_back: shares.waiting,
+    }),
     close: () => {
       pulse.stop()
       return pool.end()
     },
+    shareOf: (organization_id, lane) => {
+      const known = shared[lane].get(organization_id)
+      if (known) return known
+      const place = shares.of(organization_id, lane)
+      const share = { ...runningOn({ pool, pulse, place }, observer), connect, observer, root, close: async () => {} }
+      shared[lane].set(organization_id, share)
+      return share
+    },
+  }
+  return root
+}
+
+function runningOn(source: Source, observer: Observer | undefined): Pick<Database, 'query' | 'transaction'> {
+  return {
     query: (statement, values, signal) =>
-      withClient(
-        pool,
-        pulse,
-        signal,
-        async client => (await run(client, statement, values, observer, signal)) as never[],
-      ),
+      withClient(source, signal, async client => (await run(client, statement, values, observer, signal)) as never[]),
     transaction: (work, options = {}) =>
-      withClient(pool, pulse, options.signal, client => transact(client, work, options, observer)),
+      withClient(source, options.signal, client => transact(client, work, options, observer)),
   }
 }
 

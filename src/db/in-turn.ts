@@ -1,5 +1,5 @@
 import type { Signal } from '../signal.ts'
-import type { Database } from './db.ts'
+import { type Database, rootOf } from './db.ts'
 
 type Line = { running: number; waiting: Set<() => void> }
 
@@ -10,8 +10,8 @@ export type InTurn<Key> = <T>(db: Database, key: Key, signal: Signal | undefined
 export function turnsOf<Key>(at_once: number): InTurn<Key> {
   const lines = new WeakMap<Database, Map<Key, Line>>()
   return async (db, key, signal, work) => {
-    const of_database = lines.get(db) ?? new Map<Key, Line>()
-    lines.set(db, of_database)
+    const of_database = lines.get(rootOf(db)) ?? new Map<Key, Line>()
+    lines.set(rootOf(db), of_database)
     const line = of_database.get(key) ?? { running: 0, waiting: new Set() }
     of_database.set(key, line)
     if (line.running < at_once) line.running += 1

@@ -1,5 +1,5 @@
 import { Queue, type QueueOptions, type Result } from '../db/coalesce.ts'
-import type { Database } from '../db/db.ts'
+import { type Database, rootOf } from '../db/db.ts'
 import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
@@ -32,8 +32,8 @@ function keepQueue<I, O>(
   name: string,
   queue: Queue<I, O>,
 ): Queue<I, O> {
-  const queues = all.get(db) ?? new Map<string, Queue<I, O>>()
-  all.set(db, queues)
+  const queues = all.get(rootOf(db)) ?? new Map<string, Queue<I, O>>()
+  all.set(rootOf(db), queues)
   if (queues.size >= 1_000) for (const [other, queue] of queues) if (queue.idle) queues.delete(other)
   queues.set(name, queue)
   return queue
@@ -63,7 +63,8 @@ export function writeQueued(
 ): Promise<Settled> {
   if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
   const name = `${organization_id}`
-  const queue = writing.get(db)?.get(name) ?? keepQueue(writing, db, name, newWriting(db, organization_id, limits))
+  const queue =
+    writing.get(rootOf(db))?.get(name) ?? keepQueue(writing, db, name, newWriting(db, organization_id, limits))
   const { bytes } = write
   if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
     return queue.addApart({ item: write, bytes, signal })
@@ -124,7 +125,7 @@ export function readQueued(
   const item = 'id' in address ? address.id : address.external_id
   const name = `${organization_id} ${stack_id} ${by}`
   const queue =
-    reading.get(db)?.get(name) ?? keepQueue(reading, db, name, newReading(db, organization_id, stack_id, by))
+    reading.get(rootOf(db))?.get(name) ?? keepQueue(reading, db, name, newReading(db, organization_id, stack_id, by))
   return queue.add({ item, signal })
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, resultOf, type Shop, watched, write, writeAll } from '../../test/support/writes.ts'
+import type { Database } from '../db/db.ts'
 import type { EntityBody, Write } from './write.ts'
 
 let service: Service
@@ -10,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const shop = () => makeShop(service)
-const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)
+const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
 describe('the number of statements does not grow with the array', () => {
   test.each([1, 50])('creating %i people: read, make, apply', async count => {

@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import { statement } from '../db/db.ts'
+import { rootOf, statement } from '../db/db.ts'
 
 // Of 3,000 rows instead of 30,000: in a table of 2.9 million rows 0.05 s instead of 0.5. That is enough to tell many from few,
 // and one value from another in each row, which is all that our plans, made once for all values, go by.
@@ -18,7 +18,9 @@ const growths = new WeakMap<Database, Growth>()
  * row, and any index for as good as any other: at 600 entities that nobody had analyzed, a filter over two hops took
  * more than 10 s, and 5 ms afterwards. Autovacuum comes once a minute, and late for a new organization in a large table.
  */
-export function noteGrowth(db: Database, organization_id: number, table: 'entities' | 'links', made: number): void {
+export function noteGrowth(share: Database, organization_id: number, table: 'entities' | 'links', made: number): void {
+  // Statistics are of all organizations: no share of one is spent on them.
+  const db = rootOf(share)
   const growth = growths.get(db) ?? { made: new Map(), running: undefined, again: false }
   growths.set(db, growth)
   // Each table by itself: links that came after a hundred thousand people were taken for none, and looked up by the wrong index.

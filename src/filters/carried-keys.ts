@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import { type Database, rootOf } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 import type { UndeclaredKey } from './parse.ts'
@@ -36,8 +36,8 @@ export async function findUncarried(
   undeclared: readonly UndeclaredKey[],
   { signal, search_ms }: SearchOptions,
 ): Promise<UndeclaredKey[]> {
-  const known = known_keys.get(db) ?? new Map<string, Known>()
-  known_keys.set(db, known)
+  const known = known_keys.get(rootOf(db)) ?? new Map<string, Known>()
+  known_keys.set(rootOf(db), known)
   const end_ms = search_ms === undefined ? undefined : performance.now() + search_ms
   const uncarried: UndeclaredKey[] = []
   for (const key of undeclared) {

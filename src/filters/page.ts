@@ -5,6 +5,7 @@ import type { Read } from '../entities/row.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { read_schema_version } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
+import { withIndexAdvice } from './advice.ts'
 import { default_search_ms, findUncarried } from './carried-keys.ts'
 import type { Condition } from './grammar.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
@@ -47,7 +48,7 @@ export async function readFilteredPage(
     try {
       return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
-      if (!(error instanceof DefinitionsMovedOn)) throw error
+      if (!(error instanceof DefinitionsMovedOn)) throw withIndexAdvice(error, filter, definitions, stack_id)
       if (attempt === attempts_limit) throw overtaken(error)
       await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../db/db.ts'
+import type { DatabasePool } from '../db/db.ts'
 import { lastingMessage } from '../db/pg-errors.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { warnOfCondition } from '../logger.ts'
@@ -19,7 +19,7 @@ import type { Router } from './router.ts'
 import { refuseMalformed } from './server.ts'
 
 export type House = {
-  db: Database
+  db: DatabasePool
   config: Config
   authenticator: Authenticator
   drain: Drain

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
+import type { Lane } from '../db/shares.ts'
 import { Fault, fail, refuse } from '../errors.ts'
 import { isVersioned } from './admission.ts'
 import { type Bound, bind } from './bind.ts'
@@ -163,6 +164,7 @@ const isOther = (coding: string | undefined, known: string) =>
 function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
   const { limits } = house.config
   const readParameters = parameterReader(row)
+  const lane = laneOf(row)
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
   const depth =
     row.item && row.body
@@ -179,7 +181,7 @@ function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: 
       ? bind({ content_type: headers['content-type'], body, query_string }, wanted, depth)
       : unbound()
     return {
-      db: house.db,
+      db: house.db.shareOf(exchange.caller!.organization.id, lane),
       limits,
       caller: exchange.caller!,
       params,
@@ -193,6 +195,12 @@ function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: 
       signal: exchange.deadline.signal,
     }
   }
+}
+
+/** A GET reads one entity, or definitions; what is read by a POST is a page. */
+function laneOf({ method, scope }: Route): Lane {
+  if (scope.endsWith(':write')) return 'writes'
+  return method === 'GET' ? 'reads' : 'pages'
 }
 
 const unbound = (): Bound => ({ value: {}, bound_from: 'query', bytes: 0 })

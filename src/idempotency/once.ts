@@ -18,7 +18,7 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
 
 /**
  * So many connections the writes under keys of an organization take at a time. Each has one to itself and may wait in it for a
- * row that is locked elsewhere; one organization shall not hold them all. More would gain nothing: they wait for one head.
+ * row that is locked elsewhere; the organization's other writes shall find one, too. More would gain nothing: they wait for one head.
  */
 export const turns_at_once = 3
 const inTurn = turnsOf<number>(turns_at_once)

@@ -31,6 +31,7 @@ export function createCounts(registry: Registry): Counts {
     slow: overloads({ reason: 'slow' }),
     busy: overloads({ reason: 'busy' }),
     connections: overloads({ reason: 'connections' }),
+    share: overloads({ reason: 'share' }),
   }
   const batches = histograms(
     registry,

@@ -27,6 +27,8 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
   gauge(registry, { name: 'kith_db_pool_waiting', help: 'Who waits for a connection, by pool.' }, 'sum', () =>
     loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
   )
+  const held_back = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
+  gauge(registry, held_back, 'sum', () => loads().map(({ pool, held_back: value }) => ({ labels: { pool }, value })))
   const look = createOutlook(Object.values(pools)[0]!, answeredAt)
   gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
     { value: (await look()).up ? 1 : 0 },

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import { type Database, rootOf } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { read_definitions, read_schema_version } from './definitions-sql.ts'
 
@@ -111,7 +111,8 @@ const snapshots = new WeakMap<Database, Map<number, Definitions>>()
  * Within somebody's transaction theirs will do, but what is read there stays there: it may never be committed.
  */
 export async function knownDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const known = snapshots.get(db)?.get(organization_id) ?? (db.outer && snapshots.get(db.outer)?.get(organization_id))
+  const knownTo = (one: Database) => snapshots.get(rootOf(one))?.get(organization_id)
+  const known = knownTo(db) ?? (db.outer && knownTo(db.outer))
   db.observer?.cache('definitions', known !== undefined)
   return known ?? reloadDefinitions(db, organization_id, signal)
 }
@@ -138,8 +139,8 @@ export async function reloadDefinitions(db: Database, organization_id: number, s
   const [row] = await db.query<DefinitionRows>(read_definitions, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no head`)
   const read = defineFrom(organization_id, row)
-  const of_database = snapshots.get(db) ?? new Map<number, Definitions>()
-  snapshots.set(db, of_database)
+  const of_database = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
+  snapshots.set(rootOf(db), of_database)
   const known = of_database.get(organization_id)
   if (known && known.version > read.version) return known
   of_database.set(organization_id, read)

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts'
+import { type Database, rootOf } from '../db/db.ts'
 import { fail } from '../errors.ts'
 
 /**
@@ -8,8 +8,8 @@ import { fail } from '../errors.ts'
 export function atMost<Key>(most: number, refusal: string): (db: Database, key: Key) => () => void {
   const running = new WeakMap<Database, Map<Key, number>>()
   return (db, key) => {
-    const counts = running.get(db) ?? new Map<Key, number>()
-    running.set(db, counts)
+    const counts = running.get(rootOf(db)) ?? new Map<Key, number>()
+    running.set(rootOf(db), counts)
     const before = counts.get(key) ?? 0
     if (before >= most) fail('operation_failed', refusal, { status: 503, headers: { 'Retry-After': '10' } })
     counts.set(key, before + 1)

@@ -14,10 +14,15 @@ import { atMost } from './at-once.ts'
 /** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
 const part_bytes = 128 * 1024
 
-/** Each holds a connection of its own for as long as its client takes to read. */
-const most_at_once = 2
+/** Each holds a connection of its own for as long as its client takes to read: one organization takes half of them. */
+const mostAtOnce = 4
+const mostOfOne = mostAtOnce / 2
 
-const enter = atMost<'export'>(most_at_once, `There are ${most_at_once} exports running already.`)
+const enterProcess = atMost<'export'>(mostAtOnce, `There are ${mostAtOnce} exports running already.`)
+const enterOrganization = atMost<number>(
+  mostOfOne,
+  `There are ${mostOfOne} exports of the organization running already.`,
+)
 
 export type ExportQuery = { after_id?: string }
 
@@ -29,7 +34,7 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const leave = enter(db, 'export')
+  const leave = enter(db, caller.organization.id)
   const snapshot = await openSnapshot(db).catch(error => {
     leave()
     throw error
@@ -40,6 +45,21 @@ export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promi
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }
   } catch (error) {
     await close()
+    throw error
+  }
+}
+
+/** Counts an export in; what it returns counts it out. */
+function enter(db: Database, organizationId: number): () => void {
+  const leaveOrganization = enterOrganization(db, organizationId)
+  try {
+    const leaveProcess = enterProcess(db, 'export')
+    return () => {
+      leaveProcess()
+      leaveOrganization()
+    }
+  } catch (error) {
+    leaveOrganization()
     throw error
   }
 }

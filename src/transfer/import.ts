@@ -19,8 +19,8 @@ import { rehearse } from './rehearse.ts'
 const set_size = { items: 448, bytes: 1_048_576 }
 
 /**
- * One is decided while those before it are stored. Each holds a connection of the pool, so they are as many of both imports of an
- * organization together: beside them and the four of its other writes (docs/decisions/0011) one is left to everybody else.
+ * One is decided while those before it are stored. Each holds a connection, and both imports of an organization together
+ * leave one of the four that its writes may have (docs/decisions/0025) to its other writes.
  */
 const sets_at_once = 3
 const inTurn = turnsOf<number>(sets_at_once)

@@ -8,8 +8,8 @@ export type Load = {
   people: number
   /** Another for each load on a service: what is created bears it in its name. */
   seed: number
-  /** PATCHes of random people, or a mixture of what is asked of the service. */
-  work: 'patch' | 'mixed'
+  /** PATCHes of random people, a mixture of what is asked of the service, or filters that no index helps. */
+  work: 'patch' | 'mixed' | 'slowFilters'
   seconds: number
   /** Connections that are open from the start. */
   connections: number

@@ -4,10 +4,10 @@ import { createChecks } from './checks.ts'
 import { type Place, preparePlace } from './ground.ts'
 import type { Figures } from './load.ts'
 import { type Asked, readOptions } from './options.ts'
-import { neighbour, soak, storm } from './scenes.ts'
+import { filters, neighbour, soak, storm } from './scenes.ts'
 import { offer } from './source.ts'
 
-const scenes = { storm, neighbour, soak }
+const scenes = { storm, neighbour, filters, soak }
 
 /** The connections of the closed loop. */
 const connections = 64

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import type { Load } from './load.ts'
 
-export const scene_names = ['storm', 'neighbour', 'soak'] as const
+export const scene_names = ['storm', 'neighbour', 'filters', 'soak'] as const
 export type SceneName = (typeof scene_names)[number]
 
 /** Seconds of the closed-loop maximum, of each storm, and of the soak. */

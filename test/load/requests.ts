@@ -13,6 +13,7 @@ const works: Record<Load['work'], [share: number, ask: (draw: Draw) => Asked][]>
     [10, upsert],
     [5, filter],
   ],
+  slowFilters: [[100, slowFilter]],
 }
 
 // Another name each time: what changes nothing would be answered without a write.
@@ -27,6 +28,13 @@ function upsert({ person, fresh }: Draw): Asked {
 
 function filter({ person }: Draw): Asked {
   const body = { filter: { external_id: { $in: [person, 'p1', 'p2'] } }, cursor_configuration: { size: 20 } }
+  return { method: 'POST', path: '/v1/people/filter', body }
+}
+
+/** Every person's friends' friends are read, 64 texts each, and none matches. */
+function slowFilter(): Asked {
+  const friends = (of: object) => ({ 'attribute_values.friends': { $some: of } })
+  const body = { filter: friends(friends({ 'attribute_values.note': { $contains: 'nowhere' } })) }
   return { method: 'POST', path: '/v1/people/filter', body }
 }
 

@@ -13,6 +13,7 @@ const most_connections = 1_000
 const storm_factor = 4
 const calm_seconds = 10
 const neighbour_rate = 50
+const slowFilters = 24
 const answered_p99_ms = 2_000
 const refused_p99_ms = 1_000
 const most_mb = 512
@@ -101,6 +102,34 @@ export async function neighbour(stage: Stage): Promise<void> {
   checks.check(
     `a neighbour's p99 stays within twice: ${before.answered.p99_ms} ms, then ${during.answered.p99_ms} ms`,
     during.answered.p99_ms <= 2 * before.answered.p99_ms,
+  )
+}
+
+/** Slow filters of one organization take the connections of its share, and no others: a neighbour is served as before. */
+export async function filters(stage: Stage): Promise<void> {
+  const { place, asked, checks } = stage
+  const alone = await offerOpenly(
+    stage,
+    place.neighbour,
+    neighbour_rate,
+    Math.max(calm_seconds, asked.seconds.storm / 2),
+    true,
+  )
+  checks.say(tell('the neighbour alone', alone))
+  const own = offerOpenly(stage, place.neighbour, neighbour_rate, asked.seconds.storm, true)
+  await setTimeout(1_000)
+  const slow = { seed: asked.seed, work: 'slowFilters', connections: slowFilters, rate: undefined } as const
+  const other = offer({ ...place.linked, ...slow, seconds: asked.seconds.storm - 1 })
+  const beside = await own
+  checks.say(tell('slow filters', await other))
+  checks.say(tell('the neighbour beside them', beside))
+  checks.check(
+    `nothing of a neighbour's is refused: ${beside.refused.count}`,
+    beside.refused.count === 0 && faultless(beside),
+  )
+  checks.check(
+    `a neighbour's p99 stays within twice: ${alone.answered.p99_ms} ms, then ${beside.answered.p99_ms} ms`,
+    beside.answered.p99_ms <= 2 * alone.answered.p99_ms,
   )
 }
 

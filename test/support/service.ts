@@ -4,7 +4,7 @@ import { createApp, openApiDocument } from '../../src/app.ts'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { type Database, openDatabase, statement } from '../../src/db/db.ts'
+import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
 import { queueLengths } from '../../src/entities/queues.ts'
 import { createDrain } from '../../src/http/drain.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
@@ -40,7 +40,7 @@ export type Service = {
   address: string
   database_url: string
   config: Config
-  db: Database
+  db: DatabasePool
   /** Log lines of the service, as text. */
   logs: string[]
   /** A fresh organization and a sender that speaks for it, so that tests do not meet each other. */
@@ -62,8 +62,9 @@ export async function startService(environment: Record<string, string> = {}, dat
   const config = loadConfig({ ...environment })
   const instruments = createInstruments()
   const db = openDatabase(database.url, {
-    connections: 8,
+    connections: config.database_connections,
     statement_timeout_ms: config.limits.request_ms + 1_000,
+    page_patience_ms: config.limits.request_ms / 2,
     observer: instruments.observer,
   })
   instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
