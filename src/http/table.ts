@@ -2,14 +2,14 @@ import type { Socket } from 'node:net'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
-import { Fault, fail, refuse } from '../errors.ts'
+import { fail } from '../errors.ts'
 import { isVersioned } from './admission.ts'
 import { type Bound, bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
 import { parseJson } from './json.ts'
 import { staged } from './observe.ts'
 import { handleOnce } from './once.ts'
-import { addressesOf, covers } from './overlaps.ts'
+import { addressesOf } from './overlaps.ts'
 import { parameterReader } from './parameters.ts'
 import { explain, type House } from './pipeline.ts'
 import { readPreferences } from './preferences.ts'
@@ -27,19 +27,24 @@ import { compile } from './validate.ts'
  */
 export function serveRoutes(places: Router, house: House, table: Route[]): void {
   for (const row of table) for (const path of addressesOf(row, table)) places.add(placeOf(row, path, house))
-  refuseOtherMethods(places, house, table)
 }
 
-/** What is answered where nothing is served. */
-export function nowhereOf(house: House): Place {
+/** Answers what no endpoint takes: 405 where the address takes other methods, else 404. */
+export function nowhereOf(house: House, places: Router): Place {
+  const handle = () => {}
   return {
     method: 'GET',
     path: '',
     guard: async exchange => {
+      const found = places.findAll(exchange.url)
+      // The log and the metrics name the address. Its row, and the row's statuses, belong to another method.
+      if (found[0]) exchange.place = { method: 'GET', path: found[0].place.path, handle }
       if (isVersioned(exchange.url)) await identify(house, exchange)
-      fail('not_found', 'There is no such address.')
+      if (found.length === 0) fail('not_found', 'There is no such address.')
+      const Allow = found.map(({ method }) => method).join(', ')
+      fail('invalid_parameter', `This address takes ${Allow}.`, { status: 405, headers: { Allow } })
     },
-    handle: () => {},
+    handle,
   }
 }
 
@@ -69,7 +74,7 @@ function placeOf(row: Route, path: string, house: House): Place {
     method: row.method,
     path,
     row,
-    streams: row.streams,
+    streams: row.streams && row.item !== undefined,
     ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
     guard: exchange => {
       const caller = authenticateCaller(exchange)
@@ -222,28 +227,3 @@ function sendAnswer(exchange: Exchange, answer: Enveloped) {
   if (answer.headers) exchange.headers(answer.headers)
   exchange.send(answer.status, success(answer))
 }
-
-/** A wrong method on a known address: 405 with the right ones. */
-function refuseOtherMethods(places: Router, house: House, table: Route[]) {
-  for (const path of new Set(table.map(row => row.path))) {
-    // `/v1/people/list` is somebody's address, too: its other methods are those of `/v1/people/{external_id}`.
-    const allowed: string[] = table.filter(row => covers(row.path, path)).map(row => row.method)
-    if (allowed.includes('GET')) allowed.push('HEAD')
-    const refusal = refuse('invalid_parameter', `This address takes ${allowed.join(', ')}.`, {
-      status: 405,
-      headers: { Allow: allowed.join(', ') },
-    })
-    const others = methods.filter(method => !allowed.includes(method))
-    places.addMethods(others, {
-      method: 'GET',
-      path,
-      guard: async exchange => {
-        await identify(house, exchange)
-        throw new Fault(refusal)
-      },
-      handle: () => {},
-    })
-  }
-}
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

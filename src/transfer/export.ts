@@ -19,10 +19,10 @@ const most_at_once = 2
 
 const enter = atMost<'export'>(most_at_once, `There are ${most_at_once} exports running already.`)
 
-export type ExportQuery = { after_id?: string }
+export type ExportBody = { after_id?: string }
 
 /** Answers all entities of a stack as lines, in order of their ids, as they stood at one moment. */
-export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promise<Answer> {
+export async function exportEntities(kind: Kind, call: Call<ExportBody>): Promise<Answer> {
   const { db, caller, body, signal } = call
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writePair } from '../support/certificate.ts'
-import { makeFolder, endProcesses } from '../support/process.ts'
+import { endProcesses, makeFolder } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 import { digestOf } from './lane.ts'
 import { exchange, useWire } from './wire.ts'
@@ -29,7 +29,10 @@ const asking: [string, () => string][] = [
   ['a GET that asks for a WebSocket', () => wire.request('GET /v1/people/ada HTTP/1.1', websocket)],
   ['a GET that asks for h2c', () => wire.request('GET /v1/people/ada HTTP/1.1', h2c)],
   ['a GET outside /v1', () => wire.request('GET /healthz HTTP/1.1', h2c)],
-  ['a POST with a length', () => wire.request('POST /v1/people/list HTTP/1.1', [...h2c, json, 'Content-Length: 2'], '{}')],
+  [
+    'a POST with a length',
+    () => wire.request('POST /v1/people/list HTTP/1.1', [...h2c, json, 'Content-Length: 2'], '{}'),
+  ],
   [
     'a POST in chunks',
     () =>
