@@ -15,7 +15,7 @@ import { explain, type House } from './pipeline.ts'
 import { readPreferences } from './preferences.ts'
 import { coerce } from './query.ts'
 import { success } from './reply.ts'
-import { type Call, type Enveloped, type Route, takesKeys } from './route.ts'
+import { type Answer, type Call, type Enveloped, type Route, takesKeys } from './route.ts'
 import type { Router } from './router.ts'
 import { receive, requireLines } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
@@ -86,7 +86,8 @@ function placeOf(row: Route, path: string, house: House): Place {
       const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
-      const answer = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      const answered = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      const answer = withhold(answered, row, call.caller)
       if (!('stream' in answer)) return sendAnswer(exchange, answer)
       if (answer.headers) exchange.headers(answer.headers)
       // A stream that breaks has cut its connection: there is nothing left to answer.
@@ -95,6 +96,19 @@ function placeOf(row: Route, path: string, house: House): Place {
         .catch(error => explain(exchange, error, house.logger))
     },
   }
+}
+
+/**
+ * Reduces an entity to its identifiers for a token that may write it and not read it. The answer kept under an Idempotency-Key may
+ * have been given to a token that may.
+ */
+function withhold(answer: Answer, { reveals }: Route, { scopes }: Caller): Answer {
+  if (!reveals || scopes.has(reveals.scope) || !('json' in answer)) return answer
+  const entity = JSON.parse(answer.json) as Record<string, unknown> | true
+  if (entity === true) return answer
+  const { 'Preference-Applied': _, ...headers } = answer.headers ?? {}
+  const data = Object.fromEntries(reveals.identifiers.map(name => [name, entity[name]]))
+  return { status: answer.status, headers, data }
 }
 
 const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
