@@ -98,7 +98,7 @@ async function importFile({ service, people }: Stage, token: string, path: strin
 }
 
 async function exportAll({ service }: Stage, token: string, path: string): Promise<void> {
-  const words = transferOf(token, '-o', path, `${service.address}/v1/people/export`)
+  const words = transferOf(token, '-X', 'POST', '-o', path, `${service.address}/v1/people/export`)
   await runProgram('curl', words, { PATH: process.env.PATH })
 }
 

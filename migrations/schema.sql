@@ -52,6 +52,7 @@ create table changes (
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text])))
 );
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
+CREATE INDEX changes_names_left ON public.changes USING btree (organization_id, stack_id, ((before ->> 'external_id'::text)) COLLATE "C", version) WHERE ((before ->> 'external_id'::text) IS NOT NULL);
 alter table changes alter column organization_id set (n_distinct=1);
 
 create table clients (

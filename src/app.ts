@@ -74,7 +74,7 @@ export function createApp(house: House): App {
   serveMetrics(places, house.instruments)
   serveTokens(places, house)
   serveDocument(places, openApiDocument(house))
-  const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house)))
+  const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house, places)))
   gate.guard(app.server)
   return app
 }

@@ -130,7 +130,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Creates who is not there, changes like `patch` who is.
+   * Creates who is not there, changes like `patch` who is. A token without the read scope is answered the identifiers alone.
    *
    * ```ts
    * const person = await client.people.upsert({ external_id: 'ada', first_name: 'Augusta' })

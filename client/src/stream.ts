@@ -6,7 +6,6 @@ import { uploadOf, valuesOf } from './ndjson.ts'
 export type Asking = {
   ask: typeof fetch
   url: string
-  method: string
   headers: Headers
   /** The longest silence: until the answer begins, and between two pieces of it. */
   timeout_ms: number
@@ -19,14 +18,14 @@ export type Asking = {
  * Rejects as a call does, with the signal's reason, and with what the source of the lines threw.
  */
 export async function* valuesFrom(asking: Asking): AsyncGenerator<unknown, void, undefined> {
-  const { ask, url, method, headers, timeout_ms, signal, lines } = asking
+  const { ask, url, headers, timeout_ms, signal, lines } = asking
   const upload = lines === undefined ? undefined : uploadOf(lines)
   const watch = watchOver(timeout_ms, signal)
   // Half means that the answer need not be awaited with the body unsent; it is read while the body is sent all the same.
   const sending = upload && ({ body: upload.stream, duplex: 'half' } as RequestInit)
   try {
     const response = await watch.within(
-      ask(url, { method, headers, ...sending, redirect: 'error', signal: watch.signal }),
+      ask(url, { method: 'POST', headers, ...sending, redirect: 'error', signal: watch.signal }),
     )
     if (!response.ok || !isNdjson(response)) return void payloadOf(response, await response.text(), Date.now())
     yield* valuesOf(piecesOf(response, watch))

@@ -77,12 +77,11 @@ export function createTransport(options: ClientOptions): Transport {
   }
   async function* stream({ path, options: told, lines }: StreamRequest) {
     told?.signal?.throwIfAborted()
-    const headers = headersOf({ method: 'GET', path, options: told, repeatable: false, writes: false })
+    const headers = headersOf({ method: 'POST', path, options: told, repeatable: false, writes: false })
     headers.set('Accept', 'application/x-ndjson, application/json')
     if (lines) headers.set('Content-Type', 'application/x-ndjson')
     headers.set('Authorization', `Bearer ${await tokenOf(options)}`)
-    const method = lines ? 'POST' : 'GET'
-    yield* valuesFrom({ ask, url: `${base}${path}`, method, headers, timeout_ms, signal: told?.signal, lines })
+    yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeout_ms, signal: told?.signal, lines })
   }
   return { send, stream }
 }

@@ -12,7 +12,7 @@ export type SetCircumstances = Omit<Circumstances, 'new_id'> & { standing: (item
  * who link to it are decided once more, without it.
  */
 export function decideSet(set: Item[], circumstances: SetCircumstances): Map<Item, Decision> {
-  const { standing, definitions, at, limits, bearer } = circumstances
+  const { standing, definitions, at, limits, bearer, leftAt } = circumstances
   const ids = new Map<string, string>()
   for (const item of set)
     if (item.name !== undefined && item.write.operation === 'import' && !standing(item))
@@ -21,7 +21,7 @@ export function decideSet(set: Item[], circumstances: SetCircumstances): Map<Ite
   const decideOne = (item: Item) => {
     const { write, plan, name } = item
     const new_id = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
-    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, new_id })
+    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, leftAt, new_id })
   }
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))

@@ -70,6 +70,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
   const circumstances: Circumstances = {
     definitions,
     bearer: name => given.bearers?.[nameKey(name)],
+    leftAt: () => 0,
     at,
     new_id: () => '00000000-0000-7000-8000-000000000099',
     limits: { entity_keys: 5, entity_bytes: 2_000, placeholders: 2 },

@@ -16,6 +16,8 @@ export type Circumstances = {
   definitions: Definitions
   /** The internal identifier of the entity that bears a name; undefined where nobody does. */
   bearer: (name: Name) => string | undefined
+  /** The version at which a name was left by the last entity that had it; 0 where nobody has left it. */
+  leftAt: (name: Name) => number
   /** RFC 3339, UTC, milliseconds. */
   at: string
   /** The internal identifier a new entity takes. */
@@ -86,7 +88,7 @@ function duplicate(): Refusal {
 }
 
 function decideBody(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const { definitions, bearer, at, new_id, limits } = circumstances
+  const { definitions, bearer, leftAt, at, new_id, limits } = circumstances
   const row = standing?.row
   const id = row?.id ?? new_id()
   const taken = nameTaken(write)
@@ -105,7 +107,7 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
   const effective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || completed
   if (row && !effective) return { unchanged: row }
   if (!row?.active) columns.active = true
-  const version = (row?.version ?? 0) + 1
+  const version = (row?.version ?? versionBefore(write, columns, leftAt)) + 1
   return {
     change: {
       ...attributes,
@@ -118,6 +120,11 @@ function decideBody(standing: Standing | null, write: Write, plan: Plan, circums
       ...describe(row, columns, attributes, consents),
     },
   }
+}
+
+/** A new entity goes on from where the last one of its name left it, so that no If-Match of that one holds. */
+function versionBefore({ stack_id }: Write, { external_id }: Columns, leftAt: Circumstances['leftAt']): number {
+  return external_id ? leftAt({ stack_id, external_id }) : 0
 }
 
 /** Within a write that renames its entity, both its names mean itself: a link to either must not make a placeholder. */

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { Call, Route } from '../http/route.ts'
-import { examplesOf } from '../organizations/definition-schema.ts'
+import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
 import type { Kind } from './kind.ts'
@@ -14,6 +14,21 @@ const done = Type.Literal(true)
 
 /** Those of an event stack are never updated. */
 const updatesOf = ({ noun }: Kind): Route['refusals'] => (noun === 'record' ? { 405: 'invalid_parameter' } : {})
+
+const revealsOf = ({ reads, identifier }: Kind) => ({ scope: reads, identifiers: [identifier.field, 'external_id'] })
+
+/** What a token that may not read an entity is answered where another is answered the entity. */
+const identifiersOf = ({ identifier, singular, noun, reads }: Kind) =>
+  Type.Object(
+    {
+      [identifier.field]: Type.String({ format: identifier.kind === 'uuid' ? 'uuid' : 'object-id' }),
+      external_id: nullable(Type.String()),
+    },
+    {
+      title: `${singular}Identifiers`,
+      description: `Answered instead of the ${noun} to a token without the scope \`${reads}\`.`,
+    },
+  )
 
 const collectionOf = ({ params, writes, plural }: Kind) =>
   ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
@@ -45,7 +60,8 @@ export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>)
       operation_id: `upsert${singular}`,
       summary: `Create a ${noun}, or merge into the one that is there`,
       body: upsertBody(kind),
-      answer,
+      answer: Type.Union([answer, identifiersOf(kind)]),
+      reveals: revealsOf(kind),
       versioned: true,
       successes: { 201: 'Created.', 200: 'Merged into the one that was there.' },
       refusals: { ...taken, ...updatesOf(kind) },
@@ -100,7 +116,8 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
   const writes = { ...shared, scope: kind.writes }
   const updates = {
     body,
-    answer: Type.Union([done, answer]),
+    answer: Type.Union([done, answer, identifiersOf(kind)]),
+    reveals: revealsOf(kind),
     prefers: ['return=representation', ...strict],
     refusals: { ...taken, ...updatesOf(kind) },
   } as const

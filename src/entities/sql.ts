@@ -74,6 +74,22 @@ export const read_bearers = statement(
    ) e`,
 )
 
+/**
+ * $2: [{s: stack, e: external id}]. The version at which the last entity that had such a name left it, by a deletion or a rename.
+ * Where no name was ever left, a thousand names cost one look.
+ */
+export const read_names_left = statement(
+  'read_names_left',
+  `select a.s as stack_id, a.e as external_id, c.version
+   from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
+     select c.version from changes c
+     where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
+       and c.before->>'external_id' is not null
+     order by c.version desc limit 1
+   ) c
+   where exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`,
+)
+
 /** $2: [{i: source id, a: [attribute ids]}]. Its own statement after the locks: the locking one's snapshot is too old. */
 export const read_links = statement(
   'read_links',

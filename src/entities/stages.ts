@@ -1,18 +1,19 @@
 import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Item } from './conflicts.ts'
+import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
 import { readShownWithin, type Shown } from './shown.ts'
-import { lock_entities, lock_named, read_bearers, read_links } from './sql.ts'
+import { lock_entities, lock_named, read_bearers, read_links, read_names_left } from './sql.ts'
+import { isMaking } from './write.ts'
 
 /** One item whose decision was a change. */
 export type Accepted = { item: Item; change: Change }
 
 /** An entity that a relationship brings to life. */
-export type Placeholder = Name & { id: string; item: Item }
+export type Placeholder = Name & { id: string; version: number; item: Item }
 
 /** Another transaction got ahead of this set between two of its statements: it is decided again. */
 export class LostRace extends Error {}
@@ -55,6 +56,26 @@ export async function lockAddressed(tx: Transaction, organization_id: number, it
   )
   return tx.query<LockedRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
 }
+
+/** The version at which a name was left by the last entity that had it; 0 where nobody has left it. */
+export type LeftAt = (name: Name) => number
+
+/** Read: at which versions the names were left that these items may give to new entities. Sent behind the locks, to see what they waited for. */
+export async function readNamesLeft(tx: Transaction, organization_id: number, items: Item[]): Promise<LeftAt> {
+  const names = new Map<string, Name>()
+  for (const { write, plan, name } of items) {
+    if (name !== undefined && isMaking(write)) names.set(name, addressedName(write)!)
+    for (const planned of plan.links.values()) for (const target of planned.names) names.set(nameKey(target), target)
+  }
+  if (names.size === 0) return neverLeft
+  const asked = [...names.values()].map(({ stack_id, external_id }) => ({ s: stack_id, e: external_id }))
+  const rows = await tx.query<Name & { version: number }>(read_names_left, [organization_id, JSON.stringify(asked)])
+  if (rows.length === 0) return neverLeft
+  const versions = new Map(rows.map(row => [nameKey(row), row.version]))
+  return name => versions.get(nameKey(name)) ?? 0
+}
+
+const neverLeft: LeftAt = () => 0
 
 /** Read: who bears the names that decisions ask for, and the stored links of what is written. */
 export async function lookAround(
@@ -103,12 +124,17 @@ function groupBySource(rows: LinkRow[]): Map<string, Links> {
 }
 
 /** The placeholders that accepted changes need, each once, born of the first item that names it. */
-export function placeholdersOf(accepted: Accepted[]): Map<string, Placeholder> {
+export function placeholdersOf(accepted: Accepted[], leftAt: LeftAt): Map<string, Placeholder> {
   const placeholders = new Map<string, Placeholder>()
   for (const { item, change } of accepted)
     for (const { name } of change.missing)
       if (!placeholders.has(nameKey(name)))
-        placeholders.set(nameKey(name), { ...name, id: newEntityId(name.stack_id), item })
+        placeholders.set(nameKey(name), {
+          ...name,
+          id: newEntityId(name.stack_id),
+          version: leftAt(name) + 1,
+          item,
+        })
   return placeholders
 }
 

@@ -39,8 +39,8 @@ export function makeEntities(
   for (const { item, change } of accepted)
     if (change.operation === 'create')
       made.push({ stack_id: item.write.stack_id, id: change.id, columns: change.columns, attributes: change.set })
-  for (const { stack_id, external_id, id } of placeholders)
-    made.push({ stack_id, id, columns: { external_id, active: false, version: 1 }, attributes: {} })
+  for (const { stack_id, external_id, id, version } of placeholders)
+    made.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (made.length === 0) return []
   made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
   const rows = new CopyRows(organization_id, entity_fields, made.length)
@@ -142,9 +142,9 @@ function entriesOf(
   return entries
 }
 
-function birthEntry(n: number, { stack_id, external_id, id, item: { write } }: Placeholder): Entry {
+function birthEntry(n: number, { stack_id, external_id, id, version, item: { write } }: Placeholder): Entry {
   const after = { external_id, state: 'placeholder' }
-  return { n, s: stack_id, i: id, o: 'create', v: 1, b: null, f: after, u: write.actor, r: write.request_id }
+  return { n, s: stack_id, i: id, o: 'create', v: version, b: null, f: after, u: write.actor, r: write.request_id }
 }
 
 function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {

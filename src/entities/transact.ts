@@ -8,7 +8,7 @@ import { indexTerms } from './index-stage.ts'
 import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
 import type { Shown } from './shown.ts'
-import { type Accepted, lockRows, lookAround, placeholdersOf, represent } from './stages.ts'
+import { type Accepted, lockRows, lookAround, placeholdersOf, readNamesLeft, represent } from './stages.ts'
 import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
 
@@ -31,7 +31,10 @@ export async function transactSet(
 ): Promise<Settled> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const rows = await lockRows(tx, organization_id, items)
+  const locking = lockRows(tx, organization_id, items)
+  const looking = readNamesLeft(tx, organization_id, items)
+  await flushed([locking, looking])
+  const [rows, leftAt] = [await locking, await looking]
   const { set } = takeSet(items, { rows, size: unlimited })
   const { bearers, links } = await lookAround(tx, definitions, set, rows)
 
@@ -40,12 +43,13 @@ export async function transactSet(
     at,
     limits,
     bearer: name => bearers.get(nameKey(name)),
+    leftAt,
     standing: item => standingOf(rows.get(item), links),
   })
   const accepted: Accepted[] = []
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
 
-  const placeholders = placeholdersOf(accepted)
+  const placeholders = placeholdersOf(accepted, leftAt)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const shown = represent(tx, definitions, toRepresent(decisions))
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])

@@ -11,6 +11,7 @@ import { createOverload, type Overload, type Reason, tick_ms } from './overload.
 import { gatherPieces } from './pieces.ts'
 import { refuserOf } from './refusing.ts'
 import { readTarget } from './target.ts'
+import { isBehindUpgrade } from './upgrade.ts'
 
 /** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
 export type Gate = {
@@ -94,6 +95,7 @@ function askFirst(server: Server, refuses: (request: IncomingMessage, response: 
   const handlers = server.listeners('request')
   server.removeAllListeners('request')
   server.on('request', (request, response) => {
+    if (isBehindUpgrade(request, response)) return
     gatherPieces(request)
     if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
   })

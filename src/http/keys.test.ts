@@ -45,6 +45,16 @@ describe('a key', () => {
     expect(await changes()).toBe(1)
   })
 
+  test('is counted in characters: those of UTF-8 where its bytes are that, else bytes', async () => {
+    const sent = (key: Buffer) => ask('POST', '/v1/people', {}, { key: key.toString('latin1') })
+    const of = (character: string, count: number) => Buffer.from(character.repeat(count))
+    for (const key of [of('ß', 255), of('€', 255), of('𝄞', 255), Buffer.alloc(255, 0xff)])
+      expect((await sent(key)).said.status).toBe(201)
+    for (const key of [of('ß', 256), of('𝄞', 256), Buffer.alloc(256, 0xff)])
+      expect((await sent(key)).said.status).toBe(400)
+    expect(await changes()).toBe(4)
+  })
+
   test('is kept for 24 hours: then the same request is done anew, and housekeeping forgets it', async () => {
     const first = await ask('POST', '/v1/people', {})
     await age(23.9)

@@ -29,9 +29,21 @@ export async function handleOnce(
   return answerFrom(replayed ? { ...kept, headers: { ...kept.headers, ...replayed_header } } : kept)
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Headers arrive as Latin-1. Bytes that are UTF-8 are counted as the characters that they stand for. */
+function countCharacters(header: string): number {
+  try {
+    return [...utf8.decode(Buffer.from(header, 'latin1'))].length
+  } catch {
+    return header.length
+  }
+}
+
 function readKey(key: string | string[]): string {
   const text = String(key)
-  if (text.length >= 1 && text.length <= key_characters) return text
+  const characters = countCharacters(text)
+  if (characters >= 1 && characters <= key_characters) return text
   return fail('invalid_parameter', 'The Idempotency-Key is malformed.', {
     details: [{ path: '/Idempotency-Key', message: `must have 1 to ${key_characters} characters` }],
   })

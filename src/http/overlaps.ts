@@ -1,14 +1,5 @@
 import type { Route } from './route.ts'
 
-/** Whether every address of `path` is one of `template`, too. */
-export function covers(template: string, path: string): boolean {
-  const segments = path.split('/')
-  const open = template.split('/')
-  return (
-    open.length === segments.length && open.every((part, index) => part.startsWith('{') || part === segments[index])
-  )
-}
-
 /**
  * The addresses a row is served at: its own, and those that the router, which prefers a word to a parameter, would take
  * for another's. `/v1/people/internal/related` is of `/v1/people/{external_id}/related`, whatever the methods of

@@ -122,6 +122,15 @@ describe('what is asked', () => {
     ['POST', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
     ['GET', '/v1/people', 'POST'],
     ['DELETE', '/v1/schema/stacks', 'POST, GET, HEAD'],
+    ['PROPFIND', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
+    ['PROPFIND', '/v1/people/list', 'GET, PUT, PATCH, DELETE, HEAD, POST'],
+    ['OPTIONS', '/v1/people', 'POST'],
+    ['MKCOL', '/v1/stacks/orders/batch', 'GET, PUT, PATCH, DELETE, HEAD, POST'],
+    ['GET', '/oauth/token', 'POST'],
+    ['PROPFIND', '/oauth/token', 'POST'],
+    ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json'].flatMap(path =>
+      ['POST', 'DELETE', 'OPTIONS', 'PROPFIND'].map(method => [method, path, 'GET, HEAD']),
+    ),
   ])('%s %s is 405, with what is allowed', async (method, path, allow) => {
     const reply = await send(method, path)
     expect([reply.status, reply.body.error]).toEqual([405, 'invalid_parameter'])

@@ -71,6 +71,8 @@ export type Route = {
   example?: { body?: unknown; answer?: unknown }
   /** Whether it is about one entity with a version: a read answers its ETag, a write honours If-Match. */
   versioned?: boolean
+  /** Of a write that answers an entity: the scope that reading it takes, and the fields that a token without it is shown. */
+  reveals?: { scope: Scope; identifiers: readonly string[] }
   /** The preferences of the `Prefer` header that make a difference. */
   prefers?: readonly ('return=representation' | 'references=strict' | 'handling=strict')[]
   /** What the handler refuses beyond the pipeline, a path parameter's 404 and If-Match: the word by its status. */

@@ -3,15 +3,16 @@ import type { Place } from './exchange.ts'
 
 export type Router = {
   add(place: Place): void
-  /** Serves the address for these methods, too; of one that has been added nothing changes. */
-  addMethods(methods: readonly string[], place: Place): void
   /** Undefined where there is no such address, or where it does not take the method. */
   find(method: string, url: string): Place | undefined
+  /** What the address takes, whatever is asked of it; empty where there is no such address. */
+  findAll(url: string): { method: string; place: Place }[]
 }
 
 // Longer than any target can be: too long a target is refused as a whole.
 const longest_parameter = 1 << 24
 const no_query = {}
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Finds places by method and address; a word comes before a parameter. Whoever takes GET takes HEAD. */
 export function createPlaces(): Router {
@@ -24,15 +25,19 @@ export function createPlaces(): Router {
   })
   const add = (method: string, place: Place) =>
     router.on(method as HTTPMethod, place.path.replace(/\{(\w+)\}/g, ':$1'), unused, place)
+  const find = (method: string, url: string) =>
+    (router.find(method as HTTPMethod, url)?.store as Place | null) ?? undefined
   return {
     add: place => {
       add(place.method, place)
       if (place.method === 'GET') add('HEAD', place)
     },
-    addMethods: (methods, place) => {
-      for (const method of methods) add(method, place)
-    },
-    find: (method, url) => (router.find(method as HTTPMethod, url)?.store as Place | null) ?? undefined,
+    find,
+    findAll: url =>
+      methods.flatMap(method => {
+        const place = find(method, url)
+        return place ? [{ method, place }] : []
+      }),
   }
 }
 

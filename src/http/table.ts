@@ -3,20 +3,20 @@ import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/scopes.ts'
 import type { Config } from '../config.ts'
 import type { Lane } from '../db/shares.ts'
-import { Fault, fail, refuse } from '../errors.ts'
+import { fail } from '../errors.ts'
 import { isVersioned } from './admission.ts'
 import { type Bound, bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
 import { parseJson } from './json.ts'
 import { staged } from './observe.ts'
 import { handleOnce } from './once.ts'
-import { addressesOf, covers } from './overlaps.ts'
+import { addressesOf } from './overlaps.ts'
 import { parameterReader } from './parameters.ts'
 import { explain, type House } from './pipeline.ts'
 import { readPreferences } from './preferences.ts'
 import { coerce } from './query.ts'
 import { success } from './reply.ts'
-import { type Call, type Enveloped, type Route, takesKeys } from './route.ts'
+import { type Answer, type Call, type Enveloped, type Route, takesKeys } from './route.ts'
 import type { Router } from './router.ts'
 import { receive, requireLines } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
@@ -28,19 +28,24 @@ import { compile } from './validate.ts'
  */
 export function serveRoutes(places: Router, house: House, table: Route[]): void {
   for (const row of table) for (const path of addressesOf(row, table)) places.add(placeOf(row, path, house))
-  refuseOtherMethods(places, house, table)
 }
 
-/** What is answered where nothing is served. */
-export function nowhereOf(house: House): Place {
+/** Answers what no endpoint takes: 405 where the address takes other methods, else 404. */
+export function nowhereOf(house: House, places: Router): Place {
+  const handle = () => {}
   return {
     method: 'GET',
     path: '',
     guard: async exchange => {
+      const found = places.findAll(exchange.url)
+      // The log and the metrics name the address. Its row, and the row's statuses, belong to another method.
+      if (found[0]) exchange.place = { method: 'GET', path: found[0].place.path, handle }
       if (isVersioned(exchange.url)) await identify(house, exchange)
-      fail('not_found', 'There is no such address.')
+      if (found.length === 0) fail('not_found', 'There is no such address.')
+      const Allow = found.map(({ method }) => method).join(', ')
+      fail('invalid_parameter', `This address takes ${Allow}.`, { status: 405, headers: { Allow } })
     },
-    handle: () => {},
+    handle,
   }
 }
 
@@ -70,7 +75,7 @@ function placeOf(row: Route, path: string, house: House): Place {
     method: row.method,
     path,
     row,
-    streams: row.streams,
+    streams: row.streams && row.item !== undefined,
     ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
     guard: exchange => {
       const caller = authenticateCaller(exchange)
@@ -82,7 +87,8 @@ function placeOf(row: Route, path: string, house: House): Place {
       const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
-      const answer = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      const answered = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      const answer = withhold(answered, row, call.caller)
       if (!('stream' in answer)) return sendAnswer(exchange, answer)
       if (answer.headers) exchange.headers(answer.headers)
       // A stream that breaks has cut its connection: there is nothing left to answer.
@@ -91,6 +97,19 @@ function placeOf(row: Route, path: string, house: House): Place {
         .catch(error => explain(exchange, error, house.logger))
     },
   }
+}
+
+/**
+ * Reduces an entity to its identifiers for a token that may write it and not read it. The answer kept under an Idempotency-Key may
+ * have been given to a token that may.
+ */
+function withhold(answer: Answer, { reveals }: Route, { scopes }: Caller): Answer {
+  if (!reveals || scopes.has(reveals.scope) || !('json' in answer)) return answer
+  const entity = JSON.parse(answer.json) as Record<string, unknown> | true
+  if (entity === true) return answer
+  const { 'Preference-Applied': _, ...headers } = answer.headers ?? {}
+  const data = Object.fromEntries(reveals.identifiers.map(name => [name, entity[name]]))
+  return { status: answer.status, headers, data }
 }
 
 const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
@@ -230,28 +249,3 @@ function sendAnswer(exchange: Exchange, answer: Enveloped) {
   if (answer.headers) exchange.headers(answer.headers)
   exchange.send(answer.status, success(answer))
 }
-
-/** A wrong method on a known address: 405 with the right ones. */
-function refuseOtherMethods(places: Router, house: House, table: Route[]) {
-  for (const path of new Set(table.map(row => row.path))) {
-    // `/v1/people/list` is somebody's address, too: its other methods are those of `/v1/people/{external_id}`.
-    const allowed: string[] = table.filter(row => covers(row.path, path)).map(row => row.method)
-    if (allowed.includes('GET')) allowed.push('HEAD')
-    const refusal = refuse('invalid_parameter', `This address takes ${allowed.join(', ')}.`, {
-      status: 405,
-      headers: { Allow: allowed.join(', ') },
-    })
-    const others = methods.filter(method => !allowed.includes(method))
-    places.addMethods(others, {
-      method: 'GET',
-      path,
-      guard: async exchange => {
-        await identify(house, exchange)
-        throw new Fault(refusal)
-      },
-      handle: () => {},
-    })
-  }
-}
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -60,7 +60,7 @@ describe('/docs', () => {
     const nowhere = await fetchText('/docs/static/nothing.js')
     expect([nowhere.status, JSON.parse(nowhere.text).error]).toEqual([404, 'not_found'])
     const posted = await fetch(`${service.address}/docs`, { method: 'POST', body: '{' })
-    expect([posted.status, JSON.parse(await posted.text()).error]).toEqual([404, 'not_found'])
+    expect([posted.status, JSON.parse(await posted.text()).error]).toEqual([405, 'invalid_parameter'])
     expect((await fetchText('/v1/docs')).status).toBe(401)
     const { send } = await service.organization()
     const created = await send('POST', '/v1/people', 'first_name=a', { 'Content-Type': 'text/plain' })

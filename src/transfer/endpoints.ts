@@ -1,8 +1,8 @@
 import type { Kind } from '../entities/kind.ts'
 import type { Call, Route } from '../http/route.ts'
-import { type ExportQuery, exportEntities } from './export.ts'
+import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
-import { exportQuery, import_answer, importQuery } from './schema.ts'
+import { exportBody, import_answer, importQuery } from './schema.ts'
 
 /** The endpoints by which all of a kind of entity comes in and goes out: people and the records of a stack have the same. */
 export function transferEndpoints(kind: Kind): Route[] {
@@ -29,7 +29,8 @@ export function transferEndpoints(kind: Kind): Route[] {
     },
     {
       ...shared,
-      method: 'GET',
+      // A GET would be somebody's: `export` is an external identifier like any other.
+      method: 'POST',
       path: `${path}/export`,
       scope: kind.reads,
       operation_id: `export${plural}`,
@@ -37,9 +38,11 @@ export function transferEndpoints(kind: Kind): Route[] {
       description:
         'All there are, as they stood at one moment, one a line, in order of their identifiers. An export that breaks ' +
         'ends with the connection, without the end that a whole answer has; `after_id` goes on behind the last line that came.',
-      query: exportQuery(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
+      body: exportBody(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
+      has_defaults: true,
+      example: { body: {} },
       answer,
-      handle: call => exportEntities(kind, call as Call<ExportQuery>),
+      handle: call => exportEntities(kind, call as Call<ExportBody>),
     },
   ]
 }

@@ -19,7 +19,10 @@ const named = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ external_id: `p${n}`, last_name: 'n'.repeat(200) }))
 
 async function open(): Promise<IncomingMessage> {
-  const sent = request(`${service.address}${path}`, { headers: { Authorization: `Bearer ${organization.token}` } })
+  const sent = request(`${service.address}${path}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${organization.token}` },
+  })
   sent.end()
   const [response] = await once(sent, 'response')
   return response as IncomingMessage
@@ -63,7 +66,8 @@ describe('an export', () => {
     const all = await exportAll(organization, path)
     expect(await exportAll(organization, `${path}?after_id=${all[2]!.id}`)).toEqual(all.slice(3))
     expect(await exportAll(organization, `${path}?after_id=00000000-0000-0000-0000-000000000000`)).toEqual(all)
-    expect((await organization.send('GET', `${path}?after_id=nobody`)).status).toBe(400)
+    expect((await organization.send('POST', path, { after_id: all[2]!.id })).body.data).toEqual(all.slice(3))
+    expect((await organization.send('POST', `${path}?after_id=nobody`)).status).toBe(400)
   })
 
   test('of records takes and shows record_ids', async () => {
@@ -71,7 +75,7 @@ describe('an export', () => {
     for (const external_id of ['a', 'b']) await organization.send('POST', '/v1/stacks/orders', { external_id })
     const all = await exportAll(organization, '/v1/stacks/orders/export')
     expect(await exportAll(organization, `/v1/stacks/orders/export?after_id=${all[0]!.record_id}`)).toEqual([all[1]])
-    expect((await organization.send('GET', '/v1/stacks/nowhere/export')).status).toBe(404)
+    expect((await organization.send('POST', '/v1/stacks/nowhere/export')).status).toBe(404)
   })
 
   test('shows one moment, whatever is written meanwhile', async () => {
@@ -106,7 +110,7 @@ describe('an export', () => {
   test('whose client goes away, or does not read, gives its connection back; a third of its organization is told to wait', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
     const [first, second] = [await open(), await open()]
-    const third = await organization.send('GET', path)
+    const third = await organization.send('POST', path)
     expect({ status: third.status, after: third.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
     expect((await (await service.organization()).send('GET', path)).status).toBe(200)
     for (const response of [first, second]) response.on('error', () => {})

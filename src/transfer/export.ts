@@ -24,10 +24,10 @@ const enterOrganization = atMost<number>(
   `There are ${mostOfOne} exports of the organization running already.`,
 )
 
-export type ExportQuery = { after_id?: string }
+export type ExportBody = { after_id?: string }
 
 /** Answers all entities of a stack as lines, in order of their ids, as they stood at one moment. */
-export async function exportEntities(kind: Kind, call: Call<ExportQuery>): Promise<Answer> {
+export async function exportEntities(kind: Kind, call: Call<ExportBody>): Promise<Answer> {
   const { db, caller, body, signal } = call
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({

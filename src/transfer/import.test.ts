@@ -320,7 +320,7 @@ describe('before a line is read', () => {
     const reader = service.sender(await service.tokenFor(organization.key, 'people:read records:write'))
     expect((await reader('POST', people, '{}', of_lines)).status).toBe(403)
     const writer = service.sender(await service.tokenFor(organization.key, 'people:write records:write'))
-    expect((await writer('GET', '/v1/people/export')).status).toBe(403)
+    expect((await writer('POST', '/v1/people/export')).status).toBe(403)
   })
 
   test('an Idempotency-Key is ignored', async () => {

@@ -6,8 +6,8 @@ export const importQuery = Type.Object(
   { additionalProperties: false },
 )
 
-/** What the query of an export may hold; `format` is that of the kind's identifiers. */
-export const exportQuery = (format: 'uuid' | 'object-id'): TSchema =>
+/** Body of an export; `format` is that of the kind's identifiers. */
+export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
   Type.Object(
     { after_id: Type.Optional(Type.String({ format, description: 'Only what comes behind this identifier.' })) },
     { additionalProperties: false },

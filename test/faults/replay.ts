@@ -19,6 +19,8 @@ export type Replayed = {
   gone: Set<string>
   /** Every name that an entity has ever borne, with its stack. */
   borne: Map<string, Set<string>>
+  /** The version at which each name was left. */
+  left: Map<string, number>
   findings: Finding[]
 }
 
@@ -55,7 +57,7 @@ export function relationshipsOf({ attributes }: Stored): Set<string> {
 /** Tells the whole change log again, and notes where a change does not follow from those before it. */
 export function replay(stored: Stored): Replayed {
   const relationships = relationshipsOf(stored)
-  const replayed: Replayed = { live: new Map(), gone: new Set(), borne: new Map(), findings: [] }
+  const replayed: Replayed = { live: new Map(), gone: new Set(), borne: new Map(), left: new Map(), findings: [] }
   const names = new Map<string, string>()
   for (const [index, change] of stored.changes.entries()) {
     if (change.sequence !== index + 1)
@@ -80,11 +82,15 @@ function tell(replayed: Replayed, names: Map<string, string>, relationships: Set
   if ((operation === 'create') !== (known === undefined) || gone.has(entity_id))
     return find('the change log does not replay', known ? 'is there already' : 'is not there')
   const told = known ?? nobody(change)
-  if (version !== told.version + 1) find('a version skips', `${version} follows ${told.version}`)
+  const before = known ? known.version : versionBefore(replayed, change)
+  if (version !== before + 1) find('a version skips', `${version} follows ${before}`)
   const difference = differenceBefore(told, change, relationships)
   if (difference) find('the change log does not replay', difference)
-  if (told.external_id !== null && (operation === 'delete' || 'external_id' in change.after))
-    names.delete(nameKey(stack_id, told.external_id))
+  if (told.external_id !== null && (operation === 'delete' || 'external_id' in change.after)) {
+    const name = nameKey(stack_id, told.external_id)
+    names.delete(name)
+    replayed.left.set(name, Math.max(version, replayed.left.get(name) ?? 0))
+  }
   if (operation === 'delete') {
     live.delete(entity_id)
     gone.add(entity_id)
@@ -98,6 +104,11 @@ function tell(replayed: Replayed, names: Map<string, string>, relationships: Set
   if (bearer !== undefined && bearer !== entity_id) find('two entities have one name', told.external_id)
   names.set(name, entity_id)
   replayed.borne.set(entity_id, (replayed.borne.get(entity_id) ?? new Set()).add(name))
+}
+
+/** A new entity goes on from the version at which its name was left. */
+function versionBefore({ left }: Replayed, { stack_id, after }: Change): number {
+  return (typeof after.external_id === 'string' && left.get(nameKey(stack_id, after.external_id))) || 0
 }
 
 const nobody = ({ stack_id, entity_id }: Change): Told => ({

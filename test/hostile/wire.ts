@@ -1,30 +1,44 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectByTls } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { type Organization, type Service, startService } from '../support/service.ts'
 import { digestOf } from './lane.ts'
 
 type Response = { status: number; headers: string; body: string }
 
-/** Sends the parts one after the other and answers all that came until the connection was closed, or had answered `count`. */
-function exchange(
+function connectTo(address: string): Socket {
+  const { protocol, port } = new URL(address)
+  const to = { host: '127.0.0.1', port: Number(port) }
+  return protocol === 'https:' ? connectByTls({ ...to, rejectUnauthorized: false }) : connect(to)
+}
+
+/**
+ * Sends the parts and returns all that came until the connection was closed, or had answered `count`. With `inTurn` each part waits
+ * for an answer to the one before it.
+ */
+export function exchange(
   address: string,
   parts: (string | Buffer)[],
   count: number,
+  inTurn = false,
 ): Promise<{ responses: Response[]; closed: boolean }> {
   return new Promise((resolve, reject) => {
-    const socket: Socket = connect(Number(new URL(address).port), '127.0.0.1')
+    const socket: Socket = connectTo(address)
     let received = Buffer.alloc(0)
+    let sent = inTurn ? 1 : parts.length
     const end = (closed: boolean) => {
       socket.destroy()
       resolve({ responses: responsesIn(received), closed })
     }
     socket.on('data', part => {
       received = Buffer.concat([received, part])
-      if (responsesIn(received).length >= count) end(false)
+      const answered = responsesIn(received).length
+      if (answered >= count) return end(false)
+      while (sent < parts.length && sent <= answered) socket.write(parts[sent++]!)
     })
     socket.on('close', () => end(true))
     socket.on('error', error => ((error as { code?: string }).code === 'ECONNRESET' ? end(true) : reject(error)))
-    for (const part of parts) socket.write(part)
+    for (const part of parts.slice(0, sent)) socket.write(part)
   })
 }
 

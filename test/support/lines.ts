@@ -28,7 +28,7 @@ export async function exportAll(
   { send }: Pick<Organization, 'send'>,
   path: string,
 ): Promise<Record<string, unknown>[]> {
-  const { status, body } = await send('GET', path)
+  const { status, body } = await send('POST', path)
   if (status !== 200) throw new Error(`${path} answered ${status}: ${body.message}`)
   return body.data
 }

@@ -23,6 +23,8 @@ export type Organization = {
   entities: Entity[]
   /** Everybody that ever was, in order of birth: whom `nth` addresses. */
   born: Entity[]
+  /** The version at which each name was left. */
+  left: Map<string, number>
   types: ConsentType[]
   /** Whether the number `score` is declared; an archived key is as undeclared. */
   scored: boolean
@@ -83,7 +85,7 @@ export function newOrganization(): Organization {
     }),
     type(4, { channels: new Map([['sms', false]]), default_state: true }),
   ]
-  return { entities: [], born: [], types, scored: true, changes: 0, history: 0 }
+  return { entities: [], born: [], left: new Map(), types, scored: true, changes: 0, history: 0 }
 }
 
 export function find({ entities }: Organization, stack: StackKey, external_id: string): Entity | undefined {
@@ -124,7 +126,20 @@ export function write(organization: Organization, asked: Write): Outcome {
   return store(organization, standing, made, op)
 }
 
+const nameKey = (stack: StackKey, external_id: string) => `${stack} ${external_id}`
+
+/** What takes the name next goes on from this version. */
+function leave({ left }: Organization, { stack, external_id }: Entity, version: number) {
+  if (external_id === null) return
+  const name = nameKey(stack, external_id)
+  left.set(name, Math.max(version, left.get(name) ?? 0))
+}
+
+const leftAt = ({ left }: Organization, stack: StackKey, external_id: string | null) =>
+  (external_id !== null && left.get(nameKey(stack, external_id))) || 0
+
 function remove(organization: Organization, entity: Entity): Outcome {
+  leave(organization, entity, entity.version + 1)
   organization.entities = organization.entities.filter(other => other !== entity)
   for (const { links } of organization.entities)
     for (const [key, targets] of links)
@@ -177,13 +192,13 @@ function draft(
   else if (!standing && address && 'external_id' in address) next.external_id = address.external_id
   const births: Entity[] = []
   const own = standing ? standing : next
-  const nameOf = (target: StackKey, external_id: string): Entity => {
+  const targetOf = (target: StackKey, external_id: string): Entity => {
     if (target === stack && (external_id === next.external_id || external_id === from.external_id)) return own
     const found =
       find(organization, target, external_id) ??
       births.find(born => born.stack === target && born.external_id === external_id)
     if (found) return found
-    const born = { ...blank(target, external_id), version: 1 }
+    const born = { ...blank(target, external_id), version: leftAt(organization, target, external_id) + 1 }
     births.push(born)
     return born
   }
@@ -192,7 +207,7 @@ function draft(
     next.links.clear()
   }
   for (const [key, value] of Object.entries(body.attribute_values ?? {}))
-    if (!setValue(organization, next, key, value, nameOf)) return { refused: 400, word: 'invalid_parameter' }
+    if (!setValue(organization, next, key, value, targetOf)) return { refused: 400, word: 'invalid_parameter' }
   if (strict && births.length > 0) return { refused: 400, word: 'invalid_parameter' }
   const given = stack === 'people' ? answer(from, body, organization.types) : { answers: new Map(), flags: from.flags }
   if (!given) return { refused: 400, word: 'invalid_parameter' }
@@ -258,7 +273,9 @@ function store(
   op: Operation,
 ): Outcome {
   const answers = new Map([...next.answers, ...given.answers])
-  const stored = Object.assign(standing ?? next, next, { active: true, version: next.version + 1, answers })
+  const version = (standing?.version ?? leftAt(organization, next.stack, next.external_id)) + 1
+  if (standing && standing.external_id !== next.external_id) leave(organization, standing, version)
+  const stored = Object.assign(standing ?? next, next, { active: true, version, answers })
   for (const born of standing ? births : [stored, ...births]) {
     organization.entities.push(born)
     organization.born.push(born)
