@@ -29,7 +29,7 @@ export const new_attribute = Type.Object(
   {
     additionalProperties: false,
     title: 'NewAttribute',
-    examples: [{ key: 'total', owner: 'orders', type: 'number', indexed: true }],
+    examples: [{ key: 'your_key', owner: 'people', type: 'text' }],
   },
 )
 export type NewAttribute = Static<typeof new_attribute>
@@ -43,7 +43,7 @@ export const attribute_patch = Type.Object(
     indexed: Type.Optional(Type.Boolean()),
     state: Type.Optional(definition_state),
   },
-  { additionalProperties: false, title: 'AttributePatch', examples: [{ indexed: true }] },
+  { additionalProperties: false, title: 'AttributePatch', examples: [{}] },
 )
 export type AttributePatch = Static<typeof attribute_patch>
 

@@ -48,7 +48,7 @@ export const new_consent_type = Type.Object(
   {
     additionalProperties: false,
     title: 'NewConsentType',
-    examples: [{ key: 'surveys', name: 'Surveys', channels: [{ channel: 'email' }] }],
+    examples: [{ key: 'your_key', name: 'Your purpose', channels: [{ channel: 'email', is_default: false }] }],
   },
 )
 export type NewConsentType = Static<typeof new_consent_type>
@@ -63,7 +63,7 @@ export const consent_type_patch = Type.Object(
     default_state: Type.Optional(Type.Boolean()),
     state: Type.Optional(definition_state),
   },
-  { additionalProperties: false, title: 'ConsentTypePatch', examples: [{ state: 'archived' }] },
+  { additionalProperties: false, title: 'ConsentTypePatch', examples: [{}] },
 )
 export type ConsentTypePatch = Static<typeof consent_type_patch>
 

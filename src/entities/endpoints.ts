@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { Call, Route } from '../http/route.ts'
-import { examplesOf, nullable } from '../organizations/definition-schema.ts'
+import { nullable } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
 import type { Kind } from './kind.ts'
-import { batch_answer } from './schema.ts'
+import { batch_answer, example_name, harmless_body } from './schema.ts'
 import type { EntityBody } from './write.ts'
 
 const strict = ['references=strict'] as const
@@ -95,8 +95,8 @@ function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batch_bytes'>): Route {
     example: {
       body: {
         operations: [
-          { op: 'upsert', external_id: 'first', body: { attribute_values: { city: 'London' } } },
-          { op: 'delete', external_id: 'second' },
+          { op: 'upsert', external_id: example_name, body: harmless_body },
+          { op: 'patch', external_id: example_name, body: harmless_body },
         ],
       },
     },
@@ -161,6 +161,10 @@ function upsertBody({ body, singular }: Kind): TSchema {
   const external_id = Type.String({ format: 'external-id' })
   return Type.Object(
     { ...properties, external_id },
-    { additionalProperties: false, title: `${singular}UpsertBody`, examples: examplesOf(body) },
+    {
+      additionalProperties: false,
+      title: `${singular}UpsertBody`,
+      examples: [{ external_id: example_name, ...harmless_body }],
+    },
   )
 }

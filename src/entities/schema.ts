@@ -2,6 +2,12 @@ import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 
+/** The page at /docs fills bodies in with their examples: one click must rename, overwrite and opt in nobody. */
+export const harmless_body = { attribute_values: {} }
+
+/** Stands for an identifier in the examples of bodies that need one. */
+export const example_name = 'your-external-id'
+
 /** The client's own identifier of a person or record. */
 export function externalId({ profile_characters }: Limits) {
   return Type.Optional(

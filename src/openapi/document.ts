@@ -35,7 +35,7 @@ export function documentOf({ info, tags, rows, open_rows }: Contract): OpenApiDo
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
-    servers: [{ url: '/', description: 'The service that this document came from.' }],
+    servers: [{ url: '/', description: 'This service.' }],
     tags,
     paths,
     components: { securitySchemes, schemas, responses, parameters: parts.parameters, headers },

@@ -29,27 +29,24 @@ export const headers = {
   'RateLimit-Policy': header('The budget itself: requests each second, and beyond them `kith-burst` more each minute.'),
 }
 
-const kinds: Record<ParameterKind, { schema: JsonSchema; description: string; example: unknown }> = {
+// Without examples: the page at /docs would fill them in, and send what is written to somebody who is called so.
+const kinds: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
   external_id: {
     schema: { type: 'string', format: 'external-id', minLength: 1, maxLength: 255 },
     description: "The client's own identifier, percent-encoded once (`/` as `%2F`).",
-    example: 'ada',
   },
   uuid: {
     schema: { type: 'string', format: 'uuid' },
     description: 'The internal identifier.',
-    example: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
   },
   object_id: {
     schema: { type: 'string', format: 'object-id' },
     description: 'The internal identifier: 24 hexadecimal digits.',
-    example: '01936f3e0a5c7c3e9d0a5b6f',
   },
-  key: { schema: { type: 'string', minLength: 1 }, description: 'The key it was declared with.', example: 'orders' },
+  key: { schema: { type: 'string', minLength: 1 }, description: 'The key it was declared with.' },
   number: {
     schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
     description: 'The number it was given.',
-    example: 1,
   },
 }
 
@@ -116,7 +113,7 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
     share(name, { name, in: 'path', required: true, ...kinds[kind] }),
   )
   const in_headers = [share('X-Request-Id', request_id)]
-  if (versioned && method !== 'GET') in_headers.push(share('If-Match', if_match))
+  if (versioned && method !== 'GET') in_headers.push(ifMatchOf(method, share))
   if (prefers)
     in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
   if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
@@ -141,6 +138,19 @@ const if_match = {
   description: '`*`, or the versions that may stand, in double quotes (`"3"`); else 412, and nothing is written.',
   schema: { type: 'string' },
 }
+
+const never_matching =
+  'The example is a version that no entity has: say which one is to be replaced, or leave the header out.'
+
+/** The page fills an example in. A replacement clears what it omits, so there it names a version that no entity has. */
+const ifMatchOf = (method: Route['method'], share: (name: string, parameter: JsonSchema) => { $ref: string }) =>
+  method === 'PUT'
+    ? share('If-Match-replace', {
+        ...if_match,
+        description: `${if_match.description} ${never_matching}`,
+        example: '"0"',
+      })
+    : share('If-Match', if_match)
 
 const idempotency_key = {
   name: 'Idempotency-Key',

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { openApiDocument } from '../app.ts'
@@ -21,6 +22,26 @@ describe('/openapi.json', () => {
   })
 })
 
+describe('/', () => {
+  const ask = (accept: string, method = 'GET') => fetch(`${service.address}/`, { method, headers: { Accept: accept } })
+
+  it('answers a browser with a page that leads to /docs and /openapi.json', async () => {
+    const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+    const response = await ask(browser)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(response.headers.get('vary')).toContain('Accept')
+    const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(([, link]) => link)
+    expect(links).toEqual(['/docs', '/openapi.json'])
+    expect((await ask(browser, 'HEAD')).status).toBe(200)
+  })
+
+  it.each(['*/*', 'application/json'])('answers Accept: %s in the envelope: there is nothing', async accept => {
+    const response = await ask(accept)
+    expect([response.status, JSON.parse(await response.text()).error]).toEqual([404, 'not_found'])
+  })
+})
+
 describe('/docs', () => {
   it('answers a page without a token, from every address it may have', async () => {
     for (const path of ['/docs', '/docs/']) {
@@ -36,24 +57,36 @@ describe('/docs', () => {
     const parts = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
     expect(parts.filter(part => part.endsWith('.js')).length).toBeGreaterThan(0)
     for (const part of parts) {
-      expect(part).toMatch(/^\/docs\/static\//)
-      expect((await fetchText(part)).status).toBe(200)
+      expect(part).toMatch(/^\/docs\/static\/[0-9a-f]{12}\/[\w.-]+$/)
+      const { status, headers: of_part } = await fetchText(part)
+      expect([status, of_part.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
+      expect(of_part.get('content-security-policy')).toBe(headers.get('content-security-policy'))
     }
     const policy = headers.get('content-security-policy')!
     expect(policy).toContain("default-src 'none'")
     expect(policy).not.toMatch(/https?:|\*|upgrade-insecure-requests|unsafe-eval/)
+    expect(headers.get('cache-control')).toBe('no-store')
     const styles = await fetchText('/docs/static/swagger-ui.css')
+    expect(styles.headers.get('cache-control')).toBe('no-store')
     expect(styles.text).not.toMatch(/url\(["']?(https?:)?\/\/|@import/)
   })
 
   it('shows the document of this service, whose operations take a bearer token that is pasted', async () => {
+    const { text } = await fetchText('/docs')
     const script = (await fetchText('/docs/static/swagger-initializer.js')).text
+    expect(text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
+    expect(script).toContain("docExpansion: 'list'")
     expect(script).toContain("url: '/openapi.json'")
     expect(script).toMatch(/validatorUrl: null/)
     const shown = JSON.parse((await fetchText('/openapi.json')).text)
     expect(shown.components.securitySchemes.bearer).toMatchObject({ type: 'http', scheme: 'bearer' })
     expect(shown.servers[0].url).toBe('/')
     expect(shown.paths['/v1/people'].post.security).toEqual([{ bearer: ['people:write'] }])
+  })
+
+  it('is installed without telling a third party', async () => {
+    const { scarfSettings } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(scarfSettings).toEqual({ enabled: false })
   })
 
   it('leaves the rest of the house as it was: envelopes, tokens, bodies, one line a request', async () => {

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Type } from 'typebox'
+import { fail } from '../errors.ts'
 import type { Exchange, Place } from '../http/exchange.ts'
 import type { OpenRoute } from '../http/route.ts'
 import type { Router } from '../http/router.ts'
 import type { OpenApiDocument } from './document.ts'
+import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
 
 /** The document's own address. */
 export const document_row: OpenRoute = {
@@ -44,61 +47,66 @@ const page_headers = {
   'X-Permitted-Cross-Domain-Policies': 'none',
 }
 
+const require = createRequire(import.meta.url)
+const { version } = require('swagger-ui-dist/package.json') as { version: string }
+
+const html = 'text/html; charset=utf-8'
+const script = 'text/javascript; charset=utf-8'
+const style = 'text/css; charset=utf-8'
+
+/** Served from the package, each read once: 2 MB in all. */
+const shipped = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
+const own = {
+  'style.css': [docsStyle, style],
+  'swagger-initializer.js': [docsInitializer(document_row.path), script],
+} as const
+
+const digest = createHash('sha256').update(version)
+for (const [text] of Object.values(own)) digest.update(text)
 const static_path = '/docs/static'
+/** A part with another content has another address, so a browser may keep it. */
+const versioned_path = `${static_path}/${digest.digest('hex').slice(0, 12)}`
+const kept = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
-// What swagger-ui-dist brings would tell a third party of every installation; these are the same files.
-const shipped = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'index.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
-}
-
-const page = `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>kith</title>
-<link rel="stylesheet" href="${static_path}/swagger-ui.css">
-<link rel="stylesheet" href="${static_path}/index.css">
-<link rel="icon" type="image/png" href="${static_path}/favicon-32x32.png">
-</head>
-<body>
-<div id="swagger-ui"></div>
-<script src="${static_path}/swagger-ui-bundle.js"></script>
-<script src="${static_path}/swagger-initializer.js"></script>
-</body>
-</html>
-`
-
-const initializer = `window.onload = () => SwaggerUIBundle({
-  url: '${document_row.path}',
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-  docExpansion: 'none',
-  displayRequestDuration: true,
-  validatorUrl: null,
-  presets: [SwaggerUIBundle.presets.apis],
+const part = (name: string) => `${versioned_path}/${name}`
+const page = docsPage({
+  style: part('swagger-ui.css'),
+  ownStyle: part('style.css'),
+  bundle: part('swagger-ui-bundle.js'),
+  initializer: part('swagger-initializer.js'),
+  icon: part('favicon-32x32.png'),
 })
-`
 
-/** Serves the document at /openapi.json, and the page that shows it at /docs. Neither wants a token. */
+/** Serves the document at /openapi.json, the page that shows it at /docs, and at / a page that leads there. None wants a token. */
 export function serveDocument(places: Router, document: OpenApiDocument): void {
   const text = JSON.stringify(document)
   const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
-  const html = 'text/html; charset=utf-8'
-  const script = 'text/javascript; charset=utf-8'
   serve(document_row.path, exchange => exchange.send(200, text))
+  serve('/', exchange => {
+    exchange.header('Vary', 'Accept')
+    if (!takesHtml(exchange)) fail('not_found', 'There is no such address.')
+    sendPart(exchange, homePage, html)
+  })
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
-  serve(`${static_path}/swagger-initializer.js`, exchange => sendPart(exchange, initializer, script))
-  const require = createRequire(import.meta.url)
+  const serveStatic = (name: string, handle: Place['handle']) => {
+    for (const path of [static_path, versioned_path]) serve(`${path}/${name}`, handle)
+  }
+  for (const [name, [text, content_type]] of Object.entries(own))
+    serveStatic(name, exchange => sendPart(exchange, text, content_type))
   for (const [name, content_type] of Object.entries(shipped)) {
-    const file = require.resolve(`@fastify/swagger-ui/static/${name}`)
-    serve(`${static_path}/${name}`, async exchange => sendPart(exchange, await readFile(file), content_type))
+    let reading: Promise<Buffer> | undefined
+    serveStatic(name, async exchange => {
+      reading ??= readFile(require.resolve(`swagger-ui-dist/${name}`))
+      sendPart(exchange, await reading, content_type)
+    })
   }
 }
 
+/** Browsers name the type; curl and the like take anything. */
+const takesHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
+
 function sendPart(exchange: Exchange, part: string | Buffer, content_type: string) {
   exchange.headers(page_headers)
+  if (exchange.url.startsWith(versioned_path)) exchange.headers(kept)
   exchange.send(200, part, content_type)
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { effective_consent } from '../consents/schema.ts'
-import { attributeValues, entity_fields, externalId } from '../entities/schema.ts'
+import { attributeValues, entity_fields, externalId, harmless_body } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 const flag = (description: string) => Type.Optional(nullable(Type.Boolean({ description })))
@@ -56,13 +56,7 @@ export function personBody(limits: Limits) {
     {
       additionalProperties: false,
       title: 'PersonBody',
-      examples: [
-        {
-          ...example,
-          consents: [{ consent_type_id: 1, channel: 'email', state: true }],
-          attribute_values: { city: 'London', referrer: 'grace' },
-        },
-      ],
+      examples: [harmless_body],
     },
   )
 }

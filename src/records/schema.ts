@@ -1,15 +1,13 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { attributeValues, entity_fields, externalId } from '../entities/schema.ts'
+import { attributeValues, entity_fields, externalId, harmless_body } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
-
-const example = { external_id: 'o1', attribute_values: { total: 40, buyer: 'ada' } }
 
 /** The body of create, PUT and PATCH of a record. Every field is optional; null clears. */
 export function recordBody(limits: Limits) {
   return Type.Object(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
-    { additionalProperties: false, title: 'RecordBody', examples: [example] },
+    { additionalProperties: false, title: 'RecordBody', examples: [harmless_body] },
   )
 }
 

@@ -12,14 +12,14 @@ export const new_stack = Type.Object(
     kind,
     name: Type.Optional(definition_name),
   },
-  { additionalProperties: false, title: 'NewStack', examples: [{ key: 'orders', kind: 'item' }] },
+  { additionalProperties: false, title: 'NewStack', examples: [{ key: 'your_key', kind: 'item' }] },
 )
 export type NewStack = Static<typeof new_stack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}: the key and the kind never change. */
 export const stack_patch = Type.Object(
   { name: Type.Optional(definition_name) },
-  { additionalProperties: false, title: 'StackPatch', examples: [{ name: 'Orders' }] },
+  { additionalProperties: false, title: 'StackPatch', examples: [{}] },
 )
 export type StackPatch = Static<typeof stack_patch>
 

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Service, startService } from '../../test/support/service.ts'
+import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { openApiDocument } from '../app.ts'
+import { loadConfig } from '../config.ts'
+import { profile_flags, profile_texts } from '../entities/sql.ts'
+import type { JsonSchema } from './shapes.ts'
+
+const document = openApiDocument({ config: loadConfig({}) })
+
+type Parameter = { name: string; in: string; example?: unknown; examples?: unknown; schema: JsonSchema }
+type Media = { example?: unknown; examples?: unknown }
+type Prefilled = { address: string; method: string; path: string; parameters: Parameter[]; media?: [string, Media] }
+
+const at = (reference: string) =>
+  reference
+    .slice(2)
+    .split('/')
+    .reduce((part, key) => (part as Record<string, unknown>)[key]!, document as unknown)
+
+/** What the page at /docs shows of each operation when "Try it out" is pressed. */
+const operations: Prefilled[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => {
+    const { parameters = [], requestBody } = operation as {
+      parameters?: { $ref: string }[]
+      requestBody?: { content: Record<string, Media> }
+    }
+    const media = requestBody && Object.entries(requestBody.content)[0]
+    return {
+      address: `${method.toUpperCase()} ${path}`,
+      method: method.toUpperCase(),
+      path,
+      parameters: parameters.map(({ $ref }) => at($ref) as Parameter),
+      ...(media && { media }),
+    }
+  }),
+)
+const writes = operations.filter(
+  ({ address, media }) => media && !/\/(list|filter|related|export)$|^POST \/oauth/.test(address),
+)
+
+/** Every key of a value, however deep, with what stands under it. */
+function entriesOf(value: unknown): [string, unknown][] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => [[key, inner] as [string, unknown], ...entriesOf(inner)])
+}
+
+describe('what the page at /docs fills in', () => {
+  it('names nobody in a parameter', () => {
+    for (const { address, parameters } of operations)
+      for (const { name, in: place, example, examples, schema } of parameters) {
+        const filled = [example, examples, schema.default, schema.example, schema.examples, schema.enum]
+        const harmless = address.startsWith('PUT ') && name === 'If-Match' ? ['"0"'] : []
+        expect([address, place, name, ...filled.filter(value => value !== undefined)]).toEqual([
+          address,
+          place,
+          name,
+          ...harmless,
+        ])
+      }
+  })
+
+  it('is an example of our own in every body of a write: the page would make one up of every field', () => {
+    expect(writes.length).toBeGreaterThan(15)
+    for (const { address, media } of writes) expect([address, media![1].example]).not.toEqual([address, undefined])
+  })
+
+  it('has no identifier of anybody, no name, no address and no consent in a body of a write', () => {
+    const personal = [...profile_texts, ...profile_flags, 'consents', 'id', 'record_id', 'state', 'mandatory']
+    for (const { address, media } of writes)
+      for (const [key, value] of entriesOf(media![1].example)) {
+        expect(personal, address).not.toContain(key)
+        if (key === 'external_id') expect([address, value]).toEqual([address, 'your-external-id'])
+        if (key === 'op') expect(['upsert', 'patch'], address).toContain(value)
+        if (key === 'attribute_values') expect([address, value]).toEqual([address, {}])
+        if (key === 'is_default') expect([address, value]).toEqual([address, false])
+      }
+  })
+})
+
+describe('one click on a write, sent to what stands,', () => {
+  let service: Service
+  let shop: Shop
+  let standing: Record<string, string>
+  beforeAll(async () => {
+    service = await startService()
+    shop = await makeShop(service)
+    const { send } = shop
+    await send('POST', '/v1/schema/stacks', { key: 'things', kind: 'item' })
+    const consents = [{ consent_type_id: 1, channel: 'sms', state: false }]
+    const values = { attribute_values: { city: 'Rome' } }
+    const person = await send('POST', '/v1/people', { external_id: 'mary', first_name: 'Mary', consents, ...values })
+    const record = await send('POST', '/v1/stacks/things', { external_id: 'mary', ...values })
+    const attribute = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
+    standing = {
+      external_id: 'mary',
+      uuid: person.body.data.id,
+      record_id: record.body.data.record_id,
+      stack_key: 'things',
+      attribute_id: String(attribute.body.data.id),
+      consent_type_id: '1',
+    }
+  })
+  afterAll(() => service.stop())
+
+  const snapshot = async () => {
+    const reads = [
+      '/v1/people/mary',
+      '/v1/stacks/things/mary',
+      '/v1/schema/consent-types/1',
+      '/v1/schema/stacks/things',
+    ]
+    const answers = []
+    for (const path of [...reads, `/v1/schema/attributes/${standing.attribute_id}`])
+      answers.push((await shop.send('GET', path)).body.data)
+    const [person, ...others] = answers
+    // A new purpose shows in every read of a person, with its default.
+    const asked = ({ consent_type_id }: { consent_type_id: number }) => consent_type_id === 1
+    return [{ ...person, consents: person.consents.filter(asked) }, ...others]
+  }
+
+  it.each(writes.map(write => [write.address, write] as const))('changes nothing of it: %s', async (_, write) => {
+    const { method, path, parameters, media } = write
+    const before = await snapshot()
+    const owner = path.includes('/attributes/') ? 'attribute_id' : 'consent_type_id'
+    const address = path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
+      const value = standing[name === 'id' ? owner : name]
+      expect(value, name).toBeDefined()
+      return value!
+    })
+    const headers = Object.fromEntries(
+      parameters.filter(each => each.example !== undefined).map(({ name, example }) => [name, String(example)]),
+    )
+    const { status } = await shop.send(method, address, media![1].example, { ...headers, 'Content-Type': media![0] })
+    expect(method === 'PUT' ? [412] : [200, 201]).toContain(status)
+    expect(await snapshot()).toEqual(before)
+  })
+})
