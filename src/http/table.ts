@@ -37,7 +37,7 @@ export function nowhereOf(house: House): Place {
     path: '',
     guard: async exchange => {
       if (isVersioned(exchange.url)) await identify(house, exchange)
-      fail('not_found', 'There is no such address.')
+      fail('not_found', 'There is no such address.', { details: [{ path: '', message: 'is no address of this API' }] })
     },
     handle: () => {},
   }
