@@ -131,6 +131,17 @@ function takeOptions(text: string): { url: string; asked: string[] } {
   return { url: asked.length > 0 ? url!.href : text, asked }
 }
 
+function openPool(settings: pg.ClientConfig, max: number): pg.Pool {
+  const pool = new pg.Pool({ ...settings, max, pipeline: true } as pg.PoolConfig)
+  // A connection that dies inside a transaction would crash the process without a listener of its own.
+  pool.on('connect', client => {
+    client.on('error', () => {})
+    watchWarnings(client)
+  })
+  pool.on('error', () => {})
+  return pool
+}
+
 /** Opens a pool on `url`. Nothing is connected before the first query. */
 export function openDatabase(text: string, options: DatabaseOptions): DatabasePool {
   const { url, asked } = takeOptions(text)
@@ -147,13 +158,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     keepAlive: true,
     connectionTimeoutMillis: options.statement_timeout_ms,
   }
-  const pool = new pg.Pool({ ...settings, max: options.connections, pipeline: true } as pg.PoolConfig)
-  // A connection that dies inside a transaction would crash the process without a listener of its own.
-  pool.on('connect', client => {
-    client.on('error', () => {})
-    watchWarnings(client)
-  })
-  pool.on('error', () => {})
+  const pool = openPool(settings, options.connections)
   const pulse = watchPulse(new pg.Client(settings))
   const connect = async () => {
     const client = new pg.Client(settings)
