@@ -5,6 +5,7 @@ import type { House } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
+import { singleFlight } from './single-flight.ts'
 
 const ping = statement('ping', 'select 1')
 
@@ -42,7 +43,9 @@ export const system_rows: OpenRoute[] = [
 ]
 
 /** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
-export function serveSystem(places: Router, { db, authenticator, drain }: House): void {
+export function serveSystem(places: Router, { db, authenticator, drain, config }: House): void {
+  // A flood of these must not queue for connections before everybody else's work.
+  const askDatabase = singleFlight(() => db.query(ping, [], AbortSignal.timeout(config.limits.request_ms)))
   const [health, readiness, keys] = system_rows.map(({ path }) => path) as [string, string, string]
   places.add({
     method: 'GET',
@@ -55,7 +58,7 @@ export function serveSystem(places: Router, { db, authenticator, drain }: House)
     handle: async exchange => {
       if (!drain.accepting()) notReady('The service is shutting down.')
       try {
-        await db.query(ping, [], exchange.deadline.signal)
+        await askDatabase()
       } catch {
         notReady('The database cannot be reached.')
       }

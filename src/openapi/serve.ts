@@ -84,17 +84,23 @@ const initializer = `window.onload = () => SwaggerUIBundle({
 
 /** Serves the document at /openapi.json, and the page that shows it at /docs. Neither wants a token. */
 export function serveDocument(places: Router, document: OpenApiDocument): void {
-  const text = JSON.stringify(document)
+  // One copy for all answers that clients have not read yet.
+  const bytes = Buffer.from(JSON.stringify(document))
   const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
   const html = 'text/html; charset=utf-8'
   const script = 'text/javascript; charset=utf-8'
-  serve(document_row.path, exchange => exchange.send(200, text))
+  serve(document_row.path, exchange => exchange.send(200, bytes))
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
   serve(`${static_path}/swagger-initializer.js`, exchange => sendPart(exchange, initializer, script))
   const require = createRequire(import.meta.url)
   for (const [name, content_type] of Object.entries(shipped)) {
     const file = require.resolve(`@fastify/swagger-ui/static/${name}`)
-    serve(`${static_path}/${name}`, async exchange => sendPart(exchange, await readFile(file), content_type))
+    let read: Promise<Buffer> | undefined
+    const readOnce = () => {
+      read ??= readFile(file)
+      return read
+    }
+    serve(`${static_path}/${name}`, async exchange => sendPart(exchange, await readOnce(), content_type))
   }
 }
 
