@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -186,6 +187,59 @@ describe('an organization that has its part inside', () => {
     await (await fillPart())()
     const statuses = [1, 2, 3].map(async () => (await one.send('GET', '/v1/people/eve')).status)
     expect(await Promise.all(statuses)).toEqual([200, 200, 200])
+  })
+})
+
+describe('requests outside /v1', () => {
+  /** Connects from an address of its own, and asks one thing. */
+  async function askFrom(localAddress: string, head: string, headers = 'Connection: close\r\n') {
+    const { hostname: host, port } = new URL(service.address)
+    const socket = connect({ host, port: Number(port), localAddress })
+    await once(socket, 'connect')
+    socket.on('error', () => {})
+    socket.write(`${head} HTTP/1.1\r\nHost: kith\r\n${headers}\r\n`)
+    return socket
+  }
+  const answerTo = async (localAddress: string, path: string) => {
+    const answer = await text(await askFrom(localAddress, `GET ${path}`))
+    return { status: Number(answer.slice(9, 12)), after: /^retry-after: (\d+)/im.exec(answer)?.[1] }
+  }
+
+  it('have a share of their own, of which one address has half, and nobody else notices', async () => {
+    const bodiless = 'Content-Length: 100\r\n'
+    const waiting = await Promise.all(
+      Array.from({ length: 64 }, () => askFrom('127.0.0.1', 'POST /oauth/token', bodiless)),
+    )
+    const refused = { status: 503, after: '1' }
+    await expect.poll(() => answerTo('127.0.0.1', '/metrics')).toEqual(refused)
+    for (const path of ['/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json', '/nowhere'])
+      expect(await answerTo('127.0.0.1', path), path).toEqual(refused)
+    for (const path of ['/healthz', '/readyz']) expect((await answerTo('127.0.0.1', path)).status, path).toBe(200)
+    for (const path of ['/metrics', '/openapi.json']) expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
+    expect((await one.send('GET', '/v1/people/eve')).status).toBe(200)
+    for (const socket of waiting) socket.destroy()
+    await expect.poll(async () => (await answerTo('127.0.0.1', '/metrics')).status).toBe(200)
+  })
+
+  it('are answered while an organization has its part below /v1', async () => {
+    const release = await fillPart()
+    for (const path of ['/metrics', '/openapi.json', '/readyz'])
+      expect((await answerTo('127.0.0.1', path)).status, path).toBe(200)
+    await release()
+  })
+
+  it('may come by a connection that asks below /v1, too', async () => {
+    const connection = await openConnection(service.address)
+    const head = `HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
+    for (const path of ['/healthz', '/v1/people/eve', '/.well-known/jwks.json', '/v1/people/eve'])
+      expect(await connection.ask([`GET ${path} ${head}`]), path).toMatch(/^HTTP\/1\.1 200 /)
+    const release = await fillPart()
+    const asked = ['/v1/people/eve', '/healthz', '/v1/people/eve', '/.well-known/jwks.json', '/v1/people/eve']
+    const statuses: string[] = []
+    for (const path of asked) statuses.push((await connection.ask([`GET ${path} ${head}`])).slice(9, 12))
+    expect(statuses).toEqual(['503', '200', '503', '200', '503'])
+    connection.end()
+    await release()
   })
 })
 

@@ -6,10 +6,11 @@ import type { Observer } from '../observer.ts'
 import { isVersioned } from './admission.ts'
 import { answererOf } from './busy.ts'
 import { most_at_once } from './connections.ts'
-import { finisherOf, type Known, keeperOf, kept_of, type Place, type Placed, place_of } from './kept.ts'
-import { createOverload, type Overload, type Reason, tick_ms } from './overload.ts'
+import { finish, type Kept, type Known, keeperOf, kept_of, keptOf, type Place, type Placed, place_of } from './kept.ts'
+import { createOverload, type Holder, type Overload, type Reason, tick_ms } from './overload.ts'
 import { gatherPieces } from './pieces.ts'
 import { refuserOf } from './refusing.ts'
+import { clientAddress } from './server.ts'
 import { readTarget } from './target.ts'
 import { isBehindUpgrade } from './upgrade.ts'
 
@@ -24,7 +25,7 @@ export type Gate = {
 }
 
 type GateOptions = {
-  config: Pick<Config, 'limits' | 'tls' | 'cors_origins'>
+  config: Pick<Config, 'limits' | 'tls' | 'cors_origins' | 'behind_proxy'>
   /** The organization that an Authorization header is known to speak for, without asking anybody. */
   recall: (authorization: string) => number | undefined
   /** Whether connections end with the next answer. */
@@ -34,13 +35,23 @@ type GateOptions = {
   report: (told: { refused: number; in_flight: number }) => void
 }
 
+/**
+ * Requests outside `/v1` that a process carries out at a time, apart from those below it. One client's address has half of
+ * them at most. Each holds at most the body of a token request, 16 KiB.
+ */
+const openRequests = 128
+
+/** Always answered: a balancer takes a process out that refuses its probes, and these and preflights cost as little as a refusal. */
+const isProbe = ({ method }: IncomingMessage, url: string) =>
+  method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
+
 export function createGate({ config, recall, isLast, observer, report }: GateOptions): Gate {
   const { limits } = config
   const { in_flight: requests, in_flight_bytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
-  const clock = startClock(overload, report)
-  const finish = finisherOf(overload)
-  const keep = keeperOf(overload, recall, finish)
+  const open = createOpenShare()
+  const clock = startClock([overload, open], report)
+  const keep = keeperOf(overload, recall)
   const tell = (reason: Reason | 'connection') => {
     observer.overloaded(reason)
     clock.refused()
@@ -50,23 +61,22 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   function letIn(request: Placed): Reason | undefined {
     const kept = keep(request.socket, request.headers.authorization)
     if (typeof kept === 'string') return kept
-    // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
-    if (kept.places.length > most_at_once) return undefined
-    const inside = overload.enter(kept.holder, bytesOf(request, limits))
-    if (typeof inside === 'string') return inside
-    const place: Place = { inside, work: undefined }
-    request[place_of] = place
-    kept.places.push(place)
-    return undefined
+    return enter(request, kept, { of: overload, holder: kept.holder, bytes: bytesOf(request, limits) })
+  }
+
+  function letInOpen(request: Placed): Reason | undefined {
+    const holder = clientAddress(request, config.behind_proxy)
+    return enter(request, keptOf(request.socket), { of: open, holder, bytes: 0 })
   }
 
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
-    if (!isVersioned(readTarget(request.url ?? '/')) || request.method === 'OPTIONS') return false
+    const url = readTarget(request.url ?? '/')
+    if (isProbe(request, url)) return false
     const kept = (request.socket as Known)[kept_of]
     if (kept?.shortened) kept.last = request
     // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
     if (kept && kept.unheard > 1) return true
-    const reason = kept && kept.unheard > 0 ? 'connection' : letIn(request)
+    const reason = kept && kept.unheard > 0 ? 'connection' : isVersioned(url) ? letIn(request) : letInOpen(request)
     if (!reason) return false
     tell(reason)
     refuse({ request, response, closing: reason === 'connection' || reason === 'connections' })
@@ -89,6 +99,29 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
       boundSockets(server, 2 * connections)
     },
   }
+}
+
+/**
+ * The share of what lies outside `/v1`. A place comes free after the turn of the event loop in which its answer left: 24,000
+ * answers of 160 kB left in the turns in which they were asked for, one after the other, and took 20 seconds.
+ */
+function createOpenShare(): Overload {
+  const overload = createOverload({ requests: openRequests, bytes: Infinity, connections: Infinity })
+  return { ...overload, leave: inside => void setImmediate(overload.leave, inside) }
+}
+
+/** By which share a request comes in, and what it holds of it. */
+type Entrance = { of: Overload; holder: Holder; bytes: number }
+
+function enter(request: Placed, kept: Kept, { of, holder, bytes }: Entrance): Reason | undefined {
+  // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
+  if (kept.places.length > most_at_once) return undefined
+  const inside = of.enter(holder, bytes)
+  if (typeof inside === 'string') return inside
+  const place: Place = { inside, overload: of, work: undefined }
+  request[place_of] = place
+  kept.places.push(place)
+  return undefined
 }
 
 function askFirst(server: Server, refuses: (request: IncomingMessage, response: ServerResponse) => boolean) {
@@ -116,17 +149,18 @@ function boundSockets(server: Server, most: number) {
 /** A report a second at most. */
 const report_ticks = 1_000 / tick_ms
 
-function startClock({ tick, held }: Overload, report: GateOptions['report']) {
+function startClock(overloads: Overload[], report: GateOptions['report']) {
   let ticks = 0
   let refused = 0
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const now = performance.eventLoopUtilization()
-    tick(performance.eventLoopUtilization(now, before).utilization)
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    for (const overload of overloads) overload.tick(utilization)
     before = now
     ticks += 1
     if (ticks % report_ticks > 0 || refused === 0) return
-    report({ refused, in_flight: held.requests })
+    report({ refused, in_flight: overloads.reduce((sum, { held }) => sum + held.requests, 0) })
     refused = 0
   }, tick_ms).unref()
   return {

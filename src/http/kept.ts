@@ -3,11 +3,17 @@ import type { Socket } from 'node:net'
 import type { Inside, Overload, Reason } from './overload.ts'
 import type { Whole } from './whole.ts'
 
-/** A request that was let in, and its work from the moment that it has begun. */
-export type Place = { inside: Inside | undefined; work: Promise<unknown> | undefined }
+/** A request that was let in by `overload`, and its work from the moment that it has begun. */
+export type Place = {
+  inside: Inside | undefined
+  overload: Pick<Overload, 'leave'>
+  work: Promise<unknown> | undefined
+}
 
-/** A connection that may stay. */
+/** A connection by which a request has come. */
 export type Kept = {
+  /** Gives its place among the connections back; undefined while it has asked nothing below `/v1`. */
+  leave: (() => void) | undefined
   /** Whoever came by it and is inside. */
   places: Place[]
   /** For whom its last request spoke. */
@@ -31,45 +37,49 @@ export type Known = Socket & { [kept_of]?: Kept }
 /** The organization that an Authorization header is known to speak for. */
 type Recall = (authorization: string) => number | undefined
 
-type Finish = (kept: Kept, place: Place, answered: boolean) => void
+/** What is known of a connection, from its first request on. */
+export function keptOf(socket: Known): Kept {
+  const known = socket[kept_of]
+  if (known) return known
+  const kept: Kept = {
+    leave: undefined,
+    places: [],
+    authorization: undefined,
+    holder: undefined,
+    unheard: 0,
+    shortened: false,
+    last: undefined,
+    owed: undefined,
+  }
+  socket[kept_of] = kept
+  // An answer that waits for those before it hears nothing of the end of its connection: it is told.
+  socket.once('close', () => {
+    kept.leave?.()
+    for (const place of [...kept.places]) finish(kept, place, false)
+  })
+  return kept
+}
 
-/** Lets connections stay, and knows of each who came by it and is inside. */
-export function keeperOf(overload: Overload, recall: Recall, finish: Finish) {
+/** Lets connections stay that ask for something below `/v1`, and knows for whom each spoke last. */
+export function keeperOf(overload: Overload, recall: Recall) {
   return (socket: Known, authorization: string | undefined): Kept | Reason => {
     const known = socket[kept_of]
     if (known?.holder !== undefined && known.authorization === authorization) return known
     const holder = authorization === undefined ? undefined : recall(authorization)
-    if (known) return Object.assign(known, { authorization, holder })
+    if (known?.leave) return Object.assign(known, { authorization, holder })
     const leave = overload.keep(holder)
     if (typeof leave === 'string') return leave
-    const kept: Kept = {
-      places: [],
-      authorization,
-      holder,
-      unheard: 0,
-      shortened: false,
-      last: undefined,
-      owed: undefined,
-    }
-    socket[kept_of] = kept
-    // An answer that waits for those before it hears nothing of the end of its connection: it is told.
-    socket.once('close', () => {
-      leave()
-      for (const place of [...kept.places]) finish(kept, place, false)
-    })
-    return kept
+    return Object.assign(keptOf(socket), { authorization, holder, leave })
   }
 }
 
 /** Lets a request out, once: with its answer, or where it was not answered, when its work has ended. */
-export function finisherOf(overload: Overload): Finish {
-  return ({ places }, place, answered) => {
-    const { inside, work } = place
-    if (!inside) return
-    place.inside = undefined
-    places.splice(places.indexOf(place), 1)
-    if (answered || !work) return overload.leave(inside)
-    const leave = () => overload.leave(inside)
-    work.then(leave, leave)
-  }
+export function finish({ places }: Kept, place: Place, answered: boolean): void {
+  const { inside, overload, work } = place
+  if (!inside) return
+  place.inside = undefined
+  places.splice(places.indexOf(place), 1)
+  const leave = () => overload.leave(inside)
+  if (answered || !work) leave()
+  else work.then(leave, leave)
 }

@@ -1,11 +1,11 @@
-/** Of one process at one time: requests under `/v1`, the bytes of their bodies, and the connections they come by. */
+/** Of one process at one time: requests, the bytes of their bodies, and the connections they come by. */
 export type Bounds = { requests: number; bytes: number; connections: number }
 
 /** Why somebody is not let in. */
 export type Reason = 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
 
-/** Whose request it is: an organization's id, or undefined of a caller that is not known yet. */
-type Holder = number | undefined
+/** Whose request it is: an organization's id, a client's address, or undefined of a caller that is not known yet. */
+export type Holder = number | string | undefined
 
 /** A request that has been let in, and what it holds. */
 export type Inside = { readonly held: Held; readonly bytes: number }

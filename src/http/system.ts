@@ -6,6 +6,7 @@ import type { House } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
+import { singleFlight } from './single-flight.ts'
 
 const read_readiness = statement(
   'read_readiness',
@@ -46,7 +47,11 @@ export const system_rows: OpenRoute[] = [
 ]
 
 /** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
-export function serveSystem(places: Router, { db, authenticator, drain }: House): void {
+export function serveSystem(places: Router, { db, authenticator, drain, config }: House): void {
+  // A flood of these must not queue for connections before everybody else's work.
+  const askDatabase = singleFlight(() =>
+    db.query<{ read_only: boolean }>(read_readiness, [], AbortSignal.timeout(config.limits.request_ms)),
+  )
   const [health, readiness, keys] = system_rows.map(({ path }) => path) as [string, string, string]
   places.add({
     method: 'GET',
@@ -58,9 +63,7 @@ export function serveSystem(places: Router, { db, authenticator, drain }: House)
     path: readiness,
     handle: async exchange => {
       if (!drain.accepting()) notReady('The service is shutting down.')
-      const [database] = await db
-        .query<{ read_only: boolean }>(read_readiness, [], exchange.deadline.signal)
-        .catch(() => notReady('The database cannot be reached.'))
+      const [database] = await askDatabase().catch(() => notReady('The database cannot be reached.'))
       if (database?.read_only) notReady(read_only_message)
       exchange.send(200, success({ data: { ready: true } }))
     },

@@ -79,9 +79,10 @@ const page = docsPage({
 
 /** Serves the document at /openapi.json, the page that shows it at /docs, and at / a page that leads there. None wants a token. */
 export function serveDocument(places: Router, document: OpenApiDocument): void {
-  const text = JSON.stringify(document)
+  // One copy for all answers that clients have not read yet.
+  const bytes = Buffer.from(JSON.stringify(document))
   const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
-  serve(document_row.path, exchange => exchange.send(200, text))
+  serve(document_row.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
     if (!takesHtml(exchange)) fail('not_found', 'There is no such address.')

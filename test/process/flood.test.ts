@@ -98,6 +98,25 @@ describe('by each of 400 connections in one write leave the service as it was:',
     await expectStopped(await writePair(await makeFolder()), short, 400, most_under_way)
   })
 
+  it.each([
+    ['/metrics', 200],
+    ['/openapi.json', 200],
+    ['/docs/static/swagger-ui-bundle.js', 200],
+    ['/nowhere', 404],
+  ])('32 requests of %s, of which a twentieth is carried out', async (path, status) => {
+    const { sockets, send, isAsEver } = await besiege()
+    const answered = sockets.map(statusesOf)
+    send(`GET ${path} HTTP/1.1\r\nHost: kith\r\n\r\n`.repeat(32))
+    await isAsEver()
+    for (const socket of sockets) socket.end()
+    const statuses = (await Promise.all(answered)).flat()
+    expect(statuses).toContain(503)
+    expect(new Set([...statuses, status])).toEqual(new Set([status, 503]))
+    // Of each turn of the event loop in which some of it is read, 64.
+    expect(statuses.filter(found => found === status).length).toBeLessThan((sockets.length * 32) / 20)
+    await isAsEver()
+  })
+
   it('4,000 chunks of a byte', async () => {
     const { sockets, send, isAsEver } = await besiege()
     const head = 'POST /oauth/token HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\n'
