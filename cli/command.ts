@@ -10,7 +10,7 @@ export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error) || error.message === '') return `The command failed: ${String(error)}`
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
-  return details.length > 0 ? `${error.message} (${details.join('; ')})` : error.message
+  return error instanceof KithError && details.length > 0 ? `${error.sentence} (${details.join('; ')})` : error.message
 }
 
 /** A command of kith: each has examples in its help, and `--json`. */

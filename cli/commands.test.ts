@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCommand } from '../test/support/command.ts'
+import { createTestDatabase } from '../test/support/database.ts'
 import { type Service, startService } from '../test/support/service.ts'
 
 let service: Service
 let folder: string
+let empty: Awaited<ReturnType<typeof createTestDatabase>> | undefined
 let environment: Record<string, string>
 
 beforeAll(async () => {
@@ -20,6 +22,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await service.stop()
+  await empty?.drop()
   await rm(folder, { recursive: true })
 })
 
@@ -39,6 +42,14 @@ async function spareKey(): Promise<string> {
 const default_reader = ['--org', 'default', '--scope', 'people:read']
 
 type Row = { words: string[]; wrong: string[]; use: () => Promise<string[]> | string[]; answers: object }
+
+/** Makes a backup, and from then on the commands work on a database that is empty. */
+async function restoreElsewhere(): Promise<string[]> {
+  await json('backup', 'whole.backup')
+  empty = await createTestDatabase()
+  environment = { ...environment, DATABASE_URL: empty.url }
+  return ['whole.backup']
+}
 
 /** Every command: how it is used wrongly, and rightly, and what it then answers. */
 const commands: Row[] = [
@@ -75,6 +86,13 @@ const commands: Row[] = [
   { words: ['codegen'], wrong: [], use: () => ['--out', 'schema.ts'], answers: { file: 'schema.ts', written: true } },
   { words: ['import'], wrong: ['people'], use: () => ['people', 'people.ndjson'], answers: { received: 1, failed: 0 } },
   { words: ['export'], wrong: [], use: () => ['people', '--output', 'out.csv'], answers: { file: 'out.csv' } },
+  {
+    words: ['backup'],
+    wrong: [],
+    use: () => ['kith.backup'],
+    answers: { file: 'kith.backup', tables: expect.any(Number) },
+  },
+  { words: ['restore'], wrong: [], use: restoreElsewhere, answers: { file: 'whole.backup', left_out: [] } },
   {
     words: ['schema', 'pull'],
     wrong: ['a.json', 'b.json'],

@@ -52,6 +52,71 @@ async function importCsv(content: string | Buffer, ...words: string[]) {
 const refusedText = () => readFile(join(directory, 'people.refused.csv'), 'latin1')
 
 describe('kith import of CSV', () => {
+  it('puts a prefix before the values of a column, and gives every record a constant', async () => {
+    const { attributes } = client.schema
+    await attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
+    const text = 'CustomerId,friend,friends,first_name\n 5 ,7,1|2,A\n6,,"[3, ""4""]",B\n'
+    const words = [
+      '--map',
+      'CustomerId=external_id',
+      '--prefix',
+      'external_id=customer-',
+      '--prefix',
+      'friend=employee-',
+    ]
+    const more = ['--prefix', 'friends=customer-', '--set', 'age=4', '--set', 'attribute_values.kind=a=b ']
+    expect(await importCsv(text, ...words, ...more)).toMatchObject({ code: 0, counts: { created: 2, failed: 0 } })
+    const { attribute_values } = await client.people.get('customer-5')
+    expect(attribute_values).toEqual({
+      friend: 'employee-7',
+      friends: ['customer-1', 'customer-2'],
+      age: 4,
+      kind: 'a=b',
+    })
+    expect((await client.people.get('customer-6')).attribute_values).toEqual({
+      friends: ['customer-3', 'customer-4'],
+      age: 4,
+      kind: 'a=b',
+    })
+  })
+
+  it('keeps the cells of a refused record as they were, without prefix and constant', async () => {
+    const words = ['--prefix', 'external_id=c-', '--set', 'age=4']
+    expect(await importCsv('external_id,email\n1,none\n', ...words)).toMatchObject({ code: 1, counts: { failed: 1 } })
+    expect((await refusedText()).replace(/"?line 2[^"\n]*"?,/, '')).toBe('refused_because,external_id,email\n1,none\n')
+    const short = await importCsv('external_id,email\n1\n', ...words)
+    expect(short.counts).toMatchObject({ failed: 1, refused_file: 'people.refused-2.csv' })
+  })
+
+  it.each([
+    ['a prefix for a column that is not there', ['--prefix', 'nobody=x'], 1, /--prefix nobody: /],
+    ['a prefix for a number', ['--prefix', 'age=x'], 1, /--prefix age: only texts/],
+    ['a constant for no field', ['--set', 'kind=x'], 1, /--set attribute_values\.kind=/],
+    ['a constant for a column that is there', ['--set', 'age=1'], 1, /columns age and --set age are both/],
+    ['a prefix without a text', ['--prefix', 'age'], 2, /name=value/],
+    ['an encoding that is none', ['--encoding', 'klingon'], 2, /windows-1252/],
+  ])('refuses %s in a sentence', async (_, words, code, sentence) => {
+    const refused = await importCsv('external_id,age\na,1\n', ...words)
+    expect(refused.code).toBe(code)
+    expect(refused.stderr).toMatch(sentence)
+    expect((await client.people.list().page()).items).toEqual([])
+  })
+
+  it.each([
+    ['latin1', Buffer.from('external_id,first_name\na,J\xf6rg\n', 'latin1')],
+    ['windows-1252', Buffer.from('external_id,first_name\na,J\xf6rg\n', 'latin1')],
+    ['utf-16le', Buffer.from('\ufeffexternal_id,first_name\na,Jörg\n', 'utf16le')],
+    ['UTF-16BE', Buffer.from('\ufeffexternal_id,first_name\na,Jörg\n', 'utf16le').swap16()],
+  ])('reads %s', async (encoding, content) => {
+    expect(await importCsv(content, '--encoding', encoding)).toMatchObject({ code: 0, counts: { created: 1 } })
+    expect(await client.people.get('a')).toMatchObject({ first_name: 'Jörg' })
+  })
+
+  it('says that a file is not written in the encoding that was named', async () => {
+    const { code, stderr } = await importCsv(Buffer.from([0x61, 0xff, 0x0a]), '--encoding', 'utf-8')
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('is not written in utf-8') })
+  })
+
   it('reads columns by header, and each cell as its type has it', async () => {
     const text = `\ufeffexternal_id;first_name;date_of_birth;age;member;since;seen;extra;tags;friend;consents.1.email;sms_consent
 a;"Ä ""q""

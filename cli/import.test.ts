@@ -133,6 +133,39 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('ada')).toMatchObject(same)
   })
 
+  it('changes nobody with --create-only, and refuses the lines that would', async () => {
+    await client.people.create({ external_id: 'p0', first_name: 'Kept' })
+    await put('people.ndjson', lines(3).join(''))
+    expect(await counts('people', 'people.ndjson', '--create-only')).toMatchObject({
+      created: 2,
+      updated: 0,
+      failed: 1,
+    })
+    expect(await client.people.get('p0')).toMatchObject({ first_name: 'Kept', version: 1 })
+    expect(await readFile(file('people.refused.ndjson'), 'utf8')).toContain('line 1: duplicate_entry')
+  })
+
+  it('says all to the person on standard error, and has nothing but JSON on standard output', async () => {
+    await put('people.ndjson', `${lines(1)}{"email":"none"}\n`)
+    const plain = await run(['people', 'people.ndjson'])
+    expect(plain.stdout).toBe('')
+    expect(plain.stderr).toContain('1 created')
+    const { stdout } = await run(['people', 'people.ndjson', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ unchanged: 1, failed: 1 })
+  })
+
+  it('names the subject of the token that it makes itself, for the change log', async () => {
+    await put('people.ndjson', '{"external_id":"of-the-night"}\n')
+    const here = { DATABASE_URL: service.database_url, PORT: new URL(service.address).port }
+    expect((await run(['people', 'people.ndjson', '--subject', 'nightly import'], '', here)).code).toBe(0)
+    const actors = await service.sql(`select actor from changes where after ->> 'external_id' = 'of-the-night'`)
+    expect(actors).toEqual([{ actor: 'nightly import' }])
+    const given = await run(['people', 'people.ndjson', '--subject', 'x'])
+    expect(given).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--subject') })
+    const set = await run(['people', 'people.ndjson', '--set', 'a=b'])
+    expect(set).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('CSV') })
+  })
+
   it('goes on after a line', async () => {
     await put('people.ndjson', lines(5).join(''))
     expect(await counts('people', 'people.ndjson', '--skip-lines', '3')).toMatchObject({ created: 2 })

@@ -22,6 +22,10 @@ type ImportOptions = ConnectionOptions & {
   offset?: string
   empty: 'absent' | 'null'
   delimiter?: string
+  prefix: Map<string, string>
+  set: Map<string, string>
+  encoding?: string
+  createOnly?: true
   strictReferences?: true
   dryRun?: true
   skipLines: number
@@ -47,6 +51,9 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     .addOption(
       new Option('--format <format>', 'what the file is, where its name does not say').choices(['ndjson', 'csv']),
     )
+    .option('--encoding <name>', 'what the file is written in, such as windows-1252; else UTF-8', parseEncoding)
+    .option('--create-only', 'refuse a line that would change an entity that exists')
+    .option('--subject <name>', 'the subject of the token that the command makes itself, for the change log; else cli')
     .option('--dry-run', 'check every line, say what is refused, and store nothing')
     .option(
       '--strict-references',
@@ -67,6 +74,13 @@ function withCsvOptions(command: Command): Command {
       (name, all: string[]) => [...all, name],
       [],
     )
+    .option(
+      '--prefix <column=text>',
+      'CSV: put a text before each value of a column (repeatable)',
+      parseValue,
+      new Map(),
+    )
+    .option('--set <field=value>', 'CSV: give every record this value (repeatable)', parseValue, new Map())
     .addOption(
       new Option('--attributes <which>', 'CSV: take all other columns as attribute values, texts').choices(['rest']),
     )
@@ -93,10 +107,12 @@ function withCsvOptions(command: Command): Command {
 async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, options: ImportOptions) {
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
+  if (format === 'ndjson' && options.prefix.size + options.set.size > 0)
+    throw new UsageError('--prefix and --set are for CSV.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const { client } = await connect(environment, options, { scope })
-  const input = await openInput(file, path(file))
+  const input = await openInput(file, path(file), options.encoding)
   const head: CsvHead = { cells: [], delimiter: ',' }
   const refused = await openRefused({ file, extension: format, named: options.refused }, path, head)
   const job = { client, owner, file, format, input, refused, head, options }
@@ -138,7 +154,11 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
   const meter = startMeter('lines', reading, { silent: Boolean(options.quiet || options.json) })
   const interrupt = heedInterrupt(() => meter.tell('stopping after what is under way; again to stop at once'))
   const entities = owner === 'people' ? client.people : client.stack(owner)
-  const told = { dry_run: options.dryRun ?? false, ...(options.strictReferences && { references: 'strict' as const }) }
+  const told = {
+    dry_run: options.dryRun ?? false,
+    create_only: options.createOnly ?? false,
+    ...(options.strictReferences && { references: 'strict' as const }),
+  }
   let error: Error | null = null
   try {
     const items = itemsOf({ client, owner, input, refused, options, ...job }, meter.tell)
@@ -172,7 +192,13 @@ async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<I
   const { client, owner, input, format, head, options } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
-  const wishes: Wishes = { map: options.map, ignore: options.ignore, rest: options.attributes === 'rest' }
+  const wishes: Wishes = {
+    map: options.map,
+    ignore: options.ignore,
+    rest: options.attributes === 'rest',
+    prefixes: options.prefix,
+    constants: options.set,
+  }
   const settings = {
     list_separator: options.listSeparator,
     date_order: options.dateOrder ?? null,
@@ -229,6 +255,21 @@ function parsePair(text: string, pairs: Map<string, string>): Map<string, string
   const at = text.lastIndexOf('=')
   if (at < 1 || at === text.length - 1) throw new InvalidArgumentError('Give column=field.')
   return new Map([...pairs, [text.slice(0, at).trim(), text.slice(at + 1).trim()]])
+}
+
+/** A value may hold an equals sign, and begin or end with spaces. */
+function parseValue(text: string, values: Map<string, string>): Map<string, string> {
+  const [name = '', value = ''] = text.split(/=(.*)/s, 2)
+  if (name.trim() === '' || value === '') throw new InvalidArgumentError('Give name=value.')
+  return new Map([...values, [name.trim(), value]])
+}
+
+function parseEncoding(text: string): string {
+  try {
+    return new TextDecoder(text).encoding
+  } catch {
+    throw new InvalidArgumentError('Give a name of the Encoding Standard, such as latin1, windows-1252 or utf-16le.')
+  }
 }
 
 function parseDelimiter(text: string): string {

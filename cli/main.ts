@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { type Command, CommanderError } from 'commander'
+import { backupCommand } from './backup.ts'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
 import { newGroup, sentenceOf, UsageError } from './command.ts'
@@ -10,6 +11,7 @@ import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
+import { restoreCommand } from './restore.ts'
 import { schemaCommand } from './schema.ts'
 import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
@@ -20,6 +22,8 @@ const commands = [
   serveCommand,
   importCommand,
   exportCommand,
+  backupCommand,
+  restoreCommand,
   migrateCommand,
   orgCommand,
   tokenCommand,

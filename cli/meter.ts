@@ -82,3 +82,6 @@ export function timeOf(seconds: number): string {
   if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
   return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
 }
+
+/** 1234567 → 1.2 MB */
+export const megabytesOf = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`

@@ -78,9 +78,10 @@ describe('kith seed', () => {
     ).length
 
   it('makes equal organizations of equal numbers, and says what it did', async () => {
-    const { code, stdout } = await seed(...shop)
+    const { code, stdout, stderr } = await seed(...shop)
     expect(code).toBe(0)
-    expect(stdout).toMatch(
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(
       /^companies: 3 created, 0 updated, 0 unchanged\nproducts: 18 created, .*\npeople: [^\n]*\n$/s,
     )
     const read = await everything()

@@ -43,7 +43,7 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { client } = await connect(environment, options, { scope })
   const world: World = { people, seed, consent_type_ids: await declareShop(client) }
   const done = await sendShop(client, world, Boolean(options.json))
-  answer(options, { value: Object.fromEntries(done), lines: done.map(summaryOf) })
+  answer(options, { value: Object.fromEntries(done), said: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
 }
 

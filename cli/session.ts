@@ -28,10 +28,9 @@ export async function withSession<T>(
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const config = loadConfig(environment)
-  const storage = await openStorage(config)
-  try {
-    const migrations = await migrate(storage.url)
-    const db = openDatabase(storage.url, { connections: 1, statement_timeout_ms, application_name: 'kith command' })
+  return withServer(config, async url => {
+    const migrations = await migrate(url)
+    const db = openDatabase(url, { connections: 1, statement_timeout_ms, application_name: 'kith command' })
     try {
       await ensureDefaultOrganization(db)
       await loadOrCreateKeys(db)
@@ -39,6 +38,17 @@ export async function withSession<T>(
     } finally {
       await db.close()
     }
+  })
+}
+
+/**
+ * Runs `work` with the address of that database as it stands: nothing is migrated or made in it. An embedded server that
+ * does not run is started for the while.
+ */
+export async function withServer<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
+  const storage = await openStorage(config)
+  try {
+    return await work(storage.url)
   } finally {
     await storage.stop()
   }

@@ -1,5 +1,6 @@
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export { type Client, createClient, type StackEntities } from './src/client.ts'
+export type { ClientCredentials } from './src/credentials.ts'
 export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
 export type { EntityReads, ExportOptions, FilterOptions, ListOptions, RelatedOptions } from './src/entity-reads.ts'

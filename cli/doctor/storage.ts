@@ -2,8 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/db.ts'
-import { startEmbedded } from '../../src/db/embedded.ts'
-import { probe } from '../../src/db/probe.ts'
+import { withServer } from '../session.ts'
 
 const statement_timeout_ms = 10_000
 
@@ -12,23 +11,15 @@ const statement_timeout_ms = 10_000
  * for the while; `undefined` where there are no data to start one on. Throws an Error of one sentence.
  */
 export async function withStorage<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T | undefined> {
-  const { database_url } = config
-  if (database_url === undefined && !(await hasData(config))) return undefined
-  if (database_url !== undefined) await probe(database_url)
-  const storage =
-    database_url === undefined
-      ? await startEmbedded({ data_dir: config.data_dir, purpose: 'command', log: () => {} })
-      : { url: database_url, stop: async () => {} }
-  const db = openDatabase(storage.url, { connections: 1, statement_timeout_ms, application_name: 'kith doctor' })
-  try {
-    return await work(db)
-  } finally {
-    await db.close()
-    await storage.stop()
-  }
+  if (config.database_url === undefined && !(await hasData(config))) return undefined
+  return withServer(config, async url => {
+    const db = openDatabase(url, { connections: 1, statement_timeout_ms, application_name: 'kith doctor' })
+    return work(db).finally(db.close)
+  })
 }
 
-const hasData = ({ data_dir }: Config): Promise<boolean> =>
+/** Whether there is an embedded PostgreSQL in the data folder, running or not. */
+export const hasData = ({ data_dir }: Config): Promise<boolean> =>
   lstat(join(resolve(data_dir), 'postgresql')).then(
     () => true,
     () => false,

@@ -18,8 +18,8 @@ const yes = new Set(['true', 'yes', 'y', 't', '1', 'on'])
 const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
 const number_form = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** A cell that is not empty, as JSON. Throws the reason why it cannot be one. */
-export function jsonOf(cell: string, type: CellType, habits: Habits): string {
+/** A cell that is not empty, as JSON; only texts and identifiers have a prefix. Throws the reason why it cannot be one. */
+export function jsonOf(cell: string, type: CellType, habits: Habits, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
     case 'number':
@@ -33,17 +33,24 @@ export function jsonOf(cell: string, type: CellType, habits: Habits): string {
     case 'json':
       return jsonText(text)
     default:
-      return JSON.stringify(cell)
+      return JSON.stringify(prefix === undefined ? cell : prefix + text)
   }
 }
 
 /** The values of a cell as a JSON array: separated, or already written as one, as an export writes them. */
-export function listOf(cell: string, type: CellType, habits: Habits): string {
+export function listOf(cell: string, type: CellType, habits: Habits, prefix?: string): string {
   const text = cell.trim()
-  if (text.startsWith('[') && Array.isArray(parsed(text))) return oneLine(text)
+  const written = text.startsWith('[') ? parsed(text) : undefined
+  if (Array.isArray(written)) return prefix === undefined ? oneLine(text) : prefixAll(written, prefix)
   if (type === 'json') throw new Error('is no JSON array')
   const values = text.split(habits.list_separator).filter(value => value.trim() !== '')
-  return `[${values.map(value => jsonOf(value.trim(), type, habits)).join()}]`
+  return `[${values.map(value => jsonOf(value.trim(), type, habits, prefix)).join()}]`
+}
+
+function prefixAll(values: unknown[], prefix: string): string {
+  const isName = (value: unknown) => typeof value === 'string' || Number.isSafeInteger(value)
+  if (!values.every(isName)) throw new Error('has an element that takes no prefix: only texts and whole numbers do')
+  return JSON.stringify(values.map(value => prefix + String(value).trim()))
 }
 
 function numberOf(text: string): string {

@@ -4,14 +4,17 @@ import type { CellType } from './cells.ts'
 /** What becomes of the cells of a column. */
 export type Target =
   | { to: 'nothing' }
-  | { to: 'field'; name: string; key: string; type: CellType }
-  | { to: 'attribute'; name: string; key: string; type: CellType; many: boolean }
+  | { to: 'field'; name: string; key: string; type: CellType; prefix?: string }
+  | { to: 'attribute'; name: string; key: string; type: CellType; many: boolean; prefix?: string }
   | { to: 'consent'; name: string; consent_type_id: number; channel: string }
   | { to: 'attributes'; name: string }
   | { to: 'consents'; name: string }
 
-/** `state_at` is the column of an exported entity's state; null in any other file. */
-export type Columns = { targets: Target[]; state_at: number | null; notices: string[] }
+/**
+ * `state_at` is the column of an exported entity's state; null in any other file. `constants` are cells that every record
+ * has behind its own; the last targets are theirs.
+ */
+export type Columns = { targets: Target[]; state_at: number | null; notices: string[]; constants: string[] }
 
 export type Wishes = {
   /** Columns by their names, and the fields that were named for them. */
@@ -19,6 +22,10 @@ export type Wishes = {
   ignore: string[]
   /** Columns that nobody knows become attribute values: texts. */
   rest: boolean
+  /** Columns or fields, and what is put before each of their values. */
+  prefixes: Map<string, string>
+  /** Fields, and the value that each of them has in every record. */
+  constants: Map<string, string>
 }
 
 const profile_fields: Record<string, CellType> = {
@@ -59,9 +66,44 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   })
   const unknown = names.filter((_, index) => targets[index] === null)
   if (unknown.length > 0) throw new Error(unknownColumns(unknown, known))
-  refuseDoubles(names, targets as Target[])
+  const set = [...wishes.constants.keys()].map(name => constantOf(name, known, wishes.rest))
+  refuseDoubles(
+    [...names, ...[...wishes.constants.keys()].map(name => `--set ${name}`)],
+    [...(targets as Target[]), ...set],
+  )
   const notices = left_out.length > 0 ? [`left out, for only a read has them: ${left_out.join(', ')}`] : []
-  return { targets: targets as Target[], state_at: left_out.includes('state') ? names.indexOf('state') : null, notices }
+  return {
+    targets: [...withPrefixes(names, targets as Target[], wishes.prefixes), ...set],
+    state_at: left_out.includes('state') ? names.indexOf('state') : null,
+    notices,
+    constants: [...wishes.constants.values()],
+  }
+}
+
+function constantOf(name: string, known: Map<string, Target>, rest: boolean): Target {
+  const target = targetOf(name, known) ?? (rest ? attribute(name, 'text', false) : null)
+  if (target) return target
+  throw new Error(
+    `--set ${name}: there is no such field. Say --set attribute_values.${name}=… for an undeclared attribute.`,
+  )
+}
+
+const prefixed_types: CellType[] = ['text', 'person', 'stack']
+
+/** A prefix belongs to the column of that name, else to the one that stands for that field. */
+function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, string>): Target[] {
+  const changed = [...targets]
+  for (const [name, prefix] of prefixes) {
+    const isField = (target: Target) => 'name' in target && [name, `attribute_values.${name}`].includes(target.name)
+    const at = names.includes(name) ? names.indexOf(name) : targets.findIndex(isField)
+    const target = changed[at]
+    if (!target || target.to === 'nothing')
+      throw new Error(`--prefix ${name}: the file has no such column, and none that stands for such a field.`)
+    if (!('type' in target) || !prefixed_types.includes(target.type))
+      throw new Error(`--prefix ${name}: only texts and external identifiers take a prefix.`)
+    changed[at] = { ...target, prefix }
+  }
+  return changed
 }
 
 const nothing: Target = { to: 'nothing' }

@@ -96,9 +96,11 @@ function guess(text: string): string {
 
 type Sent = { body: string } | { body: null; refusal?: Refusal }
 
-function bodyOf(cells: string[], { targets, state_at }: Columns, settings: CsvSettings): Sent {
+function bodyOf(original: string[], { targets, state_at, constants }: Columns, settings: CsvSettings): Sent {
+  const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
-    const refusal = unfit(`has ${cells.length} cells, and the header has ${targets.length}`)
+    const expected = targets.length - constants.length
+    const refusal = unfit(`has ${original.length} cells, and the header has ${expected}`)
     return { body: null, refusal }
   }
   if (state_at !== null && cells[state_at] === 'placeholder') return { body: null }
@@ -123,11 +125,12 @@ function put(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: str
   if (is_empty && settings.empty === 'absent') return
   switch (target.to) {
     case 'field':
-      parts.fields.push(`"${target.key}":${is_empty ? 'null' : jsonOf(cell, target.type, settings)}`)
+      parts.fields.push(`"${target.key}":${is_empty ? 'null' : jsonOf(cell, target.type, settings, target.prefix)}`)
       break
     case 'attribute': {
       const value = target.many ? listOf : jsonOf
-      parts.attributes.push(`${JSON.stringify(target.key)}:${is_empty ? 'null' : value(cell, target.type, settings)}`)
+      const json = is_empty ? 'null' : value(cell, target.type, settings, target.prefix)
+      parts.attributes.push(`${JSON.stringify(target.key)}:${json}`)
       break
     }
     case 'consent': {

@@ -29,8 +29,11 @@ export function formatOf(file: string, asked: Format | undefined): Format {
   throw new UsageError(`Say by --format ndjson or --format csv what ${file === '-' ? 'standard input' : file} is.`)
 }
 
-/** Opens a file, or standard input for `-`; `path` is where it lies. Throws, in a sentence, what cannot be read. */
-export async function openInput(file: string, path: string): Promise<Input> {
+/**
+ * Opens a file, or standard input for `-`; `path` is where it lies, and `encoding` what it is written in, where that is
+ * not UTF-8. Throws, in a sentence, what cannot be read.
+ */
+export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
   const total_bytes = file === '-' ? null : await sizeOf(file, path)
   const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: piece_bytes })
   let read_bytes = 0
@@ -40,7 +43,9 @@ export async function openInput(file: string, path: string): Promise<Input> {
       yield piece as Buffer
     }
   }
-  return { pieces: unpacked(file, counted()), total_bytes, readBytes: () => read_bytes, close: () => source.destroy() }
+  const plain = unpacked(file, counted())
+  const pieces = encoding === undefined ? withoutMark(file, plain) : decoded(file, plain, encoding)
+  return { pieces, total_bytes, readBytes: () => read_bytes, close: () => source.destroy() }
 }
 
 async function sizeOf(file: string, path: string): Promise<number | null> {
@@ -53,22 +58,34 @@ async function sizeOf(file: string, path: string): Promise<number | null> {
 
 async function* unpacked(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 2)
-  if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* withoutMark(file, all)
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
   const plain = createGunzip({ chunkSize: piece_bytes })
   // What fails is thrown to whoever reads on.
   pipeline(Readable.from(all, { objectMode: false }), plain, () => {})
   try {
-    yield* withoutMark(file, plain)
+    yield* plain
   } catch (error) {
     if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error
     throw new Error(`${file} is packed, but broken: ${(error as Error).message}.`)
   }
 }
 
+/** The same text in UTF-8, without its mark. */
+async function* decoded(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding, { fatal: true })
+  try {
+    for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }))
+    yield Buffer.from(decoder.decode())
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
+    throw new Error(`${file} is not written in ${encoding}.`)
+  }
+}
+
 async function* withoutMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 3)
   if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff))
-    throw new Error(`${file} is written in UTF-16: save it as UTF-8.`)
+    throw new Error(`${file} is written in UTF-16: say --encoding utf-16le or utf-16be.`)
   let mark_bytes = start.indexOf('\ufeff') === 0 ? 3 : 0
   for await (const piece of all) {
     yield mark_bytes > 0 ? piece.subarray(mark_bytes) : piece

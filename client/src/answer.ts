@@ -46,7 +46,7 @@ function refusalOf(response: Response, envelope: Envelope, now_ms: number): Kith
 }
 
 /** `Retry-After` is a number of seconds, or a date. */
-function secondsUntil(header: string | null, now_ms: number): number | null {
+export function secondsUntil(header: string | null, now_ms: number): number | null {
   if (header === null) return null
   if (/^\d+$/.test(header)) return Number(header)
   const at_ms = Date.parse(header)

@@ -173,9 +173,10 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dry_run, ...options }: ImportOptions = {},
+    { dry_run, create_only, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
-    const path = `${this.path}/import${dry_run ? '?dry_run=true' : ''}`
+    const query = [...(dry_run ? ['dry_run=true'] : []), ...(create_only ? ['create_only=true'] : [])].join('&')
+    const path = `${this.path}/import${query && `?${query}`}`
     return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream({ path, options, lines })) }
   }
 

@@ -15,7 +15,8 @@ export type Refusal = {
 
 /**
  * The service refused the request, or failed at it. `word` tells why: `not_found` is a missing entity whatever the
- * status (a PATCH of a person by external identifier has 500 there).
+ * status (a PATCH of a person by external identifier has 500 there), unless `missing` says that it is something else. The
+ * message quotes the first of the `details`.
  */
 export class KithError extends Error {
   override readonly name: string = 'KithError'
@@ -23,6 +24,13 @@ export class KithError extends Error {
   readonly status: number
   /** What is wrong with which value; `path` is a JSON Pointer into the body. */
   readonly details: Detail[]
+  /** The service's own sentence, without the details. */
+  readonly sentence: string
+  /**
+   * What a `not_found` did not find: `address` where the service has no such endpoint (is the url right?), `stack` where it
+   * has no such stack, and `entity` else. Null of every other word.
+   */
+  readonly missing: 'address' | 'stack' | 'entity' | null
   /** What to ask the operator of the service about. */
   readonly request_id: string | null
   /** Null below 500. */
@@ -39,7 +47,9 @@ export class KithError extends Error {
   answer_lost = false
 
   constructor(refusal: Refusal) {
-    super(refusal.message)
+    super(messageOf(refusal))
+    this.sentence = refusal.message
+    this.missing = missingIn(refusal)
     this.word = refusal.word
     this.status = refusal.status
     this.details = refusal.details
@@ -48,6 +58,24 @@ export class KithError extends Error {
     this.retry_after_seconds = refusal.retry_after_seconds
     this.outcome = refusal.outcome ?? null
   }
+}
+
+function messageOf(refusal: Refusal): string {
+  const { message, details } = refusal
+  const [first, ...others] = details
+  if (!first) return message
+  if (missingIn(refusal) === 'address') return `${message} Is the url of the client right?`
+  const place = first.path === '' ? '' : `at ${first.path}: `
+  const more = others.length > 0 ? `; and ${others.length} more` : ''
+  return `${message.replace(/\.$/, '')} (${place}${first.message}${more})`
+}
+
+/** An address is told by a detail of the whole request, a stack by one of the path's `stack_key`. */
+function missingIn({ word, details }: Refusal): KithError['missing'] {
+  if (word !== 'not_found') return null
+  const path = details[0]?.path
+  if (path === '') return 'address'
+  return path === '/stack_key' ? 'stack' : 'entity'
 }
 
 /** No answer of the service: it could not be reached, the connection broke, or something between answered instead. */

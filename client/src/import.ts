@@ -2,8 +2,14 @@ import { KithConnectionError, KithError } from './errors.ts'
 import type { WriteOptions } from './options.ts'
 import type { Detail, ErrorWord } from './wire.ts'
 
-/** What an import may be told. `dry_run` checks every line and stores nothing. */
-export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references'> & { dry_run?: boolean }
+/**
+ * What an import may be told. `dry_run` checks every line and stores nothing; `create_only` refuses a line that would change
+ * an entity that exists.
+ */
+export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references'> & {
+  dry_run?: boolean
+  create_only?: boolean
+}
 
 /** What has become of the lines so far; each that was received is one of the four others. */
 export type ImportCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }

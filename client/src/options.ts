@@ -1,8 +1,12 @@
+import type { ClientCredentials } from './credentials.ts'
+
 /** Who answers, who asks, and how patiently. */
 export type ClientOptions = (
-  | { token: string; getToken?: never }
+  | { token: string; getToken?: never; clientCredentials?: never }
   /** Asked before every attempt: it keeps a token as long as the token lasts. */
-  | { token?: never; getToken: () => string | Promise<string> }
+  | { token?: never; getToken: () => string | Promise<string>; clientCredentials?: never }
+  /** Fetches tokens from POST /oauth/token and renews them, before they expire and when the service refuses one. */
+  | { token?: never; getToken?: never; clientCredentials: ClientCredentials }
 ) & {
   /** Where the service is: `https://kith.example.org`. What stands below a path of its own has the path here too. */
   url: string

@@ -1,4 +1,5 @@
 import { payloadOf } from './answer.ts'
+import { createTokenSource } from './credentials.ts'
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
@@ -45,43 +46,55 @@ export function createTransport(options: ClientOptions): Transport {
   if (!(timeout_ms > 0 && timeout_ms <= longest_timer_ms))
     throw new TypeError(`timeout_ms is more than 0, and at most ${longest_timer_ms}`)
   const ask = options.fetch ?? globalThis.fetch
+  const authorization = authorizationOf(options, ask, base, timeout_ms)
   const send: Send = async request => {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
+    const init = { method: request.method, headers, body }
     const keyed = headers.has('Idempotency-Key')
-    let answer_lost = false
+    let [answer_lost, renewed] = [false, false]
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
-      if (request.authorized !== false) headers.set('Authorization', `Bearer ${await tokenOf(options)}`)
+      let token: string | undefined
+      let sent = false
       try {
-        return await sendOnce(
-          ask,
-          timeout_ms,
-          `${base}${request.path}`,
-          { method: request.method, headers, body },
-          signal,
-        )
+        if (request.authorized !== false) token = await authorization.get()
+        if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
+        sent = true
+        return await sendOnce(ask, timeout_ms, `${base}${request.path}`, init, signal)
       } catch (error) {
         if (!isFailure(error)) throw error
         error.attempts = attempt
         if (error instanceof KithError) error.answer_lost = answer_lost
+        if (sent && !renewed && authorization.renew(token, error)) {
+          renewed = true
+          continue
+        }
         // The service found the database in doubt: sent again without a key, the write could be taken for done.
-        const repeatable = keyed || (request.repeatable && !isOutcomeUnknown(error))
+        const repeatable = !sent || keyed || (request.repeatable && !isOutcomeUnknown(error))
         const pause_ms = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pause_ms === null) throw error
-        answer_lost ||= workOf(error) === 'unknown'
+        answer_lost ||= sent && workOf(error) === 'unknown'
         await sleep(pause_ms, signal)
       }
     }
   }
-  async function* stream({ path, options: told, lines }: StreamRequest) {
+  async function* stream(request: StreamRequest, renewed = false): AsyncGenerator<unknown, void, undefined> {
+    const { path, options: told, lines } = request
     told?.signal?.throwIfAborted()
     const headers = headersOf({ method: 'POST', path, options: told, repeatable: false, writes: false })
     headers.set('Accept', 'application/x-ndjson, application/json')
     if (lines) headers.set('Content-Type', 'application/x-ndjson')
-    headers.set('Authorization', `Bearer ${await tokenOf(options)}`)
-    yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeout_ms, signal: told?.signal, lines })
+    const token = await authorization.get()
+    headers.set('Authorization', `Bearer ${token}`)
+    try {
+      yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeout_ms, signal: told?.signal, lines })
+    } catch (error) {
+      // Lines that were drawn for the request cannot be drawn again.
+      if (!authorization.renew(token, error) || renewed || lines) throw error
+      yield* stream(request, true)
+    }
   }
   return { send, stream }
 }
@@ -92,8 +105,29 @@ function baseOf(url: string): string {
   return origin + pathname.replace(/\/+$/, '')
 }
 
-async function tokenOf({ token, getToken }: ClientOptions): Promise<string> {
-  const given = (getToken ? await getToken() : token).trim()
+type Authorization = {
+  get(): Promise<string>
+  /** Answers whether the error is the refusal of this token and there will be another one. */
+  renew(token: string | undefined, error: unknown): boolean
+}
+
+/** Where the tokens of the requests come from. A 401 comes before any work, so the request may be sent again. */
+function authorizationOf(options: ClientOptions, ask: typeof fetch, base: string, timeout_ms: number): Authorization {
+  const { token, getToken, clientCredentials } = options
+  if (!clientCredentials) return { get: async () => checked(getToken ? await getToken() : token), renew: () => false }
+  const source = createTokenSource(ask, `${base}/oauth/token`, clientCredentials, timeout_ms)
+  return {
+    get: source.get,
+    renew(token, error) {
+      if (token === undefined || !(error instanceof KithError && error.status === 401)) return false
+      source.discard(token)
+      return true
+    },
+  }
+}
+
+function checked(token: string): string {
+  const given = token.trim()
   // Else the error of the header would quote it.
   if (!/^[\x21-\x7e]+$/.test(given)) throw new TypeError('the token is empty, or holds what no token holds')
   return given

@@ -87,6 +87,8 @@ describe('an error', () => {
       word: 'operation_failed',
       status: 500,
       message: 'A sentence.',
+      sentence: 'A sentence.',
+      missing: null,
       details: [],
       request_id: 'r1',
       errorstack: { reason: 'a reason', request_id: 'r1' },
@@ -95,6 +97,20 @@ describe('an error', () => {
       attempts: 1,
       answer_lost: false,
     })
+  })
+
+  it('quotes the first detail in its message, and counts the others', async () => {
+    const city = { path: '/attribute_values/city', message: 'must be a text' }
+    const messageOf = async (details: { path: string; message: string }[]) => {
+      const { client } = scriptedClient([refusal('invalid_parameter', 400, {}, details)])
+      return client.people.create({}).catch(error => error.message)
+    }
+    expect(await messageOf([])).toBe('A sentence.')
+    expect(await messageOf([city])).toBe('A sentence (at /attribute_values/city: must be a text)')
+    expect(await messageOf([city, city, city])).toBe(
+      'A sentence (at /attribute_values/city: must be a text; and 2 more)',
+    )
+    expect(await messageOf([{ path: '', message: 'must be an object' }])).toBe('A sentence (must be an object)')
   })
 
   it('is told apart by its word, whatever the status', async () => {

@@ -25,6 +25,21 @@ const refusalOf = (call: Promise<unknown>) =>
     error => (isKithError(error) ? `${error.status} ${error.word}` : error),
   )
 
+it('tells an address that does not exist from a stack and from a person that does not exist', async () => {
+  const missing = (call: Promise<unknown>) =>
+    call.then(
+      () => null,
+      error => [error.word, error.missing],
+    )
+  expect(await missing(client.people.get('nobody'))).toEqual(['not_found', 'entity'])
+  expect(await missing(client.people.patch('nobody', {}))).toEqual(['not_found', 'entity'])
+  expect(await missing(client.stack('nothing').get('x'))).toEqual(['not_found', 'stack'])
+  const astray = createClient({ url: `${service.address}/api`, token })
+  const error = await astray.people.get('ada').catch(each => each)
+  expect([error.word, error.missing]).toEqual(['not_found', 'address'])
+  expect(error.message).toBe('There is no such address. Is the url of the client right?')
+})
+
 describe('people', () => {
   it('are created, read, patched, replaced and deleted by both identifiers', async () => {
     const created = await client.people.create({

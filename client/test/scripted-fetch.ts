@@ -38,12 +38,14 @@ function silence(signal: AbortSignal | null | undefined): Promise<never> {
 export const success = (data: unknown, status = 200) => Response.json({ status: 'Success', data }, { status })
 
 /** The service's refusal. */
-export const refusal = (error: string, status: number, headers: Record<string, string> = {}) => {
+export const refusal = (
+  error: string,
+  status: number,
+  headers: Record<string, string> = {},
+  details: { path: string; message: string }[] = [],
+) => {
   const errorstack = status >= 500 ? { reason: 'a reason', request_id: 'r1' } : null
-  return Response.json(
-    { error, errorstack, message: 'A sentence.', details: [], request_id: 'r1' },
-    { status, headers },
-  )
+  return Response.json({ error, errorstack, message: 'A sentence.', details, request_id: 'r1' }, { status, headers })
 }
 
 /** As Node's fetch fails: the code of the system is in the cause. */

@@ -14,11 +14,11 @@ export async function listMigrations(): Promise<string[]> {
 /**
  * Brings the database to the newest migration and returns the names of those that ran. An advisory lock makes
  * servers that start together take turns. Forward only: plain SQL from `migrations/`, each file in a transaction.
- * On a read-only server it throws, unless there is nothing to do.
+ * On a read-only server it throws, unless there is nothing to do. `count` runs only so many of those that are pending.
  */
-export async function migrate(url: string): Promise<string[]> {
+export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   try {
-    return await runMigrations(url)
+    return await runMigrations(url, count)
   } catch (cause) {
     // The runner's error has no code.
     if (!(await isReadOnly(url).catch(() => false))) throw cause
@@ -40,12 +40,13 @@ async function isReadOnly(url: string): Promise<boolean> {
   }
 }
 
-async function runMigrations(url: string): Promise<string[]> {
+async function runMigrations(url: string, count: number): Promise<string[]> {
   const ran = await runner({
     databaseUrl: url,
     dir: directory,
     ignorePattern: 'schema\\.sql',
     direction: 'up',
+    count,
     migrationsTable: 'migrations',
     advisoryLockMode: 'wait',
     singleTransaction: true,

@@ -54,7 +54,10 @@ export function decide(standing: Standing | null, write: Write, plan: Plan, circ
     return decideRetry(standing, write, plan, circumstances)
   if (standing?.row.active && write.operation === 'create') return { refusal: duplicate() }
   if (standing && write.operation === 'delete') return { change: deletion(standing, circumstances) }
-  return decideBody(standing, write, plan, circumstances)
+  const decision = decideBody(standing, write, plan, circumstances)
+  if (write.create_only && standing?.row.active && 'change' in decision)
+    return { refusal: conflict('The entity exists already, and the import creates only.') }
+  return decision
 }
 
 /** Event records are immutable. Deleting one is erasure, not update. */
@@ -68,7 +71,7 @@ function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): 
 /** An event sent again is the same event when replacing what stands by it would change nothing. */
 function decideRetry(standing: Standing, write: Write, plan: Plan, circumstances: Circumstances): Decision {
   const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clears_rest: true }, circumstances)
-  return 'change' in replacing ? { refusal: duplicate() } : replacing
+  return 'change' in replacing ? { refusal: conflict('This event is already stored with other content.') } : replacing
 }
 
 function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
@@ -80,6 +83,12 @@ function refuseByState(standing: Standing | null, write: Write): Refusal | undef
   if (if_match && !(standing && (if_match === '*' || if_match.includes(standing.row.version))))
     return refuse('invalid_parameter', 'The entity is at another version than If-Match names.', { status: 412 })
   return undefined
+}
+
+/** What is stored under the name stays as it is. */
+function conflict(message: string): Refusal {
+  const details = [{ path: pointer('external_id'), message: 'is stored already, with other content' }]
+  return refuse('duplicate_entry', message, { details })
 }
 
 function duplicate(): Refusal {

@@ -28,6 +28,8 @@ export type Write = {
   /** Values bound from a query string are texts, which declared attributes coerce. */
   bound_from: 'body' | 'query'
   if_match: IfMatch
+  /** Refuses an import that would change an active entity; one that would change nothing is no harm. */
+  create_only?: boolean
   /** What happens to relationship targets that do not exist. */
   references: 'create' | 'strict'
   /** Whether the outcome carries the entity as it stands after the write. */

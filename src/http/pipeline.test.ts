@@ -145,6 +145,17 @@ describe('what is asked', () => {
     },
   )
 
+  test('an address that does not exist is told from a stack and from a person that does not exist', async () => {
+    const missing = async (path: string) => {
+      const { status, body } = await send('GET', path)
+      expect([status, body.error]).toEqual([404, 'not_found'])
+      return [body.message, body.details!.map(({ path }) => path)]
+    }
+    expect(await missing('/v1/persons/ada')).toEqual(['There is no such address.', ['']])
+    expect(await missing('/v1/stacks/orders/o1')).toEqual(['There is no such stack: "orders".', ['/stack_key']])
+    expect(await missing('/v1/people/nobody')).toEqual(['There is no such person.', []])
+  })
+
   test('a request id is kept where it has the form, else made, and is in header and body', async () => {
     const kept = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
     expect([kept.headers.get('x-request-id'), kept.body.request_id]).toEqual(['a-B_9', 'a-B_9'])

@@ -41,7 +41,8 @@ export function nowhereOf(house: House, places: Router): Place {
       // The log and the metrics name the address. Its row, and the row's statuses, belong to another method.
       if (found[0]) exchange.place = { method: 'GET', path: found[0].place.path, handle }
       if (isVersioned(exchange.url)) await identify(house, exchange)
-      if (found.length === 0) fail('not_found', 'There is no such address.')
+      if (found.length === 0)
+        fail('not_found', 'There is no such address.', { details: [{ path: '', message: 'is no address of this API' }] })
       const Allow = found.map(({ method }) => method).join(', ')
       fail('invalid_parameter', `This address takes ${Allow}.`, { status: 405, headers: { Allow } })
     },

@@ -94,6 +94,8 @@ describe('a record of an event stack', () => {
     for (const body of differently) {
       const reply = await send('POST', '/v1/stacks/visits', body)
       expect([reply.status, reply.body.error]).toEqual([409, 'duplicate_entry'])
+      expect(reply.body.message).toBe('This event is already stored with other content.')
+      expect(reply.body.details!.map(({ path }) => path)).toEqual(['/external_id'])
     }
     expect((await send('GET', '/v1/stacks/visits/v1')).body.data).toEqual(first.body.data)
     expect((await send('GET', '/v1/people/bob')).status).toBe(404)

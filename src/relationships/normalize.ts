@@ -28,8 +28,7 @@ export function normalizeRelationship(value: unknown, cardinality: 'one' | 'many
 function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_limit: number): Normalized {
   if (cardinality === 'one' && values.length > 1)
     return { refused: { path: [], message: 'must be a single external identifier: the attribute links to one' } }
-  if (values.length > links_limit)
-    return { refused: { path: [], message: `must have at most ${links_limit} elements` } }
+  if (values.length > links_limit) return { refused: { path: [], message: tooMany(links_limit) } }
   const places = new Map<string, number[]>()
   for (const [index, value] of values.entries()) {
     const scalar = normalizeScalar(value)
@@ -40,6 +39,10 @@ function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_lim
   }
   return { names: [...places.keys()], places: [...places.values()] }
 }
+
+const tooMany = (links_limit: number) =>
+  `must have at most ${links_limit} elements. Model the relationship from the other side instead: declare an attribute there, ` +
+  'and let each of them link to this entity'
 
 function normalizeScalar(value: unknown): Scalar {
   if (value === null) return { name: null }

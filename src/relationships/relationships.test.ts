@@ -163,6 +163,13 @@ describe('a refused request leaves no placeholder, whatever refused it:', () => 
     expect([await rows('entities'), await rows('links')]).toEqual(before)
   })
 
+  test('1,001 links are refused with what to do instead', async () => {
+    await post({})
+    const { status, body } = await patch({ friends: names('n', 1_001) })
+    expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/attribute_values/friends']])
+    expect(body.details![0]!.message).toMatch(/at most 1000 elements\. Model the relationship from the other side/)
+  })
+
   test('a hundred new targets are made, and a thousand links that stand are kept', async () => {
     for (let part = 0; part < 10; part += 1) {
       const friends = names('n', (part + 1) * 100)

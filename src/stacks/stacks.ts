@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { fail, pointer } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
@@ -13,7 +13,11 @@ import { insert_stack, update_stack } from './sql.ts'
 
 /** The stack of that key; a Fault of 404 where there is none. */
 export function findStack({ stacks }: Definitions, key: string): Stack {
-  return stacks.find(stack => stack.key === key) ?? fail('not_found', 'There is no such stack.')
+  const details = [{ path: pointer('stack_key'), message: 'is the key of no stack' }]
+  return (
+    stacks.find(stack => stack.key === key) ??
+    fail('not_found', `There is no such stack: ${JSON.stringify(key)}.`, { details })
+  )
 }
 
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {

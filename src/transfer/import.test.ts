@@ -45,6 +45,27 @@ describe('an import of people', () => {
     expect(await get('bo')).toMatchObject({ first_name: 'Bo', version: 1 })
   })
 
+  test('with create_only refuses what would change an entity that exists, and is harmless to send again', async () => {
+    await organization.send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
+    await organization.send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })
+    const lines = linesFrom([
+      { external_id: 'ada', first_name: 'Other' },
+      { external_id: 'bo', attribute_values: { friend: 'cy' } },
+      { external_id: 'cy', consents: [{ consent_type_id: 1, channel: 'email', state: true }] },
+    ])
+    const path = `${people}?create_only=true`
+    const first = await importLines(organization, path, lines)
+    expect(first.counts).toEqual({ ...none, received: 3, created: 2, failed: 1 })
+    expect(first.refused).toMatchObject([
+      { line: 1, error: 'duplicate_entry', message: 'The entity exists already, and the import creates only.' },
+    ])
+    const second = await importLines(organization, path, lines)
+    expect(second.counts).toEqual({ ...none, received: 3, unchanged: 2, failed: 1 })
+    expect(await get('ada')).toMatchObject({ first_name: 'Ada', version: 1 })
+    const merged = await importLines(organization, people, lines)
+    expect(merged.counts).toEqual({ ...none, received: 3, updated: 1, unchanged: 2 })
+  })
+
   test('applies lines that name one entity in their order, however many sets they are in', async () => {
     const lines = linesFrom(
       Array.from({ length: 6_000 }, (_, n) => ({

@@ -34,7 +34,7 @@ const enter = atMost<number>(
 
 const progress_ms = 1_000
 
-export type ImportQuery = { dry_run?: boolean }
+export type ImportQuery = { dry_run?: boolean; create_only?: boolean }
 
 /** One line, read: what it asks to write, or why it is refused. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -138,7 +138,7 @@ function entryOf(call: Call<ImportQuery>, stack_id: number, { number, text }: Li
 }
 
 function writeOf(
-  { preferences, caller, request_id }: Call<ImportQuery>,
+  { preferences, caller, request_id, body: { create_only = false } }: Call<ImportQuery>,
   stack_id: number,
   body: EntityBody,
   bytes: number,
@@ -151,6 +151,7 @@ function writeOf(
     body,
     bound_from: 'body',
     if_match: null,
+    create_only,
     references: preferences.references,
     represent: false,
     bytes,

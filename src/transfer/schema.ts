@@ -2,7 +2,12 @@ import { type TSchema, Type } from 'typebox'
 
 /** What the query of an import may hold. */
 export const importQuery = Type.Object(
-  { dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, and store nothing.' })) },
+  {
+    dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, and store nothing.' })),
+    create_only: Type.Optional(
+      Type.Boolean({ description: 'Refuse a line that would change an entity that exists, placeholders excepted.' }),
+    ),
+  },
   { additionalProperties: false },
 )
 

@@ -5,11 +5,16 @@ import { inject } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import type {} from './postgres.ts'
 
-/** A migrated, empty database of the caller's own on the run's PostgreSQL; `drop` ends whoever is still connected. */
-export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+/**
+ * A migrated, empty database of the caller's own on the run's PostgreSQL, or one without tables; `drop` ends whoever is
+ * still connected.
+ */
+export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `kith_test_${randomBytes(8).toString('hex')}`
   const admin_url = inject('postgres_admin_url')
-  await administer(admin_url, client => copyTemplate(client, name))
+  await administer(admin_url, client =>
+    tables ? copyTemplate(client, name) : client.query(`create database ${name} template template0`),
+  )
   return {
     url: urlOfDatabase(admin_url, name),
     drop: () => administer(admin_url, client => client.query(`drop database if exists ${name} with (force)`)),

@@ -1,0 +1,210 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { migrate } from '../src/db/migrate.ts'
+import { compareWithLog } from '../test/faults/against-log.ts'
+import { replay } from '../test/faults/replay.ts'
+import { readStored } from '../test/faults/stored.ts'
+import { contentsOf, useBackupGround } from '../test/support/backups.ts'
+import { query } from '../test/support/embedded-service.ts'
+import { launch, makeFolder, senderTo, terminate, tokenFrom } from '../test/support/process.ts'
+import type { Organization, Send } from '../test/support/service.ts'
+
+const ground = useBackupGround()
+const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
+
+/** Definitions of each kind, and people with links and answers. */
+async function seed({ send, client }: Pick<Organization, 'send' | 'client'>) {
+  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  await client.schema.attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
+  await client.schema.attributes.create({
+    key: 'bought',
+    owner: 'people',
+    type: 'stack',
+    target_stack: 'orders',
+    cardinality: 'many',
+  })
+  await client
+    .stack('orders')
+    .create({ external_id: 'o1', attribute_values: { total: 1.5, note: 'a\tb\\c\nd "é" 🌍' } })
+  await client.people.create({ external_id: 'gone' })
+  await client.people.delete('gone')
+  for (let turn = 0; turn < 3; turn++) await write(send, 'seed', turn)
+}
+
+/** Creates a person, then answers and links each time it is written again; every write is acknowledged. */
+async function write(send: Send, external_id: string, turn: number) {
+  const body = {
+    first_name: `turn ${turn}`,
+    email_consent: turn % 2 === 0,
+    attribute_values: { turn, referrer: `hub_${turn % 3}`, bought: ['o1', `o_${external_id}_${turn % 5}`] },
+  }
+  const { status } =
+    turn === 0
+      ? await send('POST', '/v1/people', { external_id, ...body }, { 'Idempotency-Key': external_id })
+      : await send('PATCH', `/v1/people/${external_id}`, body)
+  expect(status).toBe(turn === 0 ? 201 : 200)
+}
+
+/** Writes with four writers until `work` is done, and a little before it begins. */
+async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
+  let writing = true
+  const begun = Promise.withResolvers<void>()
+  const writers = ['a', 'b', 'c', 'd'].map(async name => {
+    for (let turn = 0; writing; turn++) {
+      await write(send, `writer_${name}`, turn)
+      if (turn === 5) begun.resolve()
+    }
+  })
+  await Promise.race([begun.promise, ...writers])
+  const result = await work()
+  writing = false
+  await Promise.all(writers)
+  return result
+}
+
+/** What is restored is what its change log tells, and its change log is the beginning of the one it was taken from. */
+async function expectOneMoment(restored: string, origin: string, organizationId: number) {
+  const stored = await readStored(restored, organizationId)
+  const replayed = replay(stored)
+  expect([...replayed.findings, ...compareWithLog(stored, replayed)]).toEqual([])
+  const { changes } = await readStored(origin, organizationId)
+  expect(stored.head).toBe(stored.changes.length)
+  expect(stored.changes).toEqual(changes.slice(0, stored.head))
+  return stored.head
+}
+
+describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, () => {
+  it('brings every row of every table and the sequences to an empty database, which then is served and written', async () => {
+    const url = await newDatabase()
+    const service = await serveOn(url)
+    const organization = await service.organization()
+    await seed(organization)
+    // A table that a later version may bring, of the kinds that COPY treats in ways of their own.
+    const later = `create table "a ""later"" table" (id integer generated always as identity, "select" bytea, ratio float8,
+      twice float8 generated always as (ratio * 2) stored, at timestamptz, body jsonb)`
+    await query(url, later)
+    await query(
+      url,
+      String.raw`insert into "a ""later"" table" ("select", ratio, at, body)
+        values ('\x00ff', 0.1, '2027-01-15 10:00:00.123456+02', '{"a": 1e400}'), (null, 'NaN', null, 'null')`,
+    )
+    const file = newFile()
+    const made = await kith(['backup', file, '--json'], url)
+    expect(made.code).toBe(0)
+    const { mode, size } = await stat(pathTo(file))
+    expect(mode & 0o777).toBe(0o600)
+    const contents = await contentsOf(url)
+    const rows = Object.values(contents).flat().length
+    expect(JSON.parse(made.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
+
+    const target = await emptyDatabase()
+    await migrate(target)
+    await query(target, later)
+    const restored = await kith(['restore', file, '--json'], target)
+    expect(restored.code).toBe(0)
+    expect(JSON.parse(restored.stdout)).toMatchObject({ rows, left_out: [], ran: [] })
+    expect(await contentsOf(target)).toEqual(contents)
+    const next = `insert into "a ""later"" table" (ratio) values (1) returning id`
+    expect(await query(target, next)).toEqual([{ id: 3 }])
+
+    const second = await serveOn(target)
+    const send = second.sender(organization.token)
+    const exportOf = async (from: Send) => (await from('GET', '/v1/people/export')).body.data
+    expect(await exportOf(send)).toEqual(await exportOf(organization.send))
+    await write(send, 'seed', 3)
+    expect((await second.sql('select max(id)::integer as id from organizations'))[0]).toEqual({ id: organization.id })
+    expect((await second.organization('next_one')).id).toBe(organization.id + 1)
+  })
+
+  it('is of one moment though four writers go on, and keeps the Idempotency-Keys of that moment', async () => {
+    const url = await newDatabase()
+    const service = await serveOn(url)
+    const organization = await service.organization()
+    await seed(organization)
+    const [acknowledged] = await service.sql('select sequence from change_heads where organization_id = $1', [
+      organization.id,
+    ])
+    const file = newFile()
+    const made = await underWriters(organization.send, () => kith(['backup', file], url))
+    expect(made).toMatchObject({ code: 0, stdout: '' })
+    expect(made.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
+
+    const target = await emptyDatabase()
+    const restored = await kith(['restore', file], target)
+    expect(restored).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/all as it stood at \d{4}-/) })
+    const head = await expectOneMoment(target, url, organization.id)
+    expect(head).toBeGreaterThan(acknowledged!.sequence as number)
+    const settled = ['attributes', 'consent_types', 'signing_keys', 'stacks', 'organizations', 'idempotency_keys']
+    const [before, after] = [await contentsOf(url), await contentsOf(target)]
+    for (const table of settled) expect(after[table]).toEqual(before[table])
+
+    const send = (await serveOn(target)).sender(organization.token)
+    expect((await send('PATCH', '/v1/people/seed', { first_name: 'restored' })).status).toBe(200)
+    const again = await send('POST', '/v1/people', { external_id: 'x' }, { 'Idempotency-Key': 'seed' })
+    expect(again.status).toBe(422)
+    expect(
+      await query(target, `select sequence::integer from change_heads where organization_id = ${organization.id}`),
+    ).toEqual([{ sequence: head + 1 }])
+  })
+
+  it('of an older version is migrated forward', async () => {
+    const url = await emptyDatabase()
+    await migrate(url, 5)
+    await query(url, `insert into organizations (key) values ('default')`)
+    await query(url, 'insert into change_heads (organization_id, sequence) values (1, 0)')
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const target = await emptyDatabase()
+    const { code, stderr } = await kith(['restore', file], target)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/ran 0006_idempotency\nran 0007_change_numbers\n/)
+    expect(await migrate(target)).toEqual([])
+    const organization = await (await serveOn(target)).organization('acme')
+    expect(organization.id).toBe(2)
+    expect((await organization.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  })
+
+  it('holds tables that are not kith’s too, and the restore says that it leaves them out', async () => {
+    const url = await newDatabase()
+    await serveOn(url)
+    await query(url, `create table notes as select 'kept' as text`)
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const { code, stderr } = await kith(['restore', file], await emptyDatabase())
+    expect(code).toBe(0)
+    expect(stderr).toContain('left out, because kith has no such tables: notes')
+  })
+})
+
+describe('a backup of the embedded server', { timeout: 120_000 }, () => {
+  it('is taken while the service runs and while it does not, and comes up in another data folder', async () => {
+    const [first, second] = await Promise.all(
+      [1, 2].map(async () => ({ KITH_DATA_DIR: join(await makeFolder(), '.kith') })),
+    )
+    const service = launch(first!)
+    const address = await service.ready
+    const token = await tokenFrom(first!)
+    const send = senderTo(address, token)
+    for (const body of [
+      { key: 'referrer', owner: 'people', type: 'person' },
+      { key: 'bought', owner: 'people', type: 'person', cardinality: 'many' },
+    ])
+      expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
+    const [online, offline] = [newFile(), newFile()]
+    expect(await underWriters(send, () => start(['backup', online], first!).ended)).toMatchObject({ code: 0 })
+    expect(await terminate(service)).toBe(0)
+
+    expect(await start(['restore', online], second!).ended).toMatchObject({ code: 0 })
+    const restored = launch(second!)
+    const sendThere = senderTo(await restored.ready, token)
+    const { body } = await sendThere('GET', '/v1/people/writer_a')
+    expect(body.data.version).toBeGreaterThan(5)
+    const { version } = body.data
+    await write(sendThere, 'writer_a', 3)
+    expect((await sendThere('GET', '/v1/people/writer_a')).body.data.version).toBe(version + 1)
+    expect(await terminate(restored)).toBe(0)
+    const made = await start(['backup', offline, '--json'], second!).ended
+    expect(JSON.parse(made.stdout).rows).toBeGreaterThan(20)
+  })
+})

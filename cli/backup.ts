@@ -1,0 +1,105 @@
+import { constants, createWriteStream } from 'node:fs'
+import { access, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Command } from 'commander'
+import { type Config, loadConfig } from '../src/config.ts'
+import { version } from '../src/version.ts'
+import { withConnection } from './backup/catalog.ts'
+import { type Progress, type Taken, takeBackup } from './backup/take.ts'
+import { answer, newCommand } from './command.ts'
+import { pathOf } from './connection.ts'
+import { hasData } from './doctor/storage.ts'
+import { heedInterrupt } from './interrupt.ts'
+import { megabytesOf, numeral, startMeter, timeOf } from './meter.ts'
+import { withServer } from './session.ts'
+
+type BackupOptions = { force?: true; quiet?: true; json?: true }
+
+export function backupCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'write all that the database holds to one compressed file, as it stands at one moment, while the service runs or not'
+  return newCommand('backup', description, [
+    'backup kith-2027-01-15.backup',
+    'DATABASE_URL=postgresql://… backup kith.backup',
+  ])
+    .argument('<file>', 'the file to write; it holds personal data and the keys that sign tokens')
+    .option('--force', 'replace a file that exists')
+    .option('--quiet', 'show no progress')
+    .action((file: string, options: BackupOptions) => run(environment, file, options))
+}
+
+async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
+  const config = loadConfig(environment)
+  if (config.database_url === undefined && !(await hasData(config)))
+    throw new Error(`There is nothing to back up: ${config.data_dir} holds no data. See KITH_DATA_DIR, DATABASE_URL.`)
+  const startedMs = performance.now()
+  const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
+  const seconds = (performance.now() - startedMs) / 1_000
+  const said = `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}, ${megabytesOf(bytes)}: ${file}`
+  const { at, kith, migrations } = header
+  answer(options, { value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) }, said: [said] })
+}
+
+type Place = { file: string; path: string }
+
+/** The file has its name only when it is whole and on the disk; until then it is `<file>.partial`. */
+async function writeFile(config: Config, { file, path }: Place, options: BackupOptions) {
+  const partial = `${path}.partial`
+  if (options.force) await rm(partial, { force: true })
+  else {
+    if (await exists(path)) throw new Error(`${file} exists already: --force replaces it.`)
+    if (await exists(partial))
+      throw new Error(`${file}.partial exists: another backup writes it, or was killed. --force removes it.`)
+  }
+  try {
+    const taken = await take(config, partial, options)
+    const { size } = await stat(partial)
+    await rename(partial, path)
+    await syncFolder(dirname(path))
+    return { ...taken, bytes: size }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(partial, { force: true })
+    throw told(error as NodeJS.ErrnoException, file)
+  }
+}
+
+async function take(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
+  const progress: Progress = { rows: 0, part: 0 }
+  // Nobody else may read it: it holds personal data and the private keys.
+  const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
+  const stopping = new AbortController()
+  const interrupt = heedInterrupt(() => stopping.abort())
+  const meter = startMeter('rows', () => ({ count: progress.rows, part: progress.part }), {
+    silent: Boolean(options.quiet || options.json),
+  })
+  try {
+    return await withServer(config, url =>
+      withConnection(url, 'kith backup', client =>
+        takeBackup(client, { version, openTarget, signal: stopping.signal }, progress),
+      ),
+    )
+  } finally {
+    meter.end()
+    interrupt.end()
+  }
+}
+
+const exists = (path: string) =>
+  access(path, constants.F_OK).then(
+    () => true,
+    () => false,
+  )
+
+async function syncFolder(path: string) {
+  const folder = await open(path)
+  await folder.sync().finally(() => folder.close())
+}
+
+function told(error: NodeJS.ErrnoException, file: string): Error {
+  if (error.name === 'AbortError') return new Error('Stopped. No backup was written.')
+  const full = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
+  if (full)
+    return new Error(`${file} cannot be written: there is no room for it (${error.code}). No backup was written.`)
+  if (error.syscall === 'open') return new Error(`${file} cannot be written: ${error.message}`)
+  return error
+}

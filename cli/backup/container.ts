@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+
+/**
+ * A backup file: a header (one line of JSON), one zstd stream of frames, and 64 hexadecimal digits and a line feed, the
+ * SHA-256 of all bytes before them. docs/operations.md describes it.
+ */
+export type Header = {
+  format: 'kith-backup'
+  version: number
+  /** The version of kith that made the backup. */
+  kith: string
+  /** When the snapshot was taken, by the clock of PostgreSQL. */
+  at: string
+  postgresql: string
+  compression: 'zstd'
+  /** The migrations that had run. */
+  migrations: string[]
+  tables: { name: string; columns: string[] }[]
+}
+
+/** What ends the frames. `rows` counts the rows of each table, `sequences` are the positions of the sequences. */
+export type End = { rows: Record<string, number>; sequences: Sequence[] }
+export type Sequence = { name: string; last_value: string; is_called: boolean }
+
+/** `rows` are bytes of COPY's text format; a table has any number of them. */
+export type Frame = { type: 'table'; name: string } | { type: 'rows'; bytes: Buffer } | { type: 'end'; end: End }
+
+export const formatVersion = 1
+const letters = { table: 'T', rows: 'R', end: 'E' } as const
+const frameHeadBytes = 5
+const trailerBytes = 65
+const maxHeaderBytes = 16_777_216
+
+function encode(frame: Frame): Buffer[] {
+  const payload =
+    frame.type === 'rows' ? frame.bytes : Buffer.from(frame.type === 'table' ? frame.name : JSON.stringify(frame.end))
+  const head = Buffer.alloc(frameHeadBytes)
+  head.write(letters[frame.type])
+  head.writeUInt32BE(payload.length, 1)
+  return [head, payload]
+}
+
+/** Writes a whole backup to the stream, and waits until the stream has ended. */
+export async function writeContainer(
+  target: NodeJS.WritableStream,
+  header: Header,
+  frames: AsyncIterable<Frame>,
+  signal: AbortSignal,
+): Promise<void> {
+  async function* encoded() {
+    for await (const frame of frames) yield* encode(frame)
+  }
+  async function* sealed(body: AsyncIterable<Buffer>) {
+    const hash = createHash('sha256')
+    const hashed = (bytes: Buffer) => {
+      hash.update(bytes)
+      return bytes
+    }
+    yield hashed(Buffer.from(`${JSON.stringify(header)}\n`))
+    for await (const piece of body) yield hashed(piece)
+    yield Buffer.from(`${hash.digest('hex')}\n`)
+  }
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+  await pipeline(encoded, compress, sealed, target, { signal })
+}
+
+/** A backup file whose SHA-256 was right. */
+export type Backup = { header: Header; bytes: number; frames(onBytes: (bytes: number) => void): AsyncIterable<Frame> }
+
+/**
+ * Reads the file from beginning to end and compares its SHA-256. Throws, in a sentence, where it is no backup, is
+ * damaged or incomplete, or has a newer format. `file` is its name for the person.
+ */
+export async function verifyBackup(
+  file: string,
+  path: string,
+  onBytes: (bytes: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<Backup> {
+  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
+  })
+  try {
+    const { size } = await handle.stat()
+    const { header, bytes: headerBytes } = await readHeader(handle, file)
+    const body = { start: headerBytes, end: size - trailerBytes - 1 }
+    const hash = createHash('sha256')
+    if (body.end > body.start)
+      for await (const piece of createReadStream(path, { end: body.end, signal })) {
+        hash.update(piece)
+        onBytes(piece.length, size)
+      }
+    const trailer = await read(handle, Math.max(0, size - trailerBytes), trailerBytes)
+    if (trailer.toString('latin1') !== `${hash.digest('hex')}\n`)
+      throw new Error(`${file} is damaged or incomplete: its SHA-256 is not the one in its last line.`)
+    return { header, bytes: size, frames: onBytes => framesOf(createReadStream(path, body), onBytes) }
+  } finally {
+    await handle.close()
+  }
+}
+
+async function readHeader(handle: FileHandle, file: string): Promise<{ header: Header; bytes: number }> {
+  const noBackup = new Error(`${file} is not a backup of kith.`)
+  const begin = `{"format":"kith-backup",`
+  if ((await read(handle, 0, begin.length)).toString('latin1') !== begin) throw noBackup
+  let start = Buffer.alloc(0)
+  while (!start.includes(10)) {
+    const more = await read(handle, start.length, 65_536)
+    if (more.length === 0 || start.length > maxHeaderBytes) throw noBackup
+    start = Buffer.concat([start, more])
+  }
+  const line = start.subarray(0, start.indexOf(10))
+  const header = parse(line.toString()) as Header | undefined
+  if (typeof header?.version !== 'number') throw new Error(`${file} is damaged: its header cannot be read.`)
+  if (header.version !== formatVersion)
+    throw new Error(
+      `${file} has format ${header.version}, and this version of kith reads format ${formatVersion}. Restore it with ` +
+        `kith ${header.kith} or newer.`,
+    )
+  return { header, bytes: line.length + 1 }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function read(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position)
+  return buffer.subarray(0, bytesRead)
+}
+
+async function* framesOf(source: Readable, onBytes: (bytes: number) => void): AsyncGenerator<Frame> {
+  source.on('data', piece => onBytes(piece.length))
+  const plain = createZstdDecompress()
+  const reading = pipeline(source, plain)
+  // An error reaches the loop below, which reads from the same stream.
+  reading.catch(() => {})
+  let held: Buffer = Buffer.alloc(0)
+  for await (const piece of plain as AsyncIterable<Buffer>) {
+    held = held.length === 0 ? piece : Buffer.concat([held, piece])
+    let at = 0
+    while (held.length - at >= frameHeadBytes) {
+      const end = at + frameHeadBytes + held.readUInt32BE(at + 1)
+      if (held.length < end) break
+      yield decode(held.toString('latin1', at, at + 1), held.subarray(at + frameHeadBytes, end))
+      at = end
+    }
+    held = held.subarray(at)
+  }
+  if (held.length > 0) throw new Error('The backup ends within a frame.')
+}
+
+function decode(letter: string, payload: Buffer): Frame {
+  if (letter === letters.rows) return { type: 'rows', bytes: payload }
+  if (letter === letters.table) return { type: 'table', name: payload.toString() }
+  if (letter === letters.end) return { type: 'end', end: JSON.parse(payload.toString()) }
+  throw new Error(`The backup has a frame of an unknown type, ${JSON.stringify(letter)}.`)
+}

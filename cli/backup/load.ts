@@ -1,0 +1,122 @@
+import { pipeline } from 'node:stream/promises'
+import type pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { listMigrations, migrate } from '../../src/db/migrate.ts'
+import { quoted, readMigrations, readTables, tablesWithRows, withConnection } from './catalog.ts'
+import type { Backup, End, Frame, Header } from './container.ts'
+import { copyOf, linesIn } from './take.ts'
+
+export type Loading = {
+  url: string
+  backup: Backup
+  signal: AbortSignal
+  /** Called with what has been read of the file, and with what has been stored. */
+  onBytes: (bytes: number) => void
+  onRows: (rows: number) => void
+}
+
+/** `leftOut` are tables of the backup that are not kith's; `migrations` ran behind the restore. */
+export type Loaded = { rows: number; tables: number; leftOut: string[]; migrations: string[] }
+
+/** Throws where the backup needs a newer version of kith. */
+export async function refuseNewer({ kith, migrations }: Header): Promise<void> {
+  const known = await listMigrations()
+  const unknown = migrations.find((name, index) => name !== known[index])
+  if (unknown !== undefined)
+    throw new Error(
+      `The backup was made by kith ${kith}, with the migration ${unknown}, which this version does not have. Restore it ` +
+        `with kith ${kith} or newer.`,
+    )
+}
+
+/**
+ * Restores a backup into an empty database, in one transaction: the tables as the backup's migrations make them, their
+ * rows, and then the migrations that are newer. Throws where the database holds rows; then nothing was changed.
+ */
+export async function loadBackup(loading: Loading): Promise<Loaded> {
+  const { url, backup } = loading
+  await makeTables(url, backup.header)
+  return withConnection(url, 'kith restore', async client => {
+    const loaded = await loadRows(client, loading)
+    const migrations = await migrate(url)
+    // Until autovacuum comes by, the planner would take each table for a small one.
+    await client.query('analyze')
+    return { ...loaded, migrations }
+  })
+}
+
+async function makeTables(url: string, { migrations }: Header) {
+  const ran = await withConnection(url, 'kith restore', async client => {
+    await refuseRows(client)
+    return readMigrations(client)
+  })
+  const extra = ran.find((name, index) => name !== migrations[index])
+  if (extra !== undefined)
+    throw new Error(
+      `The database has the migration ${extra}, which the backup does not have. Restore into a new database.`,
+    )
+  if (ran.length < migrations.length) await migrate(url, migrations.length - ran.length)
+}
+
+async function refuseRows(client: pg.Client) {
+  const names = (await readTables(client)).map(({ name }) => name)
+  const filled = await tablesWithRows(client, names)
+  if (filled.length === 0) return
+  const some = filled.length > 3 ? `${filled.slice(0, 3).join(', ')} and ${filled.length - 3} more` : filled.join(', ')
+  throw new Error(
+    `The database is not empty: there are rows in ${some}. Nothing was changed. Restore into a new database ` +
+      '(DATABASE_URL), or into a data folder that does not exist yet (KITH_DATA_DIR).',
+  )
+}
+
+async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
+  const { header } = loading.backup
+  await client.query('begin')
+  // A service that starts meanwhile waits here, and then finds the restored data.
+  const tables = (await readTables(client)).map(({ name }) => name)
+  const locked = [...tables, 'migrations'].map(quoted).join(', ')
+  await client.query(`lock table ${locked} in access exclusive mode`)
+  await refuseRows(client)
+  if ((await readMigrations(client)).join() !== header.migrations.join())
+    throw new Error('A service migrated the database meanwhile. Stop it, and restore into a new database.')
+  const leftOut = header.tables.map(({ name }) => name).filter(name => !tables.includes(name))
+  const { rows, end } = await copyTables(client, loading, new Set(leftOut))
+  for (const { name, last_value, is_called } of end.sequences)
+    await client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called])
+  const { command } = await client.query('commit')
+  if (command !== 'COMMIT') throw new Error('PostgreSQL rolled the restore back. Nothing was changed.')
+  return { rows, tables: header.tables.length - leftOut.length, leftOut }
+}
+
+async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }: Loading, leftOut: Set<string>) {
+  const frames = backup.frames(onBytes)[Symbol.asyncIterator]() as AsyncIterator<Frame, undefined>
+  const stored: Record<string, number> = {}
+  let { value: frame } = await frames.next()
+  const rowsOfTable = async function* () {
+    for (frame = (await frames.next()).value; frame?.type === 'rows'; frame = (await frames.next()).value) {
+      onRows(linesIn(frame.bytes))
+      yield frame.bytes
+    }
+  }
+  while (frame?.type === 'table') {
+    const { name } = frame
+    const shape = backup.header.tables.find(table => table.name === name)
+    if (!shape) throw new Error(`The backup has rows of ${name}, which its header does not name.`)
+    if (leftOut.has(name)) {
+      for await (const _ of rowsOfTable());
+      continue
+    }
+    const copying = client.query(copyFrom(copyOf(name, shape.columns, 'from stdin')))
+    await pipeline(rowsOfTable, copying, { signal })
+    stored[name] = copying.rowCount
+  }
+  if (frame?.type !== 'end') throw new Error('The backup ends before its last frame.')
+  compareCounts(frame.end, stored, leftOut)
+  return { rows: Object.values(stored).reduce((sum, rows) => sum + rows, 0), end: frame.end }
+}
+
+function compareCounts({ rows }: End, stored: Record<string, number>, leftOut: Set<string>) {
+  for (const [name, expected] of Object.entries(rows))
+    if (!leftOut.has(name) && stored[name] !== expected)
+      throw new Error(`Of ${name} ${stored[name] ?? 0} rows were stored, and the backup counts ${expected}.`)
+}

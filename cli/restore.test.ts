@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { migrate } from '../src/db/migrate.ts'
+import { contentsOf, useBackupGround } from '../test/support/backups.ts'
+import { query, until } from '../test/support/embedded-service.ts'
+import { verifyBackup } from './backup/container.ts'
+
+const ground = useBackupGround()
+const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
+
+/** A database with so many changes that copying them takes a while. */
+async function largeDatabase(): Promise<string> {
+  const url = await newDatabase()
+  await query(url, `insert into organizations (key) values ('default')`)
+  await query(
+    url,
+    `insert into changes (organization_id, sequence, at, subject, operation, before, after, actor, request_id)
+     select 1, i, now(), 'entity', 'create', null, jsonb_build_object('text', md5(i::text) || md5((i + 1)::text)), 'tests', 'r'
+       from generate_series(1, 300000) i`,
+  )
+  return url
+}
+
+const rowsIn = async (url: string) => Object.values(await contentsOf(url)).flat().length
+
+describe('a restore', { timeout: 90_000 }, () => {
+  it('refuses a database that holds rows, and a backup of a newer version, and changes nothing', async () => {
+    const url = await newDatabase()
+    await (await serveOn(url)).organization()
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const before = await contentsOf(url)
+    const filled = await kith(['restore', file], url)
+    expect(filled).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^The database is not empty: /) })
+    expect(await contentsOf(url)).toEqual(before)
+
+    await query(url, `insert into migrations (name, run_on) values ('9999_later', now())`)
+    const later = newFile()
+    expect((await kith(['backup', later], url)).code).toBe(0)
+    const target = await emptyDatabase()
+    const newer = await kith(['restore', later], target)
+    expect(newer).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the migration 9999_later') })
+    expect(await contentsOf(target)).toEqual({})
+  })
+
+  it('notices a file that is damaged, cut off, longer, of another format or no backup, before anything is stored', async () => {
+    const url = await newDatabase()
+    await (await serveOn(url)).organization()
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const bytes = await readFile(pathTo(file))
+    const flipped = (at: number) => bytes.with(at, bytes[at]! ^ 1)
+    const body = bytes.indexOf(10) + 1
+    const newer = bytes.toString('latin1', 0, body - 1).replace('"version":1,', '"version":2,')
+    const broken: [Uint8Array, RegExp][] = [
+      ...[body + 20, bytes.length - 100, bytes.length - 10, 30].map(
+        at => [flipped(at), /damaged/] as [Uint8Array, RegExp],
+      ),
+      ...[bytes.length - 1, bytes.length - 65, bytes.length - 300, body + 1, body].map(
+        end => [bytes.subarray(0, end), /damaged or incomplete/] as [Uint8Array, RegExp],
+      ),
+      [Buffer.concat([bytes, bytes]), /damaged/],
+      [Buffer.from(`${newer}\n`), /format 2/],
+      [bytes.subarray(0, 100), /not a backup/],
+      [Buffer.from('hello'), /not a backup/],
+      [Buffer.alloc(0), /not a backup/],
+    ]
+    for (const [content, sentence] of broken) {
+      await writeFile(pathTo('broken'), content)
+      const verified = verifyBackup('broken', pathTo('broken'), () => {}, new AbortController().signal)
+      await expect(verified).rejects.toThrow(sentence)
+    }
+    await writeFile(pathTo('broken'), flipped(body + 20))
+    const target = await emptyDatabase()
+    const refused = await kith(['restore', 'broken'], target)
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^broken is damaged[^\n]*\n$/) })
+    expect(await contentsOf(target)).toEqual({})
+    expect(await kith(['restore', 'nothing'], target)).toMatchObject({ code: 1, stderr: 'There is no file nothing.\n' })
+  })
+
+  it('stores nothing when a file ends early though its SHA-256 is right', async () => {
+    const url = await newDatabase()
+    await (await serveOn(url)).organization()
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const bytes = await readFile(pathTo(file))
+    const cut = bytes.subarray(0, bytes.length - 65 - 200)
+    await writeFile(
+      pathTo('short'),
+      Buffer.concat([cut, Buffer.from(`${createHash('sha256').update(cut).digest('hex')}\n`)]),
+    )
+    const target = await emptyDatabase()
+    const { code, stderr } = await kith(['restore', 'short'], target)
+    expect(code).toBe(1)
+    expect(stderr).not.toMatch(/^ {4}at /m)
+    expect(await rowsIn(target)).toBe(0)
+    expect((await kith(['restore', file], target)).code).toBe(0)
+  })
+
+  it.each(['SIGKILL', 'SIGINT', 'pg_terminate_backend'])(
+    'ended midway by %s leaves no row, and works the next time',
+    async how => {
+      const url = await newDatabase()
+      await (await serveOn(url)).organization()
+      const file = newFile()
+      expect((await kith(['backup', file], url)).code).toBe(0)
+      const target = await emptyDatabase()
+      await migrate(target)
+      // The restore waits here, with rows of half of the tables stored.
+      const holder = new pg.Client({ connectionString: target })
+      await holder.connect()
+      try {
+        await query(
+          target,
+          'create function wait() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$',
+        )
+        await query(target, 'create trigger wait before insert on organizations for each row execute function wait()')
+        await holder.query('select pg_advisory_lock(1)')
+        const { child, ended } = start(['restore', file], { DATABASE_URL: target })
+        const waiting = `select pid from pg_stat_activity where application_name = 'kith restore' and wait_event = 'advisory' and datname = current_database()`
+        await until(async () => (await query(target, waiting)).length > 0)
+        const [{ pid }] = (await query(target, waiting)) as [{ pid: number }]
+        if (how === 'pg_terminate_backend') await query(target, `select pg_terminate_backend(${pid})`)
+        else child.kill(how as NodeJS.Signals)
+        await holder.query('select pg_advisory_unlock(1)')
+        const { code, stdout, stderr } = await ended
+        expect({ code, stdout }).toEqual({ code: how === 'SIGKILL' ? null : 1, stdout: '' })
+        expect(stderr).not.toMatch(/^ {4}at /m)
+      } finally {
+        await holder.end()
+      }
+      await until(
+        async () =>
+          (
+            await query(
+              target,
+              `select from pg_stat_activity where application_name = 'kith restore' and datname = current_database()`,
+            )
+          ).length === 0,
+      )
+      expect(await rowsIn(target)).toBe(0)
+      expect((await kith(['restore', file], target)).code).toBe(0)
+      expect(await contentsOf(target)).toEqual(await contentsOf(url))
+    },
+  )
+})
+
+describe('a file', { timeout: 90_000 }, () => {
+  const names = async (file: string) => (await readdir(ground.folder)).filter(name => name.startsWith(file))
+
+  it('is there whole or not at all when the disk is full', async () => {
+    const url = await largeDatabase()
+    const file = newFile()
+    const limited = ['-c', 'ulimit -f 256 && exec "$0" "$@"', process.execPath]
+    const program = new URL('./main.ts', import.meta.url).pathname
+    const child = spawn('bash', [...limited, program, 'backup', file], {
+      cwd: ground.folder,
+      env: { DATABASE_URL: url },
+    })
+    let said = ''
+    child.stderr.on('data', part => (said += part))
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(said).toMatch(/no room/)
+    expect(await names(file)).toEqual([])
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    expect(await names(file)).toEqual([file])
+  })
+
+  it('is never half: a backup that is killed leaves a partial one, which --force removes', async () => {
+    const url = await largeDatabase()
+    const file = newFile()
+    const { child, ended } = start(['backup', file], { DATABASE_URL: url })
+    await until(async () => (await names(file)).length > 0)
+    child.kill('SIGKILL')
+    await ended
+    expect(await names(file)).toEqual([`${file}.partial`])
+    const refused = await kith(['backup', file], url)
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`${file}.partial exists`) })
+    expect((await kith(['backup', file, '--force'], url)).code).toBe(0)
+    expect(await kith(['backup', file], url)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exists already'),
+    })
+    expect(await names(file)).toEqual([file])
+  })
+
+  it('is taken away when Ctrl-C or a lost connection ends the backup', async () => {
+    const url = await largeDatabase()
+    for (const how of ['SIGINT', 'lost']) {
+      const file = newFile()
+      const { child, ended } = start(['backup', file], { DATABASE_URL: url })
+      await until(async () => (await names(file)).length > 0)
+      if (how === 'SIGINT') child.kill('SIGINT')
+      else
+        await query(
+          url,
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'kith backup'`,
+        )
+      const { code, stderr } = await ended
+      expect(code).toBe(1)
+      expect(stderr).not.toMatch(/^ {4}at /m)
+      expect(await names(file)).toEqual([])
+    }
+  })
+
+  it('is refused where there is nothing to back up', async () => {
+    const nothing = await kith(['backup', newFile()], await emptyDatabase())
+    expect(nothing).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^There is nothing to back up/),
+    })
+    const data_dir = pathTo('none')
+    const none = await start(['backup', newFile()], { KITH_DATA_DIR: data_dir }).ended
+    expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/^There is nothing to back up/) })
+    expect(await names('none')).toEqual([])
+  })
+})

@@ -1,0 +1,78 @@
+import type { Command } from 'commander'
+import { loadConfig } from '../src/config.ts'
+import { type Backup, verifyBackup } from './backup/container.ts'
+import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
+import { answer, newCommand } from './command.ts'
+import { pathOf } from './connection.ts'
+import { heedInterrupt } from './interrupt.ts'
+import { numeral, startMeter, timeOf } from './meter.ts'
+import { withServer } from './session.ts'
+
+type RestoreOptions = { quiet?: true; json?: true }
+
+export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'bring the contents of a backup into an empty database or data folder: all of it or nothing'
+  return newCommand('restore', description, [
+    'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
+    'DATABASE_URL=postgresql://… restore kith.backup',
+  ])
+    .argument('<file>', 'a file that the command backup has written')
+    .option('--quiet', 'show no progress')
+    .action((file: string, options: RestoreOptions) => run(environment, file, options))
+}
+
+async function run(environment: NodeJS.ProcessEnv, file: string, options: RestoreOptions) {
+  const config = loadConfig(environment)
+  const startedMs = performance.now()
+  const silent = Boolean(options.quiet || options.json)
+  const stopping = new AbortController()
+  const interrupt = heedInterrupt(() => stopping.abort(new Error('Stopped. Nothing was restored.')))
+  try {
+    const { signal } = stopping
+    const backup = await check({ file, path: pathOf(environment, file) }, silent, signal)
+    await refuseNewer(backup.header)
+    const loaded = await withServer(config, url => load(url, backup, silent, signal))
+    report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
+  } catch (error) {
+    throw stopping.signal.aborted ? stopping.signal.reason : error
+  } finally {
+    interrupt.end()
+  }
+}
+
+/** Reads the whole file once, before anything is stored. */
+async function check({ file, path }: { file: string; path: string }, silent: boolean, signal: AbortSignal) {
+  let [read, whole] = [0, 1]
+  const meter = startMeter('MB checked', () => ({ count: Math.round(read / 1e6), part: read / whole }), { silent })
+  const onBytes = (bytes: number, total: number) => {
+    read += bytes
+    whole = total
+  }
+  return verifyBackup(file, path, onBytes, signal).finally(meter.end)
+}
+
+async function load(url: string, backup: Backup, silent: boolean, signal: AbortSignal): Promise<Loaded> {
+  let [read, rows] = [0, 0]
+  const meter = startMeter('rows', () => ({ count: rows, part: Math.min(1, read / backup.bytes) }), { silent })
+  const onBytes = (bytes: number) => {
+    read += bytes
+  }
+  const onRows = (count: number) => {
+    rows += count
+  }
+  return loadBackup({ url, backup, signal, onBytes, onRows }).finally(meter.end)
+}
+
+type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }
+
+function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
+  const { rows, tables, leftOut, migrations } = loaded
+  const { at, kith } = header
+  const said = [
+    `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}: all as it stood at ${at}`,
+    ...(leftOut.length > 0 ? [`left out, because kith has no such tables: ${leftOut.join(', ')}`] : []),
+    ...migrations.map(name => `ran ${name}`),
+  ]
+  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations }
+  answer(options, { value, said })
+}
