@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Database, rootOf } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { Cancellation, type Signal } from '../signal.ts'
@@ -38,11 +39,13 @@ export async function findUncarried(
 ): Promise<UndeclaredKey[]> {
   const known = known_keys.get(rootOf(db)) ?? new Map<string, Known>()
   known_keys.set(rootOf(db), known)
-  const end_ms = search_ms === undefined ? undefined : performance.now() + search_ms
+  const begun_ms = performance.now()
   const uncarried: UndeclaredKey[] = []
   for (const key of undeclared) {
-    const id = `${definitions.organization_id}:${key.stack_id}:${key.key}`
-    const after = await learn(db, definitions, key, known.get(id), { signal, end_ms })
+    const id = idOf(definitions, key)
+    const limit_ms = search_ms === undefined ? undefined : search_ms - (performance.now() - begun_ms)
+    const after = await learn(db, definitions, key, known.get(id), { signal, limit_ms })
+    if (!after) break
     known.delete(id)
     known.set(id, after)
     if (known.size > most_known) known.delete(known.keys().next().value!)
@@ -51,18 +54,24 @@ export async function findUncarried(
   return uncarried
 }
 
+/** A filter's key may have 64 kB, and is not kept. */
+function idOf({ organization_id }: Definitions, { stack_id, key }: UndeclaredKey): string {
+  return `${organization_id}:${stack_id}:${createHash('sha256').update(key).digest('base64')}`
+}
+
+/** What is known of a key after a search, if it needs one; undefined where no time is left. */
 async function learn(
   db: Database,
   definitions: Definitions,
   key: UndeclaredKey,
   before: Known | undefined,
-  { signal, end_ms }: { signal: Signal | undefined; end_ms: number | undefined },
-): Promise<Known> {
+  { signal, limit_ms }: { signal: Signal | undefined; limit_ms: number | undefined },
+): Promise<Known | undefined> {
   if (before?.carried === true) return before
-  if (end_ms === undefined) return knownFrom(await search(db, definitions, key, before, signal))
-  const now_ms = performance.now()
-  if (before?.carried === 'unknown' && now_ms < before.again_ms) return before
-  const found = await within(end_ms - now_ms, signal, until => search(db, definitions, key, before, until))
+  if (limit_ms === undefined) return knownFrom(await search(db, definitions, key, before, signal))
+  if (before?.carried === 'unknown' && performance.now() < before.again_ms) return before
+  if (limit_ms <= 0) return undefined
+  const found = await within(limit_ms, signal, until => search(db, definitions, key, before, until))
   return found ? knownFrom(found) : { carried: 'unknown', again_ms: performance.now() + pause_ms }
 }
 
@@ -100,7 +109,7 @@ async function within<T>(
   const until = new Cancellation()
   const end = () => until.abort()
   signal?.addEventListener('abort', end, { once: true })
-  const timer = setTimeout(end, Math.max(limit_ms, 0))
+  const timer = setTimeout(end, limit_ms)
   try {
     return await work(until)
   } catch (error) {

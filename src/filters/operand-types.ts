@@ -132,7 +132,9 @@ export function operandTypeOf(field: Field, { declared }: Definitions, stack_id:
   const attribute = declared.get(stack_id)?.get(field.key)
   if (!attribute) return one(json)
   const scalar = of_attributes[attribute.type]
-  return attribute.cardinality === 'many' ? many(scalar, isRelationship(attribute)) : one(scalar)
+  // An element of a json attribute may be an array itself.
+  const is_many = attribute.cardinality === 'many' && scalar !== json
+  return is_many ? many(scalar, isRelationship(attribute)) : one(scalar)
 }
 
 function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof of_fields {

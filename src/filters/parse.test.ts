@@ -29,6 +29,7 @@ const definitions = defineFrom(1, {
     { ...attribute(10, 1, 'invoiced_at', null), type: 'datetime', cardinality: 'one' },
     { ...attribute(11, 0, 'boss', 0), cardinality: 'one' },
     { ...attribute(12, 0, 'totals', null), type: 'number' },
+    { ...attribute(14, 0, 'jsons', null), type: 'json' },
     { ...attribute(13, 0, 'retired', null), type: 'number', state: 'archived' },
   ],
   consent_types: [
@@ -104,6 +105,7 @@ describe('a filter is refused with the path', () => {
     ['attribute_values.datetime', ['2024-02-29T00:00:00+01:00'], ['2024-02-29', '2024-02-29T00:00:00', 1709164800]],
     ['attribute_values.text', ['', 'x'], [1, true, ['x']]],
     ['attribute_values.json', ['x', 1, true, [null]], []],
+    ['attribute_values.jsons', ['x', [], [null], [[null]], [{ a: null }]], []],
     ['attribute_values.boss', ['ada', '7'], [7, '', ['ada'], true]],
     ['attribute_values.friends', ['ada', ['ada', null]], [7, [], ['ada', 7], ['']]],
     ['attribute_values.retired', ['x', 1, true, [null]], []],
