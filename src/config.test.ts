@@ -24,6 +24,7 @@ describe('an empty environment', () => {
       database_connections: 8,
       data_dir: '.kith',
       log_level: 'info',
+      log_format: 'auto',
       auth_secret: undefined,
       outside_issuer: undefined,
       tls: undefined,

@@ -62,6 +62,7 @@ const variables = Type.Object({
   AUTH_AUDIENCE: optional_text,
   TLS_CERT_FILE: optional_text,
   TLS_KEY_FILE: optional_text,
+  KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: whole(0, 0, 9),
   KITH_CORS_ORIGINS: optional_text,
@@ -119,6 +120,8 @@ export type Config = Readonly<{
   database_connections: number
   data_dir: string
   log_level: string
+  /** `auto` is `pretty` on a terminal, else `json`. */
+  log_format: 'auto' | 'pretty' | 'json'
   auth_secret: string | undefined
   /** Whose tokens are accepted beside the service's own. */
   outside_issuer: Readonly<{ issuer: string; jwks_url: string; audience: string }> | undefined
@@ -250,6 +253,7 @@ function freeze(values: Variables): Config {
     database_connections: values.KITH_DATABASE_CONNECTIONS,
     data_dir: values.KITH_DATA_DIR,
     log_level: values.LOG_LEVEL,
+    log_format: values.KITH_LOG_FORMAT,
     auth_secret: values.AUTH_SECRET,
     outside_issuer: values.AUTH_ISSUER
       ? Object.freeze({

@@ -47,7 +47,7 @@ const forget_interval_ms = 60_000
  */
 export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
-  const logger = createLogger(config.log_level, json ? process.stderr : process.stdout)
+  const logger = await createLogger(config, json ? process.stderr : process.stdout)
   const closing: Closing = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()
@@ -66,7 +66,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     const spread = cluster.isPrimary && workers > 1
     starting = spread ? startSpread(workers, environment, config, logger, closing) : start(config, logger, closing)
     const address = await starting
-    if (cluster.isPrimary) process.stdout.write(json ? `${JSON.stringify({ address })}\n` : firstSteps(address, config))
+    if (cluster.isPrimary) welcome(address, config, logger)
+    if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
     await stop()
     grace.uninstall()
@@ -74,6 +75,12 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
   }
+}
+
+/** Tells where the service is, and what to do next, whatever the level of the log. */
+function welcome(address: string, config: Config, logger: Logger) {
+  const always = logger.child({}, { level: 'info' })
+  always.info({ address, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
 type Closing = (() => Promise<unknown>)[]

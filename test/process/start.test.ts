@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
-import { checkout, endProcesses, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
+import { checkout, endProcesses, firstStepsOf, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let elsewhere: string
@@ -20,9 +20,6 @@ afterEach(async () => {
   await endProcesses()
   await database.drop()
 })
-
-/** The lines of the log that are meant to be pasted. */
-const pasteable = (stdout: string) => stdout.split('\n').filter(line => line.startsWith('  '))
 
 /** Runs lines in a shell of another terminal, which stands in a folder of its own. */
 async function paste(lines: string[], environment: Record<string, string> = {}) {
@@ -55,7 +52,7 @@ describe('the log of a start shows the address and three lines', () => {
     const data_dir = join(elsewhere, '.kith')
     const kith = launch({ KITH_DATA_DIR: data_dir })
     expect(await kith.ready).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-    const lines = pasteable(kith.said.stdout)
+    const lines = firstStepsOf(kith)
     expect(lines).toHaveLength(3)
     expect(await paste(lines)).toEqual([patched, read])
     expect(await paste(lines)).toEqual([patched, { ...read, data: expect.objectContaining({ version: 3 }) }])
@@ -67,7 +64,7 @@ describe('the log of a start shows the address and three lines', () => {
     const environment = { DATABASE_URL: database.url }
     const kith = launch(environment)
     await kith.ready
-    expect(await paste(pasteable(kith.said.stdout), environment)).toEqual([patched, read])
+    expect(await paste(firstStepsOf(kith), environment)).toEqual([patched, read])
     expect(kith.said.stdout).not.toContain(new URL(database.url).password)
     expect(kith.said.stdout + kith.said.stderr).not.toContain(database.url)
   })
@@ -79,7 +76,7 @@ describe('the log of a start shows the address and three lines', () => {
     expect(await hasServer(join(elsewhere, name))).toBe(true)
     // Lines that mean another folder make it in the checkout.
     onTestFinished(() => rm(join(checkout, name), { recursive: true, force: true }))
-    expect(await paste(pasteable(kith.said.stdout))).toEqual([patched, read])
+    expect(await paste(firstStepsOf(kith))).toEqual([patched, read])
     expect(await terminate(kith)).toBe(0)
   })
 })
@@ -162,7 +159,7 @@ it('starts twice in a row on the same folder, and finds what was there', async (
   for (const version of [2, 3]) {
     const kith = launch(environment)
     await kith.ready
-    const [, { data }] = await paste(pasteable(kith.said.stdout))
+    const [, { data }] = await paste(firstStepsOf(kith))
     expect(data).toMatchObject({ external_id: 'first', version })
     expect(await terminate(kith)).toBe(0)
   }
