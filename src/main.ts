@@ -23,6 +23,7 @@ import { forgetKeys } from './idempotency/forget.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { createLogger } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
+import { version } from './version.ts'
 import { firstSteps } from './welcome.ts'
 import { heedStop, startWorkers, type Workers } from './workers.ts'
 
@@ -48,6 +49,7 @@ const forget_interval_ms = 60_000
 export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
   const logger = await createLogger(config, json ? process.stderr : process.stdout)
+  if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
   const closing: Closing = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()
@@ -157,6 +159,8 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   const storage: Storage = config.database_url
     ? { url: config.database_url, stop: async () => {} }
     : await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log })
+  // The process that started this worker has migrated; a worker replaced in a rolling upgrade runs on the newer tables.
+  if (cluster.isWorker) return storage
   try {
     const ran = await migrate(storage.url)
     if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
