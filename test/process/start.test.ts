@@ -108,6 +108,7 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     const stderr = await refusal({
       KITH_DATA_DIR: data_dir,
       PORT: '65536',
+      DATABASE_URL: 'mysql://kith:s3cret@localhost/kith',
       LOG_LEVEL: 'loud',
       HOST: '0.0.0.0',
       TLS_KEY_FILE: '/nowhere/key.pem',
@@ -120,6 +121,7 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     expect(title).toBe('The configuration cannot be used:')
     expect(problems.map(problem => /^ {2}- (\w+) \S/.exec(problem)?.[1]).sort()).toEqual([
       'AUTH_SECRET',
+      'DATABASE_URL',
       'HOST',
       'KITH_LIMIT_LINKS',
       'KITH_LIMIT_REQUESTS',
