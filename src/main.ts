@@ -12,6 +12,7 @@ import { type Database, openDatabase } from './db/db.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
 import { probe } from './db/probe.ts'
+import { describeFault } from './describe-fault.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
 import { sweepLinks } from './entities/sweep.ts'
@@ -192,8 +193,10 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
  * the answers of yesterday's Idempotency-Keys.
  */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
-  const report = (task: string) => (error: unknown) =>
-    logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
+  const report = (task: string) => (error: unknown) => {
+    const { stack, ...fault } = describeFault(error)
+    logger.warn({ task, ...fault }, 'a task in the background failed, and will be tried again')
+  }
   const grace_ms = 2 * limits.request_ms
   return [
     repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),

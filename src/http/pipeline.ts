@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
+import { describeFault } from '../describe-fault.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import type { Instruments } from '../observer.ts'
 import { admit, refuseLatecomers } from './admission.ts'
@@ -75,12 +76,4 @@ export function explain({ id, place }: Exchange, error: unknown, logger: Logger)
   const refusal = refusalOf(error, place?.row?.statuses)
   if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
-}
-
-/** A fault without the data that it happened on: PostgreSQL's own messages quote values. */
-function describeFault(error: unknown) {
-  if (!(error instanceof Error)) return { fault: typeof error }
-  const { code, table, column, constraint, routine } = error as unknown as Record<string, string | undefined>
-  if (routine !== undefined) return { fault: 'database', code, table, column, constraint, routine }
-  return { fault: error.name, code, stack: error.stack }
 }

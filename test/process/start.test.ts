@@ -134,6 +134,12 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     expect(await hasServer(data_dir)).toBe(false)
   })
 
+  it.each(['/proc/kith', '/proc/kith/data'])('a data folder that cannot be made: %s', async data_dir => {
+    expect(await refusal({ KITH_DATA_DIR: data_dir })).toBe(
+      `The data folder ${data_dir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
+    )
+  })
+
   it('TLS files that are not there are named by the setting', async () => {
     const TLS_CERT_FILE = join(elsewhere, 'certificate.pem')
     const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(elsewhere, 'key.pem') }

@@ -88,15 +88,18 @@ export const hasServer = (data_dir: string): Promise<boolean> =>
 
 /** Ends whatever the file's tests have left running, and removes their folders. */
 export async function endProcesses(): Promise<void> {
+  await stopProcesses()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, maxRetries: 10 })
+}
+
+/** Ends whatever the file's tests have left running, in their folders too. */
+export async function stopProcesses(): Promise<void> {
   for (const { child, ended } of launched.splice(0)) {
     child.kill('SIGKILL')
     await ended
   }
-  for (const folder of folders.splice(0)) {
-    for (const data_dir of [folder, join(folder, '.kith')])
-      if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
-    await rm(folder, { recursive: true, maxRetries: 10 })
-  }
+  for (const data_dir of folders.flatMap(folder => [folder, join(folder, '.kith')]))
+    if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
 }
 
 /** A token made by the command, on the database of this environment. */
