@@ -88,7 +88,7 @@ const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null |
 async function addressOf(child: ChildProcess, log: string): Promise<string> {
   for (;;) {
     const said = await readFile(log, 'utf8')
-    const address = /^kith is ready at (\S+)$/m.exec(said)?.[1]
+    const address = /kith is ready at ([^\s"]+)/.exec(said)?.[1]
     if (address) return address
     if (hasEnded(child)) throw new Error(`the service ended with ${child.exitCode ?? child.signalCode}:\n${said}`)
     await setTimeout(50)

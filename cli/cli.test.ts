@@ -9,6 +9,7 @@ import { loadOrCreateKeys } from '../src/auth/keys.ts'
 import { loadConfig } from '../src/config.ts'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
 import { createTestDatabase } from '../test/support/database.ts'
+import { query } from '../test/support/embedded-service.ts'
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
@@ -219,6 +220,19 @@ describe('a database or a setting that cannot be used', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(one_sentence)
     expect(stderr).toContain('kith_that_is_not_there')
+  })
+
+  it('with a full disk is told as one', async () => {
+    await query(
+      database.url,
+      `create function fill() returns trigger language plpgsql as
+         $$ begin raise exception 'could not extend a file' using errcode = 'disk_full'; end $$;
+       create trigger fill before insert on organizations for each row execute function fill()`,
+    )
+    const { code, stderr } = await kith('org', 'create', 'full')
+    await query(database.url, 'drop trigger fill on organizations; drop function fill')
+    expect(code).toBe(1)
+    expect(stderr).toBe('The disk of the database is full: make room where PostgreSQL keeps its data.\n')
   })
 
   it('a bad setting is named, and nothing is done', async () => {

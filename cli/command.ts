@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { KithError } from '../client/index.ts'
+import { lastingMessage } from '../src/db/pg-errors.ts'
 import { tell } from './session.ts'
 
 /** Wrong usage that commander does not know of: the program ends with 2. */
@@ -10,7 +11,8 @@ export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error) || error.message === '') return `The command failed: ${String(error)}`
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
-  return error instanceof KithError && details.length > 0 ? `${error.sentence} (${details.join('; ')})` : error.message
+  if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
+  return lastingMessage(error) ?? error.message
 }
 
 /** A command of kith: each has examples in its help, and `--json`. */

@@ -43,7 +43,7 @@ async function kith(...words: string[]) {
 /** The address of a service, as soon as it says it. */
 async function addressOf(service: ReturnType<typeof start>): Promise<string> {
   for await (const line of createInterface({ input: service.stdout })) {
-    const address = /^kith is ready at (\S+)$/.exec(line)?.[1]
+    const address = /kith is ready at ([^\s"]+)/.exec(line)?.[1]
     if (address) return address
   }
   throw new Error('the service ended before it was ready')

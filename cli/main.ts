@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { type Command, CommanderError } from 'commander'
+import { version } from '../src/version.ts'
 import { backupCommand } from './backup.ts'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
@@ -40,6 +41,7 @@ function programFor(environment: NodeJS.ProcessEnv): Command {
   const description =
     'A self-hosted contact and record data service. Settings come from the environment: see README.md.'
   const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
+  program.version(version, '-V, --version', 'print the version')
   for (const command of commands) program.addCommand(command(environment))
   program.addCommand(
     completeCommand(() => program),

@@ -41,7 +41,7 @@ try {
 /** Waits for the line of the log that says where the service listens. */
 async function addressOf(process: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: process.stdout! })) {
-    const found = /kith is ready at (\S+)/.exec(line)
+    const found = /kith is ready at ([^\s"]+)/.exec(line)
     if (found) {
       process.stdout!.resume()
       return found[1]!

@@ -24,6 +24,7 @@ describe('an empty environment', () => {
       database_connections: 8,
       data_dir: '.kith',
       log_level: 'info',
+      log_format: 'auto',
       auth_secret: undefined,
       outside_issuer: undefined,
       tls: undefined,
@@ -131,6 +132,46 @@ describe('a setting', () => {
   it('AUTH_SECRET is measured in bytes', () => {
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}a` })).toHaveLength(1)
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}ab` })).toEqual([])
+  })
+})
+
+describe('DATABASE_URL', () => {
+  it.each([
+    'postgresql://kith:s3cret@database.example:5433/kith?sslmode=disable',
+    'postgres://[::1]/kith',
+    'postgresql://kith@localhost/kith?host=/run/postgresql',
+    'postgresql://kith:s3cret@/kith?host=/run/postgresql',
+    'postgresql:///kith?host=/run/postgresql',
+    'postgresql://%2Frun%2Fpostgresql/kith',
+  ])('may be %s', url => expect(loadConfig({ DATABASE_URL: url }).database_url).toBe(url))
+
+  it.each([
+    ['nonsense', 'be a PostgreSQL URL'],
+    ['/run/postgresql', 'be a PostgreSQL URL'],
+    ['mysql://kith:s3cret@localhost/kith', 'be a PostgreSQL URL'],
+    ['http://kith:s3cret@localhost/', 'be a PostgreSQL URL'],
+    ['postgresql://kith:s3cret@[oops/kith', 'be a PostgreSQL URL'],
+    ['postgresql://kith:s3cret@localhost:port/kith', 'be a PostgreSQL URL'],
+    ['postgresql://kith:s3cret@localhost:65536/kith', 'be a PostgreSQL URL'],
+    ['postgresql://kith:s3cret@localhost/%E0%A4%A', 'be a PostgreSQL URL'],
+    ['postgresql:///kith', 'name a host'],
+    ['postgresql://kith:s3cret@/kith', 'name a host'],
+  ])('%s stands in the list with the other problems, and is not quoted', (url, what) => {
+    const problems = problemsOf({ DATABASE_URL: url, PORT: '65536' })
+    expect(problems).toHaveLength(2)
+    expect(problems).toContainEqual(
+      expect.stringMatching(
+        new RegExp(`^DATABASE_URL must ${what}, such as postgresql://user:password@host:5432/database`),
+      ),
+    )
+    expect(problems.join()).not.toContain('s3cret')
+  })
+
+  it('that names a file that is not there says which', () => {
+    const url = 'postgresql://kith:s3cret@localhost/kith?sslrootcert=/nowhere/ca.pem'
+    expect(problemsOf({ DATABASE_URL: url })).toEqual([
+      'DATABASE_URL names the file /nowhere/ca.pem, which cannot be read (ENOENT)',
+    ])
   })
 })
 

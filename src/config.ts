@@ -1,4 +1,5 @@
 import { envSchema } from 'env-schema'
+import { parse as parseDatabaseUrl } from 'pg-connection-string'
 import { type Static, Type } from 'typebox'
 
 const whole = (fallback: number, minimum: number, maximum: number) =>
@@ -62,6 +63,7 @@ const variables = Type.Object({
   AUTH_AUDIENCE: optional_text,
   TLS_CERT_FILE: optional_text,
   TLS_KEY_FILE: optional_text,
+  KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: whole(0, 0, 9),
   KITH_CORS_ORIGINS: optional_text,
@@ -119,6 +121,8 @@ export type Config = Readonly<{
   database_connections: number
   data_dir: string
   log_level: string
+  /** `auto` is `pretty` on a terminal, else `json`. */
+  log_format: 'auto' | 'pretty' | 'json'
   auth_secret: string | undefined
   /** Whose tokens are accepted beside the service's own. */
   outside_issuer: Readonly<{ issuer: string; jwks_url: string; audience: string }> | undefined
@@ -156,10 +160,26 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
-  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values))
+  problems.push(...problemsOfDatabase(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRates(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
+}
+
+const database_url_example = 'such as postgresql://user:password@host:5432/database'
+
+/** Read as the driver reads it. The URL is never quoted: it holds a password. */
+function problemsOfDatabase({ DATABASE_URL: url }: Variables): string[] {
+  if (url === undefined) return []
+  const refusal = [`DATABASE_URL must be a PostgreSQL URL, ${database_url_example}`]
+  if (!/^postgres(ql)?:\/\//.test(url)) return refusal
+  try {
+    if (parseDatabaseUrl(url).host) return []
+    return [`DATABASE_URL must name a host, ${database_url_example}, or a socket's folder: …?host=/run/postgresql`]
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException
+    return path === undefined ? refusal : [`DATABASE_URL names the file ${path}, which cannot be read (${code})`]
+  }
 }
 
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
@@ -250,6 +270,7 @@ function freeze(values: Variables): Config {
     database_connections: values.KITH_DATABASE_CONNECTIONS,
     data_dir: values.KITH_DATA_DIR,
     log_level: values.LOG_LEVEL,
+    log_format: values.KITH_LOG_FORMAT,
     auth_secret: values.AUTH_SECRET,
     outside_issuer: values.AUTH_ISSUER
       ? Object.freeze({

@@ -1,15 +1,20 @@
 import cluster from 'node:cluster'
 import pino, { type Logger } from 'pino'
+import type { Config } from './config.ts'
 
 // A pipe takes so much in one piece: lines of several workers never mix. Of a process alone nothing can.
 const [shared_piece_bytes, own_piece_bytes] = [4_096, 65_536]
 
 /**
- * Logs to standard output unless told otherwise, a JSON object a line. Lines of one turn of the event loop are written together: at once for a
+ * Logs to standard output unless told otherwise: a JSON object a line, or lines for a person where the output is a terminal
+ * or KITH_LOG_FORMAT says so. Lines of one turn of the event loop are written together: at once for a
  * lone request, and under load one system call serves a dozen of them. (A call for each line was a tenth of a GET's CPU;
  * pino's own asynchronous output took 70 MB more.)
  */
-export function createLogger(level: string, output: NodeJS.WritableStream = process.stdout): Logger {
+export async function createLogger(
+  { log_level, log_format }: Pick<Config, 'log_level' | 'log_format'>,
+  output: NodeJS.WriteStream = process.stdout,
+): Promise<Logger> {
   const piece_bytes = cluster.isWorker ? shared_piece_bytes : own_piece_bytes
   let lines = ''
   const flush = () => {
@@ -22,7 +27,16 @@ export function createLogger(level: string, output: NodeJS.WritableStream = proc
     if (lines === '') setImmediate(flush)
     lines += line
   }
-  return pino({ level, base: null }, { write })
+  const is_pretty = log_format === 'pretty' || (log_format === 'auto' && output.isTTY)
+  const prettify = is_pretty ? await loadPrettifier(output) : undefined
+  return pino({ level: log_level, base: null }, { write: prettify ? json => write(prettify(json)) : write })
+}
+
+/** Loads pino-pretty, which a service that logs JSON does without. */
+async function loadPrettifier(output: NodeJS.WriteStream): Promise<(json: string) => string> {
+  const { createPrettifier } = await import('./pretty-log.ts')
+  // hasColors() knows NO_COLOR and terminals without colors.
+  return createPrettifier({ colors: output.isTTY && output.hasColors() })
 }
 
 const again_after_ms = 60_000

@@ -13,6 +13,7 @@ import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
 import { lastingMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
+import { describeFault } from './describe-fault.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
 import { sweepLinks } from './entities/sweep.ts'
@@ -24,6 +25,7 @@ import { forgetKeys } from './idempotency/forget.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
+import { version } from './version.ts'
 import { firstSteps } from './welcome.ts'
 import { heedStop, startWorkers, type Workers } from './workers.ts'
 
@@ -48,7 +50,8 @@ const forget_interval_ms = 60_000
  */
 export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
-  const logger = createLogger(config.log_level, json ? process.stderr : process.stdout)
+  const logger = await createLogger(config, json ? process.stderr : process.stdout)
+  if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
   const closing: Closing = []
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close()
@@ -67,7 +70,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     const spread = cluster.isPrimary && workers > 1
     starting = spread ? startSpread(workers, environment, config, logger, closing) : start(config, logger, closing)
     const address = await starting
-    if (cluster.isPrimary) process.stdout.write(json ? `${JSON.stringify({ address })}\n` : firstSteps(address, config))
+    if (cluster.isPrimary) welcome(address, config, logger)
+    if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
     await stop()
     grace.uninstall()
@@ -75,6 +79,12 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
   }
+}
+
+/** Tells where the service is, and what to do next, whatever the level of the log. */
+function welcome(address: string, config: Config, logger: Logger) {
+  const always = logger.child({}, { level: 'info' })
+  always.info({ address, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
 type Closing = (() => Promise<unknown>)[]
@@ -152,6 +162,8 @@ async function openStorage(config: Config, logger: Logger): Promise<Storage> {
   const storage: Storage = config.database_url
     ? { url: config.database_url, stop: async () => {} }
     : await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log })
+  // The process that started this worker has migrated; a worker replaced in a rolling upgrade runs on the newer tables.
+  if (cluster.isWorker) return storage
   try {
     const ran = await migrate(storage.url)
     if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
@@ -185,8 +197,9 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => {
     const lasting = lastingMessage(error)
-    if (lasting !== undefined) warnOfCondition(logger, lasting)
-    else logger.warn({ task, fault: (error as Error).name }, 'a task in the background failed, and will be tried again')
+    if (lasting !== undefined) return warnOfCondition(logger, lasting)
+    const { stack, ...fault } = describeFault(error)
+    logger.warn({ task, ...fault }, 'a task in the background failed, and will be tried again')
   }
   const grace_ms = 2 * limits.request_ms
   return [

@@ -4,22 +4,20 @@ import type { Config } from './config.ts'
 
 const checkout = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** The lines a newcomer needs next, to be pasted into another terminal, in whatever folder that is. */
-export function firstSteps(address: string, config: Config): string {
+/** What a newcomer does next: three lines to be pasted into another terminal, in whatever folder that is, and what they do. */
+export function firstSteps(address: string, config: Config): { hint: string; first_steps: string[] } {
   const kith = `npm --prefix ${quote(checkout)} run -s kith --`
   const settings = settingsFor(config)
   const curl = `curl -s -H "Authorization: Bearer $TOKEN"`
   const json = `-H 'Content-Type: application/json'`
-  return `
-kith is ready at ${address}
-
-Make a token, PATCH a person (made here first, unless it is there), read it back${config.database_url ? ' (with the same DATABASE_URL set)' : ''}:
-
-  TOKEN=$(${settings}${kith} token --org default --scope "people:read people:write")
-  ${curl} ${json} ${address}/v1/people -d '{"external_id":"first"}' -o /dev/null; ${curl} ${json} -X PATCH ${address}/v1/people/first -d '{"first_name":"Ada","email_consent":true,"attribute_values":{"city":"Rome"}}'
-  ${curl} ${address}/v1/people/first
-
-`
+  return {
+    hint: `Make a token, PATCH a person (made here first, unless it is there), read it back${config.database_url ? ' (with the same DATABASE_URL set)' : ''}:`,
+    first_steps: [
+      `TOKEN=$(${settings}${kith} token --org default --scope "people:read people:write")`,
+      `${curl} ${json} ${address}/v1/people -d '{"external_id":"first"}' -o /dev/null; ${curl} ${json} -X PATCH ${address}/v1/people/first -d '{"first_name":"Ada","email_consent":true,"attribute_values":{"city":"Rome"}}'`,
+      `${curl} ${address}/v1/people/first`,
+    ],
+  }
 }
 
 /** What the token command must know to find the same embedded database; a DATABASE_URL is a secret, and is not repeated. */

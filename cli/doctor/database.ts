@@ -1,7 +1,7 @@
 import { listKeys } from '../../src/auth/keys.ts'
 import type { Config } from '../../src/config.ts'
 import type { Database } from '../../src/db/db.ts'
-import { listMigrations } from '../../src/db/migrate.ts'
+import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 import { count_strangers, find_table, read_archiver, read_clock, read_migrations, read_server } from './sql.ts'
 
@@ -112,9 +112,9 @@ const has = async (db: Database, table: string): Promise<boolean> => {
 export async function checkMigrations(db: Database): Promise<Finding[]> {
   const known = await listMigrations()
   const ran = (await has(db, 'migrations')) ? await db.query<{ name: string }>(read_migrations, []) : []
-  const names = new Set(ran.map(({ name }) => name))
-  const newer = [...names].filter(name => !known.includes(name))
-  const pending = known.filter(name => !names.has(name))
+  const names = ran.map(({ name }) => name)
+  const newer = await unknownMigrations(names)
+  const pending = known.filter(name => !names.includes(name))
   if (newer.length > 0)
     return [
       wrong(

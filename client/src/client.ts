@@ -36,14 +36,14 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   }
 
   /**
-   * Whether the process lives. Needs no token.
+   * Whether the process lives, and which version of kith it runs. Needs no token.
    *
    * ```ts
    * console.log((await client.health()).healthy) // true
    * ```
    */
-  async health(options?: CallOptions): Promise<{ healthy: true }> {
-    return (await this.#ask('/healthz', options)) as { healthy: true }
+  async health(options?: CallOptions): Promise<{ healthy: true; version: string }> {
+    return (await this.#ask('/healthz', options)) as { healthy: true; version: string }
   }
 
   /**

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { version } from '../../src/version.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { type Client, createClient, isKithError, KithConnectionError, writable } from '../index.ts'
 
@@ -196,7 +197,7 @@ it('definitions are created, listed, read and changed, each by its own and all a
 
 it('health and readiness want no token', async () => {
   const stranger = createClient({ url: service.address, token: 'none' })
-  expect(await stranger.health()).toEqual({ healthy: true })
+  expect(await stranger.health()).toEqual({ healthy: true, version })
   expect(await stranger.ready()).toEqual({ ready: true })
   expect(await refusalOf(stranger.schema.get())).toBe('401 unauthorized')
 })

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { attend, type Purpose } from './embedded/attendance.ts'
 import { openCluster } from './embedded/cluster.ts'
 import { EmbeddedError } from './embedded/error.ts'
+import { explainFullDisk } from './embedded/full-disk.ts'
 
 export { EmbeddedError }
 
@@ -24,8 +25,12 @@ export async function startEmbedded(options: {
     const { url, up, leave } = await attend(cluster, options.purpose, options.log)
     return { url, data_dir: cluster.path, up, stop: leave }
   } catch (cause) {
-    if (cause instanceof EmbeddedError) throw cause
-    throw new EmbeddedError(`The data folder ${data_dir} cannot be used: ${(cause as Error).message}.`, { cause })
+    const { message } = cause as Error
+    const problem =
+      cause instanceof EmbeddedError
+        ? message
+        : `The data folder ${data_dir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith may write to.`
+    throw new EmbeddedError(explainFullDisk(problem, data_dir), { cause })
   }
 }
 

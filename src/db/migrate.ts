@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { version } from '../version.ts'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
@@ -11,12 +12,24 @@ export async function listMigrations(): Promise<string[]> {
   return files.map(file => file.replace(/\.sql$/, '')).sort()
 }
 
+/** Those of the database's migrations that this version does not have: a newer one made them. */
+export async function unknownMigrations(ran: string[]): Promise<string[]> {
+  const known = new Set(await listMigrations())
+  return ran.filter(name => !known.has(name))
+}
+
 /**
  * Brings the database to the newest migration and returns the names of those that ran. An advisory lock makes
  * servers that start together take turns. Forward only: plain SQL from `migrations/`, each file in a transaction.
- * On a read-only server it throws, unless there is nothing to do. `count` runs only so many of those that are pending.
+ * On a read-only server it throws, unless there is nothing to do, and so it does where a newer version has migrated the
+ * database. `count` runs only so many of those that are pending.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
+  const unknown = await unknownMigrations(await readMigrations(url))
+  if (unknown.length > 0)
+    throw new Error(
+      `A newer version of kith has migrated the database: kith ${version} does not know ${unknown.join(', ')}. Run the newer version, or restore a backup from before the upgrade.`,
+    )
   try {
     return await runMigrations(url, count)
   } catch (cause) {
@@ -53,4 +66,19 @@ async function runMigrations(url: string, count: number): Promise<string[]> {
     log: () => {},
   })
   return ran.map(migration => migration.name)
+}
+
+/** The names of the migrations that have run, in order. */
+async function readMigrations(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows: tables } = await client.query(`select to_regclass('public.migrations') is not null as present`)
+    if (!tables[0].present) return []
+    const { rows } = await client.query<{ name: string }>('select name from public.migrations order by id')
+    return rows.map(({ name }) => name)
+  } finally {
+    await client.end().catch(() => {})
+  }
 }

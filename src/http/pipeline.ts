@@ -3,6 +3,7 @@ import type { Authenticator } from '../auth/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { DatabasePool } from '../db/db.ts'
 import { lastingMessage } from '../db/pg-errors.ts'
+import { describeFault } from '../describe-fault.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { warnOfCondition } from '../logger.ts'
 import type { Instruments } from '../observer.ts'
@@ -79,12 +80,4 @@ export function explain({ id, place }: Exchange, error: unknown, logger: Logger)
   if (lasting !== undefined) warnOfCondition(logger, lasting)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
-}
-
-/** A fault without the data that it happened on: PostgreSQL's own messages quote values. */
-function describeFault(error: unknown) {
-  if (!(error instanceof Error)) return { fault: typeof error }
-  const { code, table, column, constraint, routine } = error as unknown as Record<string, string | undefined>
-  if (routine !== undefined) return { fault: 'database', code, table, column, constraint, routine }
-  return { fault: error.name, code, stack: error.stack }
 }

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { statement } from '../db/db.ts'
 import { read_only_message } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
+import { version } from '../version.ts'
 import type { House } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
@@ -20,7 +21,11 @@ export const system_rows: OpenRoute[] = [
     operation_id: 'getHealth',
     summary: 'Tell whether the process is alive',
     tag: 'System',
-    answer: Type.Object({ healthy: Type.Literal(true) }, { examples: [{ healthy: true }] }),
+    description: 'It names the version of kith that runs.',
+    answer: Type.Object(
+      { healthy: Type.Literal(true), version: Type.String() },
+      { examples: [{ healthy: true, version: '1.0.0' }] },
+    ),
     enveloped: true,
   },
   {
@@ -56,7 +61,7 @@ export function serveSystem(places: Router, { db, authenticator, drain, config }
   places.add({
     method: 'GET',
     path: health,
-    handle: exchange => exchange.send(200, success({ data: { healthy: true } })),
+    handle: exchange => exchange.send(200, success({ data: { healthy: true, version } })),
   })
   places.add({
     method: 'GET',

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
+import { version } from '../version.ts'
 import { gauge } from './families.ts'
 import { createOutlook } from './outlook.ts'
 
@@ -42,6 +43,12 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
       return change_log_rows === undefined ? [] : [{ value: change_log_rows }]
     },
   )
+}
+
+/** Registers which version runs, as a label of a constant. */
+export function tellVersion(registry: Registry): void {
+  const about = { name: 'kith_build_info', help: 'The version of kith that runs, as a label; always 1.' }
+  gauge(registry, about, 'max', () => [{ labels: { version }, value: 1 }])
 }
 
 /** Registers whether the embedded server runs. `up` is absent where there is none in this process's care. */

@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
 import { gatherForWorkers, scrapeThroughStarter } from './cluster.ts'
 import { createCounts } from './counts.ts'
-import { type Sources, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
+import { type Sources, tellVersion, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
 
 export type RunningInstruments = Instruments & {
   /** Begins to look at what exists only after there is an observer to tell. */
@@ -34,6 +34,7 @@ export function createInstruments({ embedded_up, tracer }: Options = {}): Runnin
       counts.statement(name, begun_ms, failed, under)
       tracer.statement(name, begun_ms, failed, under)
     }
+  tellVersion(registry)
   watchEmbedded(registry, embedded_up)
   const unwatch = watchEventLoop(registry)
   collectDefaultMetrics({ register: registry })

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
-import { chown, mkdir, open, rm, stat } from 'node:fs/promises'
+import { chown, mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { query } from '../support/embedded-service.ts'
@@ -12,9 +10,8 @@ import { settleKeyed, startLoad } from './load.ts'
 import { type OwnPostgres, startOwnPostgres } from './own-postgres.ts'
 import { lastFaults, tell } from './report.ts'
 import { rounds } from './rounds.ts'
+import { fill, fillerOf, mountDisk, unmountDisk } from './small-disk.ts'
 import { makeWorld } from './world.ts'
-
-const run = promisify(execFile)
 
 let postgres: OwnPostgres
 let disk: string
@@ -25,8 +22,7 @@ beforeAll(async () => {
   postgres = await startOwnPostgres()
   disk = join(postgres.path, 'disk')
   await mkdir(disk)
-  // Needs root: where it is refused, every test of this file fails.
-  await run('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', disk])
+  await mountDisk(disk, 48)
   const { uid, gid } = await stat(join(postgres.path, 'data'))
   await chown(disk, uid, gid)
   await query(postgres.url, `create tablespace small location '${disk}'`)
@@ -41,24 +37,9 @@ afterAll(async () => {
     await ended
   }
   await postgres.stop()
-  await run('umount', [disk]).catch(() => {})
+  await unmountDisk(disk)
   await endProcesses()
 })
-
-const filler = () => join(disk, 'filler')
-
-/** Takes all the room there is. */
-async function fill() {
-  const file = await open(filler(), 'a')
-  const zeros = Buffer.alloc(65_536)
-  try {
-    for (;;) await file.write(zeros)
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ENOSPC') throw error
-  } finally {
-    await file.close()
-  }
-}
 
 const enough_refused = 30
 const recovered_within_ms = 5_000
@@ -83,16 +64,16 @@ describe('a database without room on its disk', () => {
       },
     })
     await load.acknowledged(50)
-    await fill()
+    await fill(disk)
     const reads: number[] = []
     while (refused.length < enough_refused) {
       reads.push((await send('GET', '/v1/people/reader')).status)
       reads.push((await send('POST', '/v1/people/list', {})).status)
       // What is deleted and vacuumed meanwhile leaves room again.
-      await fill()
+      await fill(disk)
       await setTimeout(20)
     }
-    await rm(filler())
+    await rm(fillerOf(disk))
     const room_again = performance.now()
     await load.acknowledged(30)
     const recovery_ms = performance.now() - room_again

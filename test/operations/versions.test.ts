@@ -1,19 +1,91 @@
-import { afterEach, expect, it } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
-import { endProcesses, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { readMetrics } from '../support/metrics.ts'
+import { checkout, endProcesses, launch, senderTo, terminate, tokenFrom, workersOf } from '../support/process.ts'
 
-afterEach(endProcesses)
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let environment: Record<string, string>
+beforeEach(async () => {
+  database = await createTestDatabase()
+  environment = { DATABASE_URL: database.url }
+})
+afterEach(async () => {
+  await endProcesses()
+  await database.drop()
+})
 
-it('a server starts on tables that a newer version has migrated already', async () => {
-  const database = await createTestDatabase()
+const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
+
+/** What a newer version does to the tables when it starts. */
+async function migrateAsNewerVersion() {
   await query(database.url, `insert into migrations (name, run_on) values ('9999_of_a_newer_version', now())`)
   await query(database.url, 'alter table entities add column of_a_newer_version text')
-  const environment = { DATABASE_URL: database.url }
-  const kith = launch(environment)
-  const send = senderTo(await kith.ready, await tokenFrom(environment))
-  expect((await send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
-  expect((await send('GET', '/v1/people/ada')).body.data).not.toHaveProperty('of_a_newer_version')
-  expect(await terminate(kith)).toBe(0)
-  await database.drop()
+}
+
+describe('the version', () => {
+  it.each(['--version', '-V'])('is what kith %s prints, and nothing else', async option => {
+    const kith = launch({}, [option])
+    expect(await kith.ended).toBe(0)
+    expect(kith.said).toEqual({ stdout: `${version}\n`, stderr: '' })
+  })
+
+  it.each([1, 2])('stands in the first line of the log, in /healthz and in /metrics: %i workers', async workers => {
+    const kith = launch(environment, ['serve', '--workers', `${workers}`])
+    const address = await kith.ready
+    const [first = ''] = kith.said.stdout.split('\n')
+    expect(JSON.parse(first)).toMatchObject({ version, node: process.version, msg: 'kith is starting' })
+    expect(await (await fetch(`${address}/healthz`)).json()).toEqual({
+      status: 'Success',
+      data: { healthy: true, version },
+    })
+    expect((await readMetrics(address)).of(`kith_build_info{version="${version}"}`)).toBe(1)
+  })
+
+  it('has a section of the changelog, with a date, and the client has the same', () => {
+    const changelog = readFileSync(join(checkout, 'CHANGELOG.md'), 'utf8')
+    const [unreleased, newest] = [...changelog.matchAll(/^## (.*)$/gm)].map(match => match[1]!)
+    expect(unreleased).toBe('[Unreleased]')
+    expect(newest).toMatch(/^\[[^\]]+\] - \d{4}-\d{2}-\d{2}$/)
+    expect(newest).toContain(`[${version}]`)
+    expect(JSON.parse(readFileSync(join(checkout, 'client', 'package.json'), 'utf8')).version).toBe(version)
+  })
+})
+
+// Several starts, one of them of a worker in place of another.
+describe('on tables that a newer version has migrated', { timeout: 120_000 }, () => {
+  it.each([['serve'], ['org', 'list']])(
+    'kith %s refuses to start, names the migration, and changes nothing',
+    async (...words) => {
+      await migrateAsNewerVersion()
+      // Of its own migrations one has not run: it must not run out of order.
+      await query(database.url, `delete from migrations where name = '0007_change_numbers'`)
+      const before = await query(database.url, 'select * from migrations order by id')
+      const kith = launch(environment, words)
+      expect(await kith.ended).toBe(1)
+      expect(kith.said.stderr).toBe(
+        `A newer version of kith has migrated the database: kith ${version} does not know 9999_of_a_newer_version. Run the newer version, or restore a backup from before the upgrade.\n`,
+      )
+      expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
+    },
+  )
+
+  it.each([1, 2])('a server that runs already goes on, its replaced workers too: %i workers', async workers => {
+    const kith = launch(environment, ['serve', '--workers', `${workers}`])
+    const send = senderTo(await kith.ready, await tokenFrom(environment))
+    await migrateAsNewerVersion()
+    if (workers > 1) {
+      const [worker] = workersOf(kith)
+      process.kill(worker!, 'SIGKILL')
+      await expect.poll(() => workersOf(kith).filter(pid => pid !== worker).length, { timeout: 60_000 }).toBe(workers)
+      await expect.poll(() => kith.said.stdout.match(/"msg":"listening at/g)?.length, { timeout: 60_000 }).toBe(3)
+    }
+    for (const external_id of ['ada', 'grace']) {
+      expect((await send('POST', '/v1/people', { external_id })).status).toBe(201)
+      expect((await send('GET', `/v1/people/${external_id}`)).body.data).not.toHaveProperty('of_a_newer_version')
+    }
+    expect(await terminate(kith)).toBe(0)
+  })
 })

@@ -149,6 +149,21 @@ describe('the log is silent about people:', () => {
     await query(url, 'alter table entities drop constraint nobody')
     await expectSilence()
   })
+
+  it('a full disk of the database, which it names as one', async () => {
+    await query(
+      url,
+      `create function fill() returns trigger language plpgsql as
+         $$ begin raise exception 'no room for %', new.first_name using errcode = 'disk_full'; end $$;
+       create trigger fill before insert on entities for each row execute function fill()`,
+    )
+    const { status, headers } = await send('POST', '/v1/people', { ...person, external_id: `y ${canary}` })
+    expect(status).toBe(503)
+    expect(await linesOf(headers.get('X-Request-Id'))).toMatchObject([{ status: 503 }])
+    expect(kith.said.stdout).toMatch(/"level":40,[^\n]*"msg":"The database has no disk space left\."/)
+    await query(url, 'drop trigger fill on entities; drop function fill')
+    await expectSilence()
+  })
 })
 
 describe('what is no HTTP request is answered in the error envelope, and not quoted in the log:', () => {

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
-import { checkout, endProcesses, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
+import { checkout, endProcesses, firstStepsOf, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let elsewhere: string
@@ -20,9 +20,6 @@ afterEach(async () => {
   await endProcesses()
   await database.drop()
 })
-
-/** The lines of the log that are meant to be pasted. */
-const pasteable = (stdout: string) => stdout.split('\n').filter(line => line.startsWith('  '))
 
 /** Runs lines in a shell of another terminal, which stands in a folder of its own. */
 async function paste(lines: string[], environment: Record<string, string> = {}) {
@@ -55,7 +52,7 @@ describe('the log of a start shows the address and three lines', () => {
     const data_dir = join(elsewhere, '.kith')
     const kith = launch({ KITH_DATA_DIR: data_dir })
     expect(await kith.ready).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
-    const lines = pasteable(kith.said.stdout)
+    const lines = firstStepsOf(kith)
     expect(lines).toHaveLength(3)
     expect(await paste(lines)).toEqual([patched, read])
     expect(await paste(lines)).toEqual([patched, { ...read, data: expect.objectContaining({ version: 3 }) }])
@@ -67,7 +64,7 @@ describe('the log of a start shows the address and three lines', () => {
     const environment = { DATABASE_URL: database.url }
     const kith = launch(environment)
     await kith.ready
-    expect(await paste(pasteable(kith.said.stdout), environment)).toEqual([patched, read])
+    expect(await paste(firstStepsOf(kith), environment)).toEqual([patched, read])
     expect(kith.said.stdout).not.toContain(new URL(database.url).password)
     expect(kith.said.stdout + kith.said.stderr).not.toContain(database.url)
   })
@@ -79,7 +76,7 @@ describe('the log of a start shows the address and three lines', () => {
     expect(await hasServer(join(elsewhere, name))).toBe(true)
     // Lines that mean another folder make it in the checkout.
     onTestFinished(() => rm(join(checkout, name), { recursive: true, force: true }))
-    expect(await paste(pasteable(kith.said.stdout))).toEqual([patched, read])
+    expect(await paste(firstStepsOf(kith))).toEqual([patched, read])
     expect(await terminate(kith)).toBe(0)
   })
 })
@@ -111,6 +108,7 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     const stderr = await refusal({
       KITH_DATA_DIR: data_dir,
       PORT: '65536',
+      DATABASE_URL: 'mysql://kith:s3cret@localhost/kith',
       LOG_LEVEL: 'loud',
       HOST: '0.0.0.0',
       TLS_KEY_FILE: '/nowhere/key.pem',
@@ -123,6 +121,7 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     expect(title).toBe('The configuration cannot be used:')
     expect(problems.map(problem => /^ {2}- (\w+) \S/.exec(problem)?.[1]).sort()).toEqual([
       'AUTH_SECRET',
+      'DATABASE_URL',
       'HOST',
       'KITH_LIMIT_LINKS',
       'KITH_LIMIT_REQUESTS',
@@ -133,6 +132,12 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     ])
     expect(stderr).not.toContain('too short to be one')
     expect(await hasServer(data_dir)).toBe(false)
+  })
+
+  it.each(['/proc/kith', '/proc/kith/data'])('a data folder that cannot be made: %s', async data_dir => {
+    expect(await refusal({ KITH_DATA_DIR: data_dir })).toBe(
+      `The data folder ${data_dir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
+    )
   })
 
   it('TLS files that are not there are named by the setting', async () => {
@@ -162,7 +167,7 @@ it('starts twice in a row on the same folder, and finds what was there', async (
   for (const version of [2, 3]) {
     const kith = launch(environment)
     await kith.ready
-    const [, { data }] = await paste(pasteable(kith.said.stdout))
+    const [, { data }] = await paste(firstStepsOf(kith))
     expect(data).toMatchObject({ external_id: 'first', version })
     expect(await terminate(kith)).toBe(0)
   }

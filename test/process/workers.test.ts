@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
 import { readMetrics } from '../support/metrics.ts'
-import { endProcesses, type Kith, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { endProcesses, launch, senderTo, terminate, tokenFrom, workersOf } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -19,9 +18,6 @@ afterEach(async () => {
   await endProcesses()
   await database.drop()
 })
-
-const workersOf = ({ child }: Kith): number[] =>
-  readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 const isAlive = (pid: number) => {
   try {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { chmod, lstat, mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -49,13 +50,22 @@ export function launch(environment: Record<string, string>, words = ['serve'], c
 function readiness({ stdout }: ChildProcess, said: Kith['said'], ended: Kith['ended']): Promise<string> {
   return new Promise((resolve, reject) => {
     stdout!.on('data', () => {
-      // The last of the lines: by then the whole of the first steps is there.
-      const address = /^kith is ready at (\S+)\n[\s\S]*\/v1\/people\/first\n\n/m.exec(said.stdout)?.[1]
+      const address = /"msg":"kith is ready at ([^"]+)"\}\n/.exec(said.stdout)?.[1]
       if (address) resolve(address)
     })
     ended.then(code => reject(new Error(`ended with ${code} before it was ready: ${said.stdout}${said.stderr}`)))
   })
 }
+
+/** The lines to paste that the log of a start shows. */
+export function firstStepsOf({ said }: Kith): string[] {
+  const line = said.stdout.split('\n').find(text => text.includes('"first_steps"'))
+  return line === undefined ? [] : JSON.parse(line).first_steps
+}
+
+/** The process ids of a service's workers. */
+export const workersOf = ({ child }: Kith): number[] =>
+  readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 /** Sends SIGTERM and waits for the exit code. */
 export function terminate({ child, ended }: Kith): Promise<number | null> {
@@ -78,15 +88,18 @@ export const hasServer = (data_dir: string): Promise<boolean> =>
 
 /** Ends whatever the file's tests have left running, and removes their folders. */
 export async function endProcesses(): Promise<void> {
+  await stopProcesses()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, maxRetries: 10 })
+}
+
+/** Ends whatever the file's tests have left running, in their folders too. */
+export async function stopProcesses(): Promise<void> {
   for (const { child, ended } of launched.splice(0)) {
     child.kill('SIGKILL')
     await ended
   }
-  for (const folder of folders.splice(0)) {
-    for (const data_dir of [folder, join(folder, '.kith')])
-      if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
-    await rm(folder, { recursive: true, maxRetries: 10 })
-  }
+  for (const data_dir of folders.flatMap(folder => [folder, join(folder, '.kith')]))
+    if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
 }
 
 /** A token made by the command, on the database of this environment. */

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
+import { explainFullDisk } from './full-disk.ts'
 import { commandLine } from './processes.ts'
 import { ensureServer, serverUrl, stopServer } from './server.ts'
 
@@ -93,7 +94,7 @@ async function enterAgain(cluster: Cluster, socket_dir: string, signal: AbortSig
       await session.client.end()
       throw new EmbeddedError(`The embedded PostgreSQL listens in ${session.socket_dir} now: start the service anew.`)
     } catch (error) {
-      const { message } = error as Error
+      const message = explainFullDisk((error as Error).message, cluster.path)
       if (message !== logged && !signal.aborted) log(message)
       logged = message
     }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, mkdtemp, open, readFile, realpath, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Binaries, findBinaries, openSharedFolder } from './binaries.ts'
 import { EmbeddedError } from './error.ts'
 import { makeWorkFolder, publish, removeLeftovers, removeWorkFolder } from './initialisation.ts'
@@ -33,8 +33,25 @@ export async function openCluster(data_dir: string, log: (line: string) => void)
 async function makeDataFolder(data_dir: string) {
   // Root's server runs as another user, who has to pass through.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
-  const made = await mkdir(data_dir, { recursive: true, mode })
-  if (made !== undefined) await chmod(data_dir, mode)
+  if (await makeFolder(data_dir, mode)) await chmod(data_dir, mode)
+}
+
+/**
+ * Makes a folder and those above it; whether it was not there. Node's recursive mkdir goes on for ever where a folder
+ * cannot be made in one that is there, as in /proc.
+ */
+async function makeFolder(path: string, mode: number): Promise<boolean> {
+  const make = () =>
+    mkdir(path, { mode }).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'EEXIST') return false
+        throw error
+      },
+    )
+  const parent = dirname(path)
+  if (parent !== path && !(await stat(parent).catch(() => undefined))) await makeFolder(parent, mode)
+  return make()
 }
 
 /** To root: whose the existing data are; the server goes on as that user. */

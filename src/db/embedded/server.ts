@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, rename, rm, stat, statfs } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -16,6 +16,7 @@ const poll_ms = 50
 /** After kill -9 the last server's processes hold its lock file and shared memory for another 1–2 s. */
 const patience_ms = 10_000
 const stop_patience_ms = 60_000
+const least_free_bytes = 64 * 1024
 const log_limit_bytes = 10 * 1024 * 1024
 const not_yet_released = /lock file .* (already exists|is empty)|shared memory block .* is still in use/
 
@@ -173,9 +174,15 @@ async function answerOf(cluster: Cluster, server: Server, ended: Promise<string>
   for (;;) {
     signal?.throwIfAborted()
     const last_words = await Promise.race([ended, setTimeout(poll_ms)])
-    if (last_words !== undefined) return last_words || 'it ended without a word'
+    if (last_words !== undefined) return (await fullDisk(cluster)) ?? (last_words || 'it ended without a word')
     if ((await knock(cluster, server)) === undefined) return undefined
   }
+}
+
+/** On a full disk the server cannot write down why it ends, or only half of it. */
+async function fullDisk({ path }: Cluster): Promise<string | undefined> {
+  const { bavail, bsize } = await statfs(path)
+  return bavail * bsize < least_free_bytes ? 'No space left on device' : undefined
 }
 
 /** Puts a long log aside; returns the length of the one that is written on. */

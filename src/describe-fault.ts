@@ -1,0 +1,7 @@
+/** A fault for the log, without the data that it happened on: PostgreSQL's own messages quote values. */
+export function describeFault(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { fault: typeof error }
+  const { code, table, column, constraint, routine } = error as unknown as Record<string, string | undefined>
+  if (routine === undefined) return { fault: error.name, code, stack: error.stack }
+  return { fault: 'database', code, table, column, constraint, routine }
+}

@@ -1,0 +1,26 @@
+import { prettyFactory } from 'pino-pretty'
+
+type Entry = { msg?: string; [member: string]: unknown }
+
+/** Makes one line for a person of a log entry as JSON, in the local time. */
+export function createPrettifier({ colors }: { colors: boolean }): (json: string) => string {
+  const prettify = prettyFactory({ colorize: colors, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
+  return json => prettify(withReadableMessage(JSON.parse(json)))
+}
+
+/** The same entry, with what a person reads first moved into its message. */
+function withReadableMessage(entry: Entry): Entry {
+  if (entry.msg === 'request') {
+    const { method, route, status, aborted, duration_ms, ...rest } = entry
+    return { ...rest, msg: `${method} ${route} ${aborted ? 'aborted' : status} in ${duration_ms} ms` }
+  }
+  if (Array.isArray(entry.first_steps)) {
+    const { address, first_steps, hint, msg, ...rest } = entry
+    return { ...rest, msg: [msg, '', hint, '', ...first_steps.map(step => `  ${step}`), ''].join('\n') }
+  }
+  if (typeof entry.stack === 'string') {
+    const { stack, msg, ...rest } = entry
+    return { ...rest, msg: [msg, stack].filter(Boolean).join('\n') }
+  }
+  return entry
+}

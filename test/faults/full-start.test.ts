@@ -1,0 +1,87 @@
+import { chmod, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { killServer } from '../support/embedded-service.ts'
+import { endProcesses, launch, makeFolder, senderTo, stopProcesses, terminate, tokenFrom } from '../support/process.ts'
+import { fill, fillerOf, mountDisk, unmountDisk } from './small-disk.ts'
+
+let disk: string
+let environment: { KITH_DATA_DIR: string }
+beforeEach(async () => {
+  disk = await makeFolder()
+  environment = { KITH_DATA_DIR: join(disk, '.kith') }
+})
+afterEach(async () => {
+  await rm(fillerOf(disk), { force: true })
+  await stopProcesses()
+  await unmountDisk(disk)
+  await endProcesses()
+})
+
+async function mount(megabytes: number) {
+  await mountDisk(disk, megabytes)
+  await chmod(disk, 0o711)
+}
+
+/** Starts the service on a disk with room for its data, which take some 48 MB. */
+async function startWithRoom() {
+  await mount(90)
+  const kith = launch(environment)
+  return { kith, address: await kith.ready }
+}
+
+/** A start fails, and says nothing to a person but that the disk is full. */
+async function expectFullDisk() {
+  const kith = launch(environment)
+  expect({ code: await kith.ended, stderr: kith.said.stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(
+      new RegExp(
+        `^The disk is full where ${environment.KITH_DATA_DIR} lies: the embedded PostgreSQL cannot write\\. Make room there, or [^\\n]*\\n$`,
+      ),
+    ),
+  })
+}
+
+// Starts and recoveries of a server of its own.
+describe('a full disk is told as one', { timeout: 300_000 }, () => {
+  it('by a first start, which has no room for its data', async () => {
+    await mount(8)
+    await expectFullDisk()
+  })
+
+  it('by a start after a clean stop, and with room again it starts', async () => {
+    const { kith } = await startWithRoom()
+    expect(await terminate(kith)).toBe(0)
+    await fill(disk)
+    await expectFullDisk()
+    await rm(fillerOf(disk))
+    const later = launch(environment)
+    await later.ready
+    expect(await terminate(later)).toBe(0)
+  })
+
+  it('by a start after everything was killed, which cannot recover', async () => {
+    const { kith } = await startWithRoom()
+    kith.child.kill('SIGKILL')
+    await kith.ended
+    await killServer(join(environment.KITH_DATA_DIR, 'postgresql'))
+    await fill(disk)
+    await expectFullDisk()
+  })
+
+  it('by the log of a service that writes', async () => {
+    const { kith, address } = await startWithRoom()
+    const send = senderTo(address, await tokenFrom(environment))
+    await fill(disk)
+    const attribute_values = Object.fromEntries([1, 2, 3, 4].map(key => [key, `${Math.random()}`.repeat(3_000)]))
+    // The first ones find room in the files of the database.
+    const statuses = new Set<number>()
+    for (let index = 0; index < 500 && !statuses.has(503); index += 1)
+      statuses.add((await send('POST', '/v1/people', { external_id: `p${index}`, attribute_values })).status)
+    expect(statuses).toContain(503)
+    await expect.poll(() => kith.said.stdout).toContain('"msg":"The database has no disk space left."')
+    await rm(fillerOf(disk))
+    expect(await terminate(kith)).toBe(0)
+  })
+})

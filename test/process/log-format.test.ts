@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import { checkout, endProcesses, firstStepsOf, launch, terminate } from '../support/process.ts'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let terminal: ChildProcess | undefined
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+})
+afterEach(async () => {
+  if (terminal?.exitCode === null && terminal.kill('SIGKILL')) await once(terminal, 'exit')
+  terminal = undefined
+  await endProcesses()
+  await database.drop()
+})
+
+const { PATH = '' } = process.env
+
+/** Runs `kith serve` on a pseudo-terminal of util-linux until it has answered a request; what the terminal showed. */
+async function serveOnTerminal(environment: Record<string, string>): Promise<string> {
+  const command = `exec ${process.execPath} ${join(checkout, 'cli', 'kith.js')} serve`
+  const env = { PATH, DATABASE_URL: database.url, PORT: '0', TERM: 'xterm-256color', ...environment }
+  terminal = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env })
+  let shown = ''
+  terminal.stdout!.setEncoding('utf8').on('data', part => (shown += part))
+  const find = () => /kith is ready at (http:[\d./:]+)/.exec(shown)?.[1]
+  await expect.poll(find, { timeout: 30_000 }).toBeDefined()
+  const address = find()
+  await (await fetch(`${address}/healthz`)).text()
+  await expect.poll(() => shown).toContain('/healthz')
+  const exit = once(terminal, 'exit')
+  terminal.stdin!.write('\x03')
+  expect(await exit).toEqual([0, null])
+  return shown.replaceAll('\r\n', '\n')
+}
+
+const isJson = (line: string) => line.startsWith('{') && JSON.parse(line) !== undefined
+const linesOf = (text: string) => text.split('\n').filter(line => line !== '')
+
+describe('the log', { timeout: 90_000 }, () => {
+  it('is JSON, line for line, where standard output is no terminal: the welcome, a request and the end too', async () => {
+    const kith = launch({ DATABASE_URL: database.url })
+    const address = await kith.ready
+    await (await fetch(`${address}/healthz`)).text()
+    expect(await terminate(kith)).toBe(0)
+    const lines = linesOf(kith.said.stdout)
+    expect(lines.filter(line => !isJson(line))).toEqual([])
+    const entries = lines.map(line => JSON.parse(line))
+    expect(entries).toContainEqual(expect.objectContaining({ msg: 'request', route: '/healthz' }))
+    expect(entries).toContainEqual({
+      level: 30,
+      time: expect.any(Number),
+      address,
+      hint: expect.stringContaining('DATABASE_URL'),
+      first_steps: [expect.stringMatching(/^TOKEN=/), expect.any(String), expect.any(String)],
+      msg: `kith is ready at ${address}`,
+    })
+    expect(entries.at(-1)).toMatchObject({ msg: 'draining', signal: 'SIGTERM' })
+  })
+
+  it('is for a person on a terminal: times, words, colors, and the three lines to paste', async () => {
+    const colored = await serveOnTerminal({})
+    expect(colored).not.toBe(stripVTControlCharacters(colored))
+    const lines = linesOf(stripVTControlCharacters(colored))
+    expect(lines.filter(line => /^[{[]"|^\{/.test(line))).toEqual([])
+    expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: kith is starting \{"version":"[^"]+","node":"[^"]+"\}$/)
+    expect(lines).toContainEqual(
+      expect.stringMatching(
+        /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: GET \/healthz 200 in [\d.]+ ms \{"request_id":"[^"]+"\}$/,
+      ),
+    )
+    const address = /ready at (\S+)/.exec(colored)![1]
+    const pasteable = lines.filter(line => line.startsWith('  '))
+    expect(pasteable).toHaveLength(3)
+    expect(pasteable[0]).toMatch(/^ {2}TOKEN=\$\(npm .* token --org default --scope "people:read people:write"\)$/)
+    expect(pasteable[2]).toBe(`  curl -s -H "Authorization: Bearer $TOKEN" ${address}/v1/people/first`)
+  })
+
+  it('has no colors on a terminal with NO_COLOR, and is JSON there with KITH_LOG_FORMAT=json', async () => {
+    const plain = await serveOnTerminal({ NO_COLOR: '1' })
+    expect(plain).toBe(stripVTControlCharacters(plain))
+    expect(plain).toContain('INFO: kith is ready at')
+    const json = await serveOnTerminal({ KITH_LOG_FORMAT: 'json' })
+    expect(linesOf(json.replace('^C', '')).filter(line => !isJson(line))).toEqual([])
+  })
+
+  it('is for a person without a terminal too, where KITH_LOG_FORMAT=pretty, and loses no line at the end', async () => {
+    const kith = launch({ DATABASE_URL: database.url, KITH_LOG_FORMAT: 'pretty' })
+    await expect.poll(() => kith.said.stdout, { timeout: 30_000 }).toMatch(/ INFO: kith is ready at http/)
+    expect(firstStepsOf(kith)).toEqual([])
+    expect(await terminate(kith)).toBe(0)
+    expect(linesOf(kith.said.stdout).at(-1)).toMatch(/ INFO: draining \{"signal":"SIGTERM"\}$/)
+    expect(kith.said.stdout).toBe(stripVTControlCharacters(kith.said.stdout))
+  })
+})
