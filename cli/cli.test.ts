@@ -232,7 +232,7 @@ describe('a database or a setting that cannot be used', () => {
     const { code, stderr } = await kith('org', 'create', 'full')
     await query(database.url, 'drop trigger fill on organizations; drop function fill')
     expect(code).toBe(1)
-    expect(stderr).toBe('The disk of the database is full: make room where PostgreSQL keeps its data.\n')
+    expect(stderr).toBe('The database has no disk space left.\n')
   })
 
   it('a bad setting is named, and nothing is done', async () => {
