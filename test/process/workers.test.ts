@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
 import { readMetrics } from '../support/metrics.ts'
-import { endProcesses, type Kith, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { endProcesses, isAlive, type Kith, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -22,15 +22,6 @@ afterEach(async () => {
 
 const workersOf = ({ child }: Kith): number[] =>
   readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Two people written by many at once, each a key of its own: whatever is lost is missed. */
 async function writeOverlapping(senders: Send[]): Promise<void> {
