@@ -81,9 +81,7 @@ export function installShutdown({ logger, skip, limit_ms, stop }: Options): Shut
     begin()
   }
 
-  // The command line's own listener would end the process at once.
-  const output_listeners = process.stdout.listeners('error') as (() => void)[]
-  process.stdout.removeAllListeners('error').on('error', onClosedOutput)
+  const giveOutputBack = takeOutput(onClosedOutput)
   const heeded = signals.filter(signal => !skip.includes(signal))
   for (const signal of heeded) process.on(signal, onSignal)
   for (const event of errors) process.on(event, onError)
@@ -96,8 +94,18 @@ export function installShutdown({ logger, skip, limit_ms, stop }: Options): Shut
     uninstall: () => {
       for (const signal of heeded) process.off(signal, onSignal)
       for (const event of errors) process.off(event, onError)
-      process.stdout.off('error', onClosedOutput)
-      for (const listener of output_listeners) process.stdout.on('error', listener)
+      giveOutputBack()
     },
+  }
+}
+
+/** The command line's own listener for errors of standard output would end the process at once. Returns what restores it. */
+function takeOutput(onClosed: () => void): () => void {
+  const { stdout } = process
+  const listeners = stdout.listeners('error') as (() => void)[]
+  stdout.removeAllListeners('error').on('error', onClosed)
+  return () => {
+    stdout.off('error', onClosed)
+    for (const listener of listeners) stdout.on('error', listener)
   }
 }
