@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
+import { once } from 'node:events'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
@@ -17,7 +17,7 @@ import { describeFault } from './describe-fault.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
 import { sweepLinks } from './entities/sweep.ts'
-import { createDrain } from './http/drain.ts'
+import { createDrain, drain_grace_ms } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
@@ -25,17 +25,16 @@ import { forgetKeys } from './idempotency/forget.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
+import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { firstSteps } from './welcome.ts'
-import { heedStop, startWorkers, type Workers } from './workers.ts'
+import { heedStarter, startWorkers, type Workers } from './workers.ts'
 
 /** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
 const shutdown_ms = 11_800
 const worker_shutdown_ms = 200
 /** How long whoever comes after SIGTERM is served, so that a balancer may ask /readyz first. */
 const drain_serving_ms = 1_000
-/** How much longer than its time a request may take, so that even a 504 is answered; less than the shutdown in all. */
-const drain_grace_ms = 300
 const drain_limit_ms = 11_300
 /** The server's own end of a statement stands a second behind the request's. */
 const statement_grace_ms = 1_000
@@ -53,28 +52,29 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   const logger = await createLogger(config, json ? process.stderr : process.stdout)
   if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
   const closing: Closing = []
-  const stop = async () => {
-    for (const close of closing.splice(0).reverse()) await close()
-  }
   let starting: Promise<string> | undefined
-  const delay = cluster.isWorker ? shutdown_ms - worker_shutdown_ms : shutdown_ms
-  const skip: 'SIGHUP'[] = config.tls ? ['SIGHUP'] : []
-  const grace = closeWithGrace({ delay, logger: false, skip }, async ({ signal, err }) => {
-    if (err) logger.fatal({ fault: err.name, stack: err.stack }, 'an error that nobody caught ends the process')
-    else logger.info({ signal }, 'draining')
-    await starting?.catch(() => {})
-    await stop()
-  })
-  if (cluster.isWorker) heedStop(grace.close)
+  let stopped: Promise<void> | undefined
+  const stopping = new AbortController()
+  const stop = (hurried: AbortSignal) => {
+    stopping.abort()
+    stopped ??= closeAll(closing, starting, hurried, logger)
+    return stopped
+  }
+  const limit_ms = cluster.isWorker ? shutdown_ms - worker_shutdown_ms : shutdown_ms
+  const shutdown = installShutdown({ logger, skip: config.tls ? ['SIGHUP'] : [], limit_ms, stop })
+  if (cluster.isWorker) heedStarter(shutdown)
   try {
+    const parts = { config, logger, closing, stopping: stopping.signal }
     const spread = cluster.isPrimary && workers > 1
-    starting = spread ? startSpread(workers, environment, config, logger, closing) : start(config, logger, closing)
+    starting = spread ? startSpread(workers, environment, parts) : start(parts)
     const address = await starting
     if (cluster.isPrimary) welcome(address, config, logger)
     if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
-    await stop()
-    grace.uninstall()
+    await stop(never)
+    // A start that was told to stop fails of that, and the process exits with what the shutdown says.
+    if (shutdown.begun) return
+    shutdown.uninstall()
     // What connects a worker with its starter would keep it from ending.
     if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
@@ -87,33 +87,53 @@ function welcome(address: string, config: Config, logger: Logger) {
   always.info({ address, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
-type Closing = (() => Promise<unknown>)[]
+/** What stops the parts of the service, in the order in which they were started. Aborting the signal ends the waiting. */
+type Closing = ((hurried: AbortSignal) => Promise<unknown>)[]
 
-async function startSpread(
-  count: number,
-  environment: NodeJS.ProcessEnv,
-  config: Config,
-  logger: Logger,
+/** What a start is given. `stopping` aborts when it should give up. */
+type Starting = { config: Config; logger: Logger; closing: Closing; stopping: AbortSignal }
+
+const never = new AbortController().signal
+
+/**
+ * Stops all parts, the last one first. One that fails or, once hurried, takes its time keeps none of the others from
+ * being stopped. The database comes last, and is waited for.
+ */
+async function closeAll(
   closing: Closing,
-): Promise<string> {
+  starting: Promise<unknown> | undefined,
+  hurried: AbortSignal,
+  logger: Logger,
+): Promise<void> {
+  const hurry = hurried.aborted ? undefined : once(hurried, 'abort')
+  await Promise.race([starting?.catch(() => {}), hurry])
+  while (closing.length > 0) {
+    const closed = closing.pop()!(hurried).catch(error =>
+      logger.error({ fault: error.name, stack: error.stack }, 'a part of the service did not stop'),
+    )
+    await (closing.length > 0 ? Promise.race([closed, hurry]) : closed)
+  }
+}
+
+async function startSpread(count: number, environment: NodeJS.ProcessEnv, starting: Starting): Promise<string> {
+  const { config, logger, closing } = starting
   let workers: Workers | undefined
   // Each worker reads the files for itself.
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
-  const storage = await openStorage(config, logger)
-  closing.push(() => storage.stop())
+  const storage = await openStorage(starting)
   instrumentStarter({ embedded_up: storage.up })
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
-  closing.push(() => workers!.stop())
+  closing.push(hurried => workers!.stop(hurried))
   if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
     logger.warn('KITH_RATE_STORE is memory: each worker counts by itself, so the rates are as many times as large')
   return urlOf(workers.address, config)
 }
 
-async function start(config: Config, logger: Logger, closing: Closing): Promise<string> {
+async function start(starting: Starting): Promise<string> {
+  const { config, logger, closing } = starting
   const tls_reload = config.tls && reloadOnHangup(config.tls, logger)
+  const storage = await openStorage(starting)
   closing.push(async () => tls_reload?.stop())
-  const storage = await openStorage(config, logger)
-  closing.push(() => storage.stop())
   const drain = createDrain()
   const instruments = await startInstruments(config, storage, logger, closing)
   const db = openDatabase(storage.url, {
@@ -135,7 +155,7 @@ async function start(config: Config, logger: Logger, closing: Closing): Promise<
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())
   const patience_ms = Math.min(drain_serving_ms + config.limits.request_ms + drain_grace_ms, drain_limit_ms)
-  closing.push(() => drain.begin({ serving_ms: drain_serving_ms, patience_ms }))
+  closing.push(signal => app.drain({ serving_ms: drain_serving_ms, patience_ms, signal }))
   return address
 }
 
@@ -154,24 +174,22 @@ async function startInstruments(
   return instruments
 }
 
-type Storage = { url: string; up?: () => boolean; stop: () => Promise<void> }
+type Storage = { url: string; up?: () => boolean }
 
-async function openStorage(config: Config, logger: Logger): Promise<Storage> {
-  const log = (line: string) => logger.info({ component: 'postgresql' }, line)
+async function openStorage({ config, logger, closing, stopping }: Starting): Promise<Storage> {
   if (config.database_url) await probe(config.database_url)
-  const storage: Storage = config.database_url
-    ? { url: config.database_url, stop: async () => {} }
-    : await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log })
+  const openEmbedded = async () => {
+    const log = (line: string) => logger.info({ component: 'postgresql' }, line)
+    const embedded = await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log, signal: stopping })
+    closing.push(() => embedded.stop())
+    return embedded
+  }
+  const storage = config.database_url ? { url: config.database_url } : await openEmbedded()
   // The process that started this worker has migrated; a worker replaced in a rolling upgrade runs on the newer tables.
   if (cluster.isWorker) return storage
-  try {
-    const ran = await migrate(storage.url)
-    if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
-    return storage
-  } catch (error) {
-    await storage.stop()
-    throw error
-  }
+  const ran = await migrate(storage.url)
+  if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
+  return storage
 }
 
 async function listen(app: App, { host, port }: Config): Promise<string> {

@@ -1,15 +1,16 @@
 import cluster, { type Address, type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import closeWithGrace from 'close-with-grace'
 import type { Logger } from 'pino'
+import type { Shutdown } from './shutdown.ts'
 
 /** A worker that ended is replaced, but no faster than this. */
 const replace_interval_ms = 1_000
-const stop_message = 'stop'
+/** What a worker is told by the process that started it. */
+type Message = 'stop' | 'hurry'
 
-/** `hangUp` hands SIGHUP on. */
-export type Workers = { address: Address; hangUp(): void; stop(): Promise<void> }
+/** `hangUp` hands SIGHUP on; `stop` resolves when all have ended. */
+export type Workers = { address: Address; hangUp(): void; stop(hurried?: AbortSignal): Promise<void> }
 
 /**
  * Runs this program again, `count` times, in processes that share one port. A worker that dies is replaced. Throws when
@@ -41,11 +42,15 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     for (const worker of running) worker.process.kill('SIGHUP')
   }
 
-  async function stop() {
+  function tell(message: Message) {
+    for (const worker of running) if (worker.isConnected()) worker.send(message)
+  }
+
+  async function stop(hurried?: AbortSignal) {
     stopping = true
     const ending = [...running].map(worker => once(worker, 'exit'))
-    // No signal: a Ctrl-C at the terminal has reached them already, and a second one would cut them off.
-    for (const worker of running) if (worker.isConnected()) worker.send(stop_message)
+    tell('stop')
+    hurried?.addEventListener('abort', () => tell('hurry'))
     await Promise.all(ending)
   }
 
@@ -71,10 +76,10 @@ async function failed(worker: Worker): Promise<never> {
   throw new Error('A worker could not start.')
 }
 
-/** Within a worker: `stop` is called when the process that started it says so. */
-export function heedStop(stop: () => void): void {
-  const grace = closeWithGrace as unknown as { closing: boolean }
-  process.on('message', message => {
-    if (message === stop_message && !grace.closing) stop()
+/** Within a worker: has the process that started it begin the shutdown, and hurry it. */
+export function heedStarter({ begin, hurry }: Shutdown): void {
+  process.on('message', (message: Message) => {
+    if (message === 'stop') begin()
+    if (message === 'hurry') hurry()
   })
 }

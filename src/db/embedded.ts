@@ -12,17 +12,18 @@ export type EmbeddedDatabase = { url: string; data_dir: string; up(): boolean; s
 /**
  * Starts (or adopts) the PostgreSQL of this data folder. purpose 'serve' takes the sole ownership and starts the server
  * again whenever it is lost; 'command' shares a running one. `stop` ends the server unless another kith process uses
- * it; that one ends it then. Throws EmbeddedError with one readable sentence.
+ * it; that one ends it then. Rejects when `signal` aborts before the server answers. Throws EmbeddedError with one readable sentence.
  */
 export async function startEmbedded(options: {
   data_dir: string
   purpose: Purpose
   log: (line: string) => void
+  signal?: AbortSignal
 }): Promise<EmbeddedDatabase> {
   const data_dir = resolve(options.data_dir)
   try {
     const cluster = await openCluster(data_dir, options.log)
-    const { url, up, leave } = await attend(cluster, options.purpose, options.log)
+    const { url, up, leave } = await attend(cluster, options)
     return { url, data_dir: cluster.path, up, stop: leave }
   } catch (cause) {
     const { message } = cause as Error

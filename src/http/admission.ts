@@ -8,6 +8,7 @@ import type { Drain } from './drain.ts'
 import type { Exchange } from './exchange.ts'
 import { logExchange } from './log.ts'
 import { beginObserving, endObserving } from './observe.ts'
+import { isLate } from './open-connections.ts'
 
 export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
@@ -28,7 +29,7 @@ type Admission = {
  */
 export function admit(exchange: Exchange, of: Admission): void {
   const { request_ms, drain, connections, gate, logger, observer } = of
-  exchange.deadline = startDeadline(request_ms, fault => {
+  exchange.deadline = startDeadline(Math.min(request_ms, drain.left_ms()), fault => {
     if (exchange.work) return
     // The body is still on its way: nobody else would notice that the time is over.
     exchange.header('Connection', 'close')
@@ -46,13 +47,13 @@ export function admit(exchange: Exchange, of: Admission): void {
   })
 }
 
-const draining = new Fault(
+export const draining = new Fault(
   refuse('operation_failed', 'The service is shutting down.', { status: 503, headers: { 'Retry-After': '1' } }),
 )
 
-/** Throws a Fault of 503 for whom a service that shuts down does not take any more. */
-export function refuseLatecomers({ url }: Exchange, drain: Drain, observer: Observer): void {
-  if (!drain.refusing() || !isVersioned(url)) return
+/** Throws a Fault of 503 for a request by a connection that was made when the drain refused new ones. */
+export function refuseLatecomers({ url, request }: Exchange, observer: Observer): void {
+  if (!isLate(request.socket) || !isVersioned(url)) return
   observer.overloaded('draining')
   throw draining
 }

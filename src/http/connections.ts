@@ -17,7 +17,7 @@ const most_in_a_turn = 2 * most_at_once
 /** How often is looked at what still comes after an answer. */
 const glance_ms = 20
 
-type Connection = { under_way: number; begun: number; full: boolean }
+type Connection = { under_way: number; begun: number; full: boolean; newest: Exchange | undefined }
 
 export type Connections = {
   /** Counts a request in. What it says: served, refused as the one too many, or not even begun. */
@@ -40,20 +40,24 @@ export const crowded = new Fault(
  */
 export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms'>): Connections {
   return {
-    enter: ({ request: { socket } }) => {
+    enter: exchange => {
+      const { socket } = exchange.request
       const connection = connectionOf(socket)
       if (connection.full) return 'dropped'
+      connection.newest = exchange
       connection.under_way += 1
       connection.begun += 1
       if (connection.begun === most_at_once) setImmediate(forget, connection)
       if (connection.under_way <= most_at_once && connection.begun < most_in_a_turn) return 'served'
-      connection.full = true
       socket.pause()
-      readNoMore(socket)
+      beginNoMore(socket)
       return 'refused'
     },
-    leave: ({ request }) => {
-      connectionOf(request.socket).under_way -= 1
+    leave: exchange => {
+      const { request } = exchange
+      const connection = connectionOf(request.socket)
+      connection.under_way -= 1
+      if (connection.newest === exchange) connection.newest = undefined
       if (!request.complete) watchRest(request, limits)
     },
   }
@@ -67,8 +71,28 @@ const forget = (connection: Connection) => {
 const connection_of = Symbol('connection')
 
 function connectionOf(socket: Socket & { [connection_of]?: Connection }): Connection {
-  socket[connection_of] ??= { under_way: 0, begun: 0, full: false }
+  socket[connection_of] ??= { under_way: 0, begun: 0, full: false, newest: undefined }
   return socket[connection_of]
+}
+
+/** Whether a connection has no request under way. */
+export const isIdle = (socket: Socket): boolean => connectionOf(socket).under_way === 0
+
+/** Has a connection begin no further request: what it still brings is passed over. */
+export function beginNoMore(socket: Socket): void {
+  connectionOf(socket).full = true
+  readNoMore(socket)
+}
+
+/**
+ * Whether the answer to a request may end its connection: the answer to a pipelined request that was begun after it would
+ * be lost. After that answer the connection begins no further request.
+ */
+export function mayEndConnection(exchange: Exchange): boolean {
+  const connection = connectionOf(exchange.request.socket)
+  if (connection.newest !== exchange) return false
+  connection.full = true
+  return true
 }
 
 /** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */

@@ -21,8 +21,12 @@ export function startDeadline(request_ms: number, passed: (fault: Fault) => void
 
 function timedOut(request_ms: number): Fault {
   return new Fault(
-    refuse('operation_failed', `The request took longer than ${request_ms / 1000} seconds and was cancelled.`, {
-      status: 504,
-    }),
+    refuse(
+      'operation_failed',
+      `The request took longer than ${Math.round(request_ms) / 1000} seconds and was cancelled.`,
+      {
+        status: 504,
+      },
+    ),
   )
 }

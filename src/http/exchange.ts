@@ -41,7 +41,7 @@ export class Exchange {
   readonly started_ms = performance.now()
   /** Names and values in turn, as Node takes them: an object that is put together for every answer costs twice as much. */
   readonly #headers: string[]
-  readonly #isLast: () => boolean
+  readonly #isLast: (exchange: Exchange) => boolean
   /** What the address was found to be; undefined until then, and where there is none. */
   place: Place | undefined
   caller: Caller | undefined
@@ -58,7 +58,7 @@ export class Exchange {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    of: { id: string; url: string; headers: readonly string[]; isLast: () => boolean },
+    of: { id: string; url: string; headers: readonly string[]; isLast: (exchange: Exchange) => boolean },
   ) {
     this.request = request
     this.response = response
@@ -112,7 +112,7 @@ export class Exchange {
 
   #writeHead(status: number): ServerResponse {
     // Said as late as this, it reaches those who were under way when draining began.
-    if (this.#isLast()) this.header('Connection', 'close')
+    if (this.#isLast(this)) this.header('Connection', 'close')
     return this.response.writeHead(status, this.#headers)
   }
 }

@@ -17,7 +17,9 @@ it('many connections that come at once are all served, and none after it has clo
   )
   for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: kith\r\n\r\n')
   for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200/)
-  await close()
+  const closed = close()
+  for (const socket of sockets) socket.destroy()
+  await closed
   await expect(fetch(url)).rejects.toThrow()
 })
 

@@ -3,9 +3,9 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
-import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net'
+import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net'
 
-/** Where a server is reached, and what ends it there. */
+/** Where a server is reached. `close` stops listening at once, and resolves when the last connection has ended. */
 export type Listening = AddressInfo & { close(): Promise<void> }
 
 type Place = { host: string; port: number }
@@ -25,7 +25,7 @@ export async function listen(server: HttpServer, { host, port }: Place): Promise
   const several = process.platform === 'linux' && cluster.isPrimary
   if (!several) {
     await listenOn(server, { host, port, backlog })
-    return { ...(server.address() as AddressInfo), close: () => close([server]) }
+    return { ...(server.address() as AddressInfo), close: closer([server]) }
   }
   const { address } = await lookup(host)
   // Whoever asks for any port is given one that nobody has.
@@ -51,7 +51,7 @@ async function listenOften(server: HttpServer, place: Place, taken?: Server): Pr
     await listenOn(other, { host, port, backlog, reusePort: true })
     all.push(other)
   }
-  return { address: host, family, port, close: () => close(all).finally(() => closeOne(name)) }
+  return { address: host, family, port, close: closer([...all, name]) }
 }
 
 /**
@@ -72,13 +72,15 @@ async function listenOn(server: Server, on: ListenOptions): Promise<void> {
 
 async function closeOne(server: Server): Promise<void> {
   const closed = once(server, 'close')
-  server.close()
+  // A server of HTTP has a `close` of its own, which cuts off idle connections.
+  Server.prototype.close.call(server)
   await closed
 }
 
-async function close(servers: Server[]): Promise<void> {
-  const closed = servers.map(closeOne)
-  // Closing comes after draining: what is open then is idle, or out of time.
-  for (const server of servers) if ('closeAllConnections' in server) (server as HttpServer).closeAllConnections()
-  await Promise.all(closed)
+function closer(servers: Server[]): () => Promise<void> {
+  let closed: Promise<unknown> | undefined
+  return async () => {
+    closed ??= Promise.all(servers.map(closeOne))
+    await closed
+  }
 }

@@ -47,7 +47,7 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
 
   async function carryOut(exchange: Exchange): Promise<void> {
     const { request } = exchange
-    refuseLatecomers(exchange, drain, observer)
+    refuseLatecomers(exchange, observer)
     refuseMalformed(exchange)
     if (share(exchange)) return
     exchange.place = places.find(request.method!, exchange.url)

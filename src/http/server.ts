@@ -5,11 +5,14 @@ import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
-import type { Drain } from './drain.ts'
+import { draining } from './admission.ts'
+import { mayEndConnection } from './connections.ts'
+import type { Drain, DrainTimes } from './drain.ts'
 import { Exchange } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
 import { type Listening, listen } from './listening.ts'
 import { isStopped } from './no-more.ts'
+import { trackConnections } from './open-connections.ts'
 import { failure } from './reply.ts'
 import { readTarget } from './target.ts'
 import { readTls } from './tls.ts'
@@ -19,7 +22,9 @@ export type App = {
   server: http.Server | https.Server
   /** Resolves with the address, `http://127.0.0.1:8080`. */
   listen(on: { host: string; port: number }): Promise<string>
-  /** Takes no more connections and ends those that are open. */
+  /** Answers what is under way or still comes by open connections, and stops listening; see {@link Drain}. */
+  drain(times: DrainTimes): Promise<void>
+  /** Takes no more connections and ends those that are open, at once. */
   close(): Promise<void>
 }
 
@@ -32,7 +37,7 @@ type Settings = { config: Config; logger: Logger; drain: Drain }
 
 /** A server that hands every request to `take`, as an exchange that has its id and the headers of every answer. */
 export function createServer({ config, logger, drain }: Settings, take: (exchange: Exchange) => void): App {
-  const isLast = () => !drain.accepting()
+  const isLast = (exchange: Exchange) => !drain.accepting() && mayEndConnection(exchange)
   const headers = Object.entries(securityHeaders(config)).flat()
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const id = requestId(request.headers['x-request-id'])
@@ -61,6 +66,7 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
     unknown_expectations.add(request)
     receive(request, response)
   })
+  const connections = trackConnections(server, drain, socket => endWith(socket, draining.refusal))
   let listening: Listening | undefined
   return {
     server,
@@ -71,7 +77,17 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
       logger.info(`listening at ${url}`)
       return url
     },
-    close: async () => listening?.close(),
+    drain: times => {
+      const { count, visit } = connections
+      return drain.begin({ count, visit, stopListening: () => void listening?.close() }, times)
+    },
+    close: async () => {
+      const closed = listening?.close()
+      connections.destroy()
+      // It listens no more: this ends the timer by which Node checks connections.
+      server.close()
+      await closed
+    },
   }
 }
 
@@ -106,6 +122,7 @@ const client_errors: Record<string, Refusal> = {
 const reasons: Record<number, string> = {
   400: 'Bad Request',
   431: 'Request Header Fields Too Large',
+  503: 'Service Unavailable',
   504: 'Gateway Timeout',
 }
 
@@ -119,11 +136,17 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
     socket.pause()
     return
   }
-  const refusal = client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.')
+  endWith(socket, client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.'))
+}
+
+/** Writes a refusal that answers no request of ours, and ends the connection. */
+function endWith(socket: Socket, refusal: Refusal): void {
   const request_id = randomUUID()
   const body = failure(refusal, request_id)
+  const headers = Object.entries(refusal.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(
     `HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\nConnection: close\r\nX-Request-Id: ${request_id}\r\n` +
+      headers.join('') +
       'Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n' +
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )

@@ -12,6 +12,8 @@ export type Load = {
   acknowledged(count: number): Promise<void>
   /** No request is begun any more; resolves when all are answered or broken. */
   stop(): Promise<void>
+  /** Resolves when the last client is done. */
+  ended: Promise<unknown>
 }
 
 type LoadOptions = {
@@ -23,13 +25,23 @@ type LoadOptions = {
   words: (string | number)[]
   /** After a connection that broke, a client is done; else it goes on a moment later. */
   until_broken?: boolean
+  /** After a 503 a client waits as long as Retry-After says. */
+  patient?: boolean
   onAnswer?: (entry: Entry, reply: Reply | 'never sent' | undefined) => void
 }
 
 const pause_ms = 20
 
 /** Clients that write without a pause, each one request at a time, and keep the journal. */
-export function startLoad({ world, addresses, clients = 16, words, until_broken, onAnswer }: LoadOptions): Load {
+export function startLoad({
+  world,
+  addresses,
+  clients = 16,
+  words,
+  until_broken,
+  patient,
+  onAnswer,
+}: LoadOptions): Load {
   const journal = newJournal()
   const senders = addresses.map(address => senderTo(address, world.token))
   let stopped = false
@@ -52,7 +64,8 @@ export function startLoad({ world, addresses, clients = 16, words, until_broken,
       const reply = await ask(chance)
       if (typeof reply === 'object' && reply.status < 503) continue
       if (until_broken && typeof reply !== 'object') return
-      await setTimeout(pause_ms)
+      const asked_s = patient && typeof reply === 'object' ? Number(reply.headers.get('Retry-After')) : 0
+      await setTimeout(1_000 * asked_s || pause_ms)
     }
   }
   const running = Promise.all(Array.from({ length: clients }, (_, client) => run(client)))
@@ -64,6 +77,7 @@ export function startLoad({ world, addresses, clients = 16, words, until_broken,
       await Promise.race([promise, running])
       waiting = undefined
     },
+    ended: running,
     stop: async () => {
       stopped = true
       await running

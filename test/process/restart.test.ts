@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -27,18 +28,22 @@ const patience = { timeout: 20_000 }
 /** What clients were answered, and what they met instead of an answer. */
 type Journal = { stored: string[]; refused: number; faults: string[] }
 
-/** Somebody who creates one person after the other until `goOn` says no, or until there is nobody to connect to. */
-async function keepCreating(send: Send, name: string, goOn: () => boolean, journal: Journal): Promise<void> {
+/**
+ * A client that creates one person after the other until `goOn` says no, or until nobody listens. At a 503 it stops, or
+ * with `again` sends the request again after Retry-After.
+ */
+async function keepCreating(send: Send, name: string, goOn: () => boolean, journal: Journal, again = false) {
   for (let index = 0; goOn(); index += 1) {
     const external_id = `${name}-${index}`
     try {
-      const { status } = await send('POST', '/v1/people', { external_id })
-      if (status === 201) journal.stored.push(external_id)
-      else if (status !== 503) journal.faults.push(`${status}`)
-      else {
+      let reply = await send('POST', '/v1/people', { external_id })
+      for (; reply.status === 503; reply = await send('POST', '/v1/people', { external_id })) {
         journal.refused += 1
-        return
+        if (!again) return
+        await setTimeout(1_000 * Number(reply.headers.get('Retry-After')))
       }
+      if (reply.status === 201) journal.stored.push(external_id)
+      else journal.faults.push(`${reply.status}`)
     } catch (error) {
       const { code, message } = (error as { cause?: { code?: string; message?: string } }).cause ?? {}
       if (code === 'ECONNREFUSED') return
@@ -89,9 +94,9 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
   }, 60_000)
 })
 
-it('a rolling restart of two services behind a balancer loses no request', async () => {
-  balancer = await startBalancer()
-  const { services, ready, address } = balancer
+/** Puts two services behind the balancer, and replaces one after the other while clients create people. */
+async function restartRolling(balanced: Balancer, journal: Journal, again: boolean) {
+  const { services, ready, address } = balanced
   const join = async (kith: Kith) => {
     services.add(await kith.ready)
     return kith.ready
@@ -99,17 +104,9 @@ it('a rolling restart of two services behind a balancer loses no request', async
   const first = [launch(environment), launch(environment)]
   for (const kith of first) await join(kith)
   const send = senderTo(address, await tokenFrom(environment))
-  await expect
-    .poll(() =>
-      send('GET', '/v1/people/nobody').then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    )
-    .toBe(404)
+  await expect.poll(() => ready.size, patience).toBe(2)
   let over = false
-  const journal = startJournal()
-  const clients = names('c', 20).map(name => keepCreating(send, name, () => !over, journal))
+  const clients = names('c', 20).map(name => keepCreating(send, name, () => !over, journal, again))
   for (const old of first) {
     const count = journal.stored.length
     await expect.poll(() => journal.stored.length, patience).toBeGreaterThan(count + 100)
@@ -121,6 +118,22 @@ it('a rolling restart of two services behind a balancer loses no request', async
   }
   over = true
   await Promise.all(clients)
-  expect([journal.faults, journal.refused]).toEqual([[], 0])
-  await expectStored(journal)
-}, 120_000)
+}
+
+describe('a rolling restart of two services', () => {
+  it('behind a proxy refuses and loses no request', async () => {
+    balancer = await startBalancer('request')
+    const journal = startJournal()
+    await restartRolling(balancer, journal, false)
+    expect([journal.faults, journal.refused]).toEqual([[], 0])
+    await expectStored(journal)
+  }, 120_000)
+
+  it('behind a balancer of connections loses no request of clients that heed Retry-After', async () => {
+    balancer = await startBalancer('connection')
+    const journal = startJournal()
+    await restartRolling(balancer, journal, true)
+    expect(journal.faults).toEqual([])
+    await expectStored(journal)
+  }, 120_000)
+})

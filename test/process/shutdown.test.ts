@@ -123,6 +123,87 @@ describe('SIGTERM while a request is in flight', () => {
   })
 })
 
+/** The bytes of a request with the token of a {@link Ground}. */
+const bytesOf = ({ token }: Ground, target: string, headers = '') =>
+  `${target} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`
+
+describe('SIGTERM and connections that were open before', () => {
+  it('serves a request that arrives by one of them while requests of new connections are refused', async () => {
+    const ground = await serveLocked()
+    const { kith, address, send } = ground
+    const patch = await startPatch(send)
+    const old = await openSocket(address)
+    const answer = text(old)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    const request = bytesOf(ground, 'GET /v1/people/ada')
+    // A byte now and then shows that the request is on its way.
+    old.write(request.slice(0, -2))
+    while (parseAnswer(await exchange(address, request)).status === 200) old.write('X-On-Its-Way: yes\r\n')
+    old.write('\r\n')
+    expect(parseAnswer(await answer)).toMatchObject({ status: 200, body: { data: { external_id: 'ada' } } })
+    await lock!.release()
+    expect((await patch.answer).status).toBe(200)
+    expect(await kith.ended).toBe(0)
+  })
+
+  it('ends an idle one by a 503 that answers what the client sends in that moment, which is not begun', async () => {
+    const kith = launch(environment)
+    const address = await kith.ready
+    const token = await tokenFrom(environment)
+    const socket = await openSocket(address)
+    const faults: Error[] = []
+    socket.on('error', error => faults.push(error))
+    const parts: string[] = []
+    const closed = once(socket.setEncoding('utf8'), 'close')
+    socket.on('data', part => parts.push(String(part)))
+    socket.write('GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n')
+    await expect.poll(() => parts.join('')).toContain('"healthy":true')
+    kith.child.kill('SIGTERM')
+    await expect.poll(() => parts.length, { timeout: 10_000, interval: 1 }).toBeGreaterThan(1)
+    socket.write(bytesOf({ token } as Ground, 'POST /v1/people?external_id=late'))
+    await closed
+    const { status, head, body } = parseAnswer(parts.slice(1).join(''))
+    expect([status, body.error, faults]).toEqual([503, 'operation_failed', []])
+    expect(head).toMatch(/^Connection: close\r$/m)
+    expect(head).toMatch(/^Retry-After: 1\r$/m)
+    expect(await kith.ended).toBe(0)
+    expect(await query(database.url, 'select from entities')).toEqual([])
+  })
+
+  it('leaves an idle one open for as long as everything is served, though nothing was asked for a while', async () => {
+    const kith = launch(environment)
+    const address = await kith.ready
+    const token = await tokenFrom(environment)
+    const socket = await openSocket(address)
+    const answer = text(socket)
+    kith.child.kill('SIGTERM')
+    await untilDraining(kith)
+    socket.write(bytesOf({ token } as Ground, 'POST /v1/people?external_id=ada'))
+    expect(parseAnswer(await answer).status).toBe(201)
+    expect(await kith.ended).toBe(0)
+  })
+
+  it('answers all requests that were sent together, and closes after the last', async () => {
+    const ground = await serveLocked()
+    const socket = await openSocket(ground.address)
+    const answers = text(socket)
+    socket.write(
+      bytesOf(ground, 'PATCH /v1/people/ada?first_name=Ada') + bytesOf(ground, 'POST /v1/people?external_id=bo'),
+    )
+    await expect.poll(lock!.waiting).toBe(1)
+    ground.kith.child.kill('SIGTERM')
+    await untilDraining(ground.kith)
+    await lock!.release()
+    const heads = (await answers).split(/(?=HTTP\/1\.1 )/)
+    expect(heads.map(head => [parseAnswer(head).status, /^Connection: close\r$/m.test(head)])).toEqual([
+      [200, false],
+      [201, true],
+    ])
+    expect(await ground.kith.ended).toBe(0)
+  })
+})
+
 describe('SIGTERM is not held up', () => {
   it('by clients that went away before they were answered', async () => {
     const { kith, address, token } = await serveLocked()

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
 import { readMetrics } from '../support/metrics.ts'
-import { endProcesses, launch, senderTo, terminate, tokenFrom, workersOf } from '../support/process.ts'
+import { endProcesses, isAlive, launch, senderTo, terminate, tokenFrom, workersOf } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -18,15 +18,6 @@ afterEach(async () => {
   await endProcesses()
   await database.drop()
 })
-
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Two people written by many at once, each a key of its own: whatever is lost is missed. */
 async function writeOverlapping(senders: Send[]): Promise<void> {

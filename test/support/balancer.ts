@@ -1,7 +1,9 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { pipeline } from 'node:stream'
 
-/** A balancer in front of services, as simple as they come: it hands each connection on to a service that is ready. */
+/** A balancer in front of services, as simple as they come. */
 export type Balancer = {
   address: string
   /** The services it hands on to, by address. */
@@ -13,8 +15,11 @@ export type Balancer = {
 
 const look_interval_ms = 100
 
-/** Asks each service's /readyz again and again, and takes turns among those that answer 200. It knows nothing of HTTP else. */
-export async function startBalancer(): Promise<Balancer> {
+/**
+ * Asks each service's /readyz again and again, and takes turns among those that answer 200: with each connection, knowing
+ * nothing of HTTP, or as a proxy with each request, over connections of its own that it keeps.
+ */
+export async function startBalancer(per: 'connection' | 'request'): Promise<Balancer> {
   const services = new Set<string>()
   const ready = new Set<string>()
   const sockets = new Set<Socket>()
@@ -32,21 +37,13 @@ export async function startBalancer(): Promise<Balancer> {
     for (const address of [...services, ...ready]) void look(address)
   }, look_interval_ms)
 
-  const server = createServer({ allowHalfOpen: true }, socket => {
+  const choose = () => {
     turns += 1
     const { hostname, port } = new URL([...ready][turns % ready.size] ?? 'http://127.0.0.1:1')
-    const behind = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-    for (const [one, other] of [
-      [socket, behind],
-      [behind, socket],
-    ] as const) {
-      sockets.add(one)
-      one.once('close', () => sockets.delete(one))
-      // What is cut off on one side is cut off on the other.
-      one.on('error', () => other.resetAndDestroy())
-      one.pipe(other)
-    }
-  })
+    return { host: hostname, port: Number(port) }
+  }
+  const server = per === 'connection' ? handConnectionsOn(choose, sockets) : handRequestsOn(choose)
+  server.on('connection', socket => sockets.add(socket))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -60,4 +57,38 @@ export async function startBalancer(): Promise<Balancer> {
       await once(server, 'close')
     },
   }
+}
+
+type Target = { host: string; port: number }
+
+function handConnectionsOn(choose: () => Target, sockets: Set<Socket>): Server {
+  return createServer({ allowHalfOpen: true }, socket => {
+    const behind = connect({ ...choose(), allowHalfOpen: true })
+    for (const [one, other] of [
+      [socket, behind],
+      [behind, socket],
+    ] as const) {
+      sockets.add(one)
+      one.once('close', () => sockets.delete(one))
+      // What is cut off on one side is cut off on the other.
+      one.on('error', () => other.resetAndDestroy())
+      one.pipe(other)
+    }
+  })
+}
+
+function handRequestsOn(choose: () => Target): Server {
+  const agent = new http.Agent({ keepAlive: true })
+  const handOn = (request: IncomingMessage, response: ServerResponse) => {
+    const { method, url, headers } = request
+    const behind = http.request({ ...choose(), agent, method, path: url, headers })
+    behind.on('response', answer => {
+      const { connection: _, 'keep-alive': __, ...kept } = answer.headers
+      response.writeHead(answer.statusCode!, kept)
+      pipeline(answer, response, () => {})
+    })
+    behind.on('error', () => response.destroy())
+    pipeline(request, behind, () => {})
+  }
+  return http.createServer(handOn).once('close', () => agent.destroy())
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { chmod, lstat, mkdtemp, rm } from 'node:fs/promises'
@@ -26,24 +26,31 @@ export type Kith = {
   ended: Promise<number | null>
 }
 
-const launched: Kith[] = []
+/** What was started; the pid is that of a process, or the negative one of a process group. */
+const launched: { kith: Kith; pid: number }[] = []
 const folders: string[] = []
 
 /** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
-  const env = { PORT: '0', ...environment }
-  const child = spawn(process.execPath, [...start_flags, program, ...words], {
-    env,
-    cwd,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  return attend(process.execPath, [...start_flags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
+}
+
+/** Starts the service as a person does, by `npm start`, in a process group of its own: its id is the pid of npm. */
+export function launchByNpm(environment: Record<string, string>, ...words: string[]): Kith {
+  const { PATH = '', HOME = '' } = process.env
+  const env = { PATH, HOME, PORT: '0', ...environment }
+  return attend('npm', ['start', '--', ...words], { env, cwd: checkout, detached: true })
+}
+
+function attend(file: string, words: string[], options: SpawnOptions): Kith {
+  const child = spawn(file, words, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', part => (said.stdout += part))
   child.stderr.setEncoding('utf8').on('data', part => (said.stderr += part))
   const ended = once(child, 'close').then(([code]) => code as number | null)
   const kith = { child, said, ready: readiness(child, said, ended), ended }
   kith.ready.catch(() => {})
-  launched.push(kith)
+  launched.push({ kith, pid: options.detached ? -child.pid! : child.pid! })
   return kith
 }
 
@@ -73,6 +80,16 @@ export function terminate({ child, ended }: Kith): Promise<number | null> {
   return ended
 }
 
+/** Whether there is such a process, or of a negative pid any process of such a group. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** A folder of the test's own, which a server of root's is able to enter. */
 export async function makeFolder(): Promise<string> {
   // Whoever finds it after this run was killed knows by the pid that it may go.
@@ -94,9 +111,9 @@ export async function endProcesses(): Promise<void> {
 
 /** Ends whatever the file's tests have left running, in their folders too. */
 export async function stopProcesses(): Promise<void> {
-  for (const { child, ended } of launched.splice(0)) {
-    child.kill('SIGKILL')
-    await ended
+  for (const { kith, pid } of launched.splice(0)) {
+    if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+    await kith.ended
   }
   for (const data_dir of folders.flatMap(folder => [folder, join(folder, '.kith')]))
     if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()

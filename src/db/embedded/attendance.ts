@@ -28,9 +28,12 @@ const patience_ms = 10_000
  * Attends the server of a cluster, starting it where it does not run. While we attend as `serve` we own the data
  * folder, and the server is started again whenever it is lost. Throws {@link EmbeddedError}.
  */
-export async function attend(cluster: Cluster, purpose: Purpose, log: (line: string) => void): Promise<Attendance> {
+export async function attend(
+  cluster: Cluster,
+  { purpose, log, signal }: { purpose: Purpose; log: (line: string) => void; signal?: AbortSignal },
+): Promise<Attendance> {
   const leaving = new AbortController()
-  let session: Session | undefined = await enter(cluster, purpose, leaving.signal)
+  let session: Session | undefined = await enter(cluster, purpose, signal ?? leaving.signal)
   const { url, socket_dir } = session
   let recovery: Promise<void> | undefined
   const watch = ({ lost }: Session) =>
