@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/route.ts'
 import { successEnvelope } from './envelopes.ts'
+import { if_match_pattern, path_external_id } from './patterns.ts'
 import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
@@ -32,7 +33,7 @@ export const headers = {
 // Without examples: the page at /docs would fill them in, and send what is written to somebody who is called so.
 const kinds: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
   external_id: {
-    schema: { type: 'string', format: 'external-id', minLength: 1, maxLength: 255 },
+    schema: { type: 'string', format: 'external-id', pattern: path_external_id, minLength: 1, maxLength: 255 },
     description: "The client's own identifier, percent-encoded once (`/` as `%2F`).",
   },
   uuid: {
@@ -40,7 +41,7 @@ const kinds: Record<ParameterKind, { schema: JsonSchema; description: string }> 
     description: 'The internal identifier.',
   },
   object_id: {
-    schema: { type: 'string', format: 'object-id' },
+    schema: { type: 'string', format: 'object-id', pattern: '^[0-9a-fA-F]{24}$' },
     description: 'The internal identifier: 24 hexadecimal digits.',
   },
   key: { schema: { type: 'string', minLength: 1 }, description: 'The key it was declared with.' },
@@ -127,8 +128,9 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
 const request_id = {
   name: 'X-Request-Id',
   in: 'header',
-  description: 'Kept as the identifier of the request.',
-  schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
+  description:
+    'Kept as the identifier of the request where it has the form `[A-Za-z0-9_-]{1,64}`; any other is passed over.',
+  schema: { type: 'string' },
 }
 
 // Optional headers have no examples: the page at /docs would send them as they are, and a wrong version is a 412.
@@ -136,7 +138,7 @@ const if_match = {
   name: 'If-Match',
   in: 'header',
   description: '`*`, or the versions that may stand, in double quotes (`"3"`); else 412, and nothing is written.',
-  schema: { type: 'string' },
+  schema: { type: 'string', pattern: if_match_pattern },
 }
 
 const never_matching =

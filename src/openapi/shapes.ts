@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
+import { patterns } from './patterns.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
 
@@ -45,7 +46,13 @@ function mapValues(values: object, change: (value: unknown, key: string) => unkn
 
 /** The same schema in the words that readers of OpenAPI know best. */
 function simplify(schema: JsonSchema): JsonSchema {
-  return withTypedEnum(withNullableType(withFreeKeys(schema)))
+  return withPattern(withTypedEnum(withNullableType(withFreeKeys(schema))))
+}
+
+/** Readers know no format of our own. */
+function withPattern(schema: JsonSchema): JsonSchema {
+  const pattern = patterns[schema.format as string]
+  return pattern === undefined || 'pattern' in schema ? schema : { ...schema, pattern }
 }
 
 /** `{"^.*$": …}` says of every key what `additionalProperties` says. */

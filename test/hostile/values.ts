@@ -47,7 +47,8 @@ function objectOf(schema: Schema, document: OpenApiDocument, known: Knowledge): 
 }
 
 const date = fc.date({ min: new Date('1850-01-01'), max: new Date('2020-01-01'), noInvalidDate: true })
-const formats: Record<string, fc.Arbitrary<string>> = {
+/** Strings of each format that is the service's own. */
+export const formats: Record<string, fc.Arbitrary<string>> = {
   'external-id': external_id,
   email: fc.constantFrom(
     'ada@example.org',
