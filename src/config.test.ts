@@ -55,6 +55,7 @@ describe('an empty environment', () => {
         request_ms: 10_000,
         in_flight: 1_024,
         in_flight_bytes: 67_108_864,
+        answer_bytes: 33_554_432,
         connections: 8_192,
       },
     })

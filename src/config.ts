@@ -30,6 +30,7 @@ const limit_variables = {
   KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
   KITH_LIMIT_IN_FLIGHT: whole(1_024, 1, 100_000),
   KITH_LIMIT_IN_FLIGHT_BYTES: whole(67_108_864, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_ANSWER_BYTES: whole(33_554_432, 1_048_576, 10_737_418_240),
   KITH_LIMIT_CONNECTIONS: whole(8_192, 1, 100_000),
 }
 
@@ -105,6 +106,7 @@ export type Limits = {
   request_ms: number
   in_flight: number
   in_flight_bytes: number
+  answer_bytes: number
   connections: number
 }
 

@@ -28,6 +28,7 @@ const small = {
   request_ms: 1_000,
   in_flight: 40,
   in_flight_bytes: 1_048_576,
+  answer_bytes: 1_048_576,
   connections: 40,
 } satisfies Limits
 
@@ -49,8 +50,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** They bound what is held at a time (gate.test.ts). */
-const of_the_process = ['in_flight', 'in_flight_bytes', 'connections']
+/** They bound what is held at a time (gate.test.ts, answer-memory.test.ts). */
+const of_the_process = ['in_flight', 'in_flight_bytes', 'answer_bytes', 'connections']
 
 type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
