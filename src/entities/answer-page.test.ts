@@ -194,3 +194,14 @@ describe('a large entity', () => {
     expect((await organization.send('GET', '/v1/people/large41')).status).toBe(404)
   })
 })
+
+test('an entity has as many bytes as its numbers are shown with', async () => {
+  const small = (count: number) => ({
+    attribute_values: { a: Array(count).fill(1.5e-300), b: { c: [-1e-7, 0.000_001, 0] } },
+  })
+  const refused = await organization.send('POST', '/v1/people', small(60_000))
+  expect([refused.status, refused.body.error]).toEqual([400, 'invalid_parameter'])
+  expect(refused.body.details).toEqual([{ path: '/attribute_values', message: expect.any(String) }])
+  const { status, body } = await organization.send('POST', '/v1/people', small(1_500))
+  expect([status, body.data.attribute_values]).toEqual([201, small(1_500).attribute_values])
+})

@@ -34,10 +34,7 @@ beforeAll(async () => {
      from generate_series(1, ${people}) n`,
   )
 }, 120_000)
-afterEach(() => {
-  console.log(memoryMib('VmHWM'), memoryMib('VmRSS'))
-  expect(memoryMib('VmHWM')).toBeLessThan(peak_mib)
-})
+afterEach(() => expect(memoryMib('VmHWM')).toBeLessThan(peak_mib))
 afterAll(async () => {
   agent.destroy()
   await client.end()
@@ -76,8 +73,6 @@ async function ask(
 /** Reads an answer to its end without keeping it: how many entities it shows, and how it ends. */
 async function read(response: IncomingMessage) {
   const mark = '"state":"active"'
-  if (response.statusCode! >= 400)
-    return { status: response.statusCode, items: 0, end: (await response.setEncoding('utf8').toArray()).join('') }
   let [items, carried, end] = [0, '', '']
   for await (const chunk of response.setEncoding('latin1')) {
     const text = carried + chunk
@@ -85,58 +80,50 @@ async function read(response: IncomingMessage) {
     carried = text.slice(-mark.length + 1)
     end = (end + chunk).slice(-60)
   }
-  return { status: response.statusCode, items, end }
+  return { status: response.statusCode!, items, end }
 }
 
 const page = { cursor_configuration: { size: people } }
 
-it.each([
-  ['list', '/v1/people/list', page],
-  ['filter', '/v1/people/filter', { ...page, filter: { external_id: { $starts_with: 'p' } } }],
-])(
-  'a page of 500 people of 458 kB each is answered whole: %s',
-  async (_, path, body) => {
-    const { status, items, end } = await read(await ask('POST', path, body))
-    expect({ status, items }).toEqual({ status: 200, items: people })
-    expect(end).toMatch(/"has_more":false\}\}$/)
-  },
-  120_000,
-)
+it('a page of 500 people of 458 kB each is answered whole', async () => {
+  const { status, items, end } = await read(await ask('POST', '/v1/people/list', page))
+  expect({ status, items }).toEqual({ status: 200, items: people })
+  expect(end).toMatch(/"has_more":false\}\}$/)
+}, 120_000)
 
-it('64 clients ask for such a page at once and read nothing of it, then a part', async () => {
-  const asked = Array.from({ length: 64 }, () => ask('POST', '/v1/people/list', page))
+/** Reads the beginning of an answer, and hangs up. */
+async function readPart(response: IncomingMessage): Promise<number> {
+  let bytes = 0
+  for await (const chunk of response.iterator({ destroyOnReturn: true })) {
+    bytes += chunk.length
+    if (bytes > 1_000_000) break
+  }
+  return bytes
+}
+
+// A client whose turn does not come in time is told so.
+const is_late = (status: number) => status === 503 || status === 504
+
+it('64 clients ask for such a page at once, and read nothing of it until as many as there is room for have begun', async () => {
   let begun = 0
-  for (const response of asked) response.then(({ statusCode }) => (begun += statusCode === 200 ? 1 : 0))
+  const answers = Array.from({ length: 64 }, async () => {
+    const response = await ask('POST', '/v1/people/list', page)
+    begun += response.statusCode === 200 ? 1 : 0
+    return response
+  })
   // An organization alone has half of the room.
   await expect.poll(() => begun, { timeout: 60_000 }).toBeGreaterThanOrEqual(15)
-  const outcomes = await Promise.all(
-    asked.map(async answer => {
-      const response = await answer
-      let bytes = 0
-      for await (const chunk of response) {
-        bytes += chunk.length
-        if (bytes > 1_000_000) response.destroy()
-      }
-      return response.statusCode === 200 ? bytes > 1_000_000 : response.statusCode
-    }),
-  )
-  // A client whose turn does not come in time is told so.
-  expect(outcomes.filter(outcome => ![true, 503, 504].includes(outcome!))).toEqual([])
+  for (const answer of answers) {
+    const response = await answer
+    if (is_late(response.statusCode!)) response.resume()
+    else expect([response.statusCode, (await readPart(response)) > 1_000_000]).toEqual([200, true])
+  }
 }, 120_000)
 
 it('256 large people are read at once, each by itself', async () => {
   const answers = Array.from({ length: 256 }, async (_, index) => read(await ask('GET', `/v1/people/p${index + 1}`)))
-  console.log(
-    Map.groupBy(await Promise.all(answers), x => x.status + x.end.slice(0, 120))
-      .entries()
-      .map(([k, v]) => k + v.length)
-      .toArray(),
-  )
   for (const { status, items } of await Promise.all(answers))
-    expect([
-      { status: 200, items: 1 },
-      { status: 504, items: 0 },
-    ]).toContainEqual({ status, items })
+    if (!is_late(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
 }, 120_000)
 
 it('256 large people are changed at once, and shown', async () => {
@@ -144,18 +131,12 @@ it('256 large people are changed at once, and shown', async () => {
   const answers = Array.from({ length: 256 }, async (_, index) =>
     read(await ask('PATCH', `/v1/people/p${index + 1}`, { first_name: 'Ada' }, prefer)),
   )
-  const statuses = (await Promise.all(answers)).map(({ status }) => status)
-  console.log(
-    Map.groupBy(await Promise.all(answers), x => x.status + x.end.slice(0, 120))
-      .entries()
-      .map(([k, v]) => k + v.length)
-      .toArray(),
-    statuses.length,
-  )
+  for (const { status, items } of await Promise.all(answers))
+    if (!is_late(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
 }, 120_000)
 
 it('a page of 500 people of an organization with 1,466 consent types is answered whole', async () => {
-  await client.query('update entities set external_id = null, stack_id = 1 where organization_id = 1')
+  await client.query('update entities set stack_id = 1 where organization_id = 1')
   await client.query(
     `insert into consent_types (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at)
      select 1, n, 'c' || n, 'c' || n, 'active', false, false,
@@ -173,17 +154,6 @@ it('a page of 500 people of an organization with 1,466 consent types is answered
   expect(end).toMatch(/"has_more":false\}\}$/)
 }, 120_000)
 
-it('gives the memory back', async () => {
-  for (let i = 0; i < 5; i++) {
-    const m = (await (await ask('GET', '/metrics')).setEncoding('utf8').toArray()).join('')
-    console.log(
-      m
-        .split('\n')
-        .filter(l => /heap|external|resident|rss|array_buffer/i.test(l) && !l.startsWith('#'))
-        .join('\n'),
-      memoryMib('VmRSS'),
-    )
-    await new Promise(r => setTimeout(r, 5000))
-  }
+it('gives the memory back when nothing is asked of it any more', async () => {
   await expect.poll(() => memoryMib('VmRSS'), { timeout: 60_000 }).toBeLessThan(rest_mib)
 }, 120_000)
