@@ -270,6 +270,16 @@ describe('hostile input', () => {
     expect((await readdir(directory)).filter(name => name.includes('refused'))).toEqual([])
   })
 
+  it('so many bad lines that their reasons are not all told are all in the refused file', async () => {
+    const bad = Array.from({ length: 12_000 }, (_, i) => `{"email":"none ${i}"}`)
+    await put('people.ndjson', `${bad.join('\n')}\n${lines(1)}`)
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 1, failed: 12_000 })
+    const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
+    expect(refused.map(line => /none \d+/.exec(line)?.[0])).toEqual(bad.map((_, i) => `none ${i}`))
+    expect(refused[0]).toMatch(/^\{"refused_because":"line 1: invalid_parameter: \/email/)
+    expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused, and the reason is not told/)
+  })
+
   it('a line of 100 MB is refused, the others are not, and neither is it kept', async () => {
     const long = `{"external_id":"long","first_name":"${'x'.repeat(100_000_000)}"}\n`
     await put('people.ndjson', `${lines(1)}${long}{"external_id":"last"}\n`)

@@ -11,6 +11,7 @@ export {
   type ImportCounts,
   type ImportOptions,
   type ImportRefusal,
+  type ImportRefusedLines,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'

@@ -1,5 +1,6 @@
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { createAnswerMemory } from './http/answer-memory.ts'
 import { createGate } from './http/gate.ts'
 import { serveTokens, token_row } from './http/oauth.ts'
 import { createPipeline, type House } from './http/pipeline.ts'
@@ -69,7 +70,8 @@ export function createApp(house: House): App {
   const report = (told: object) => logger.warn(told, 'more came than could be served')
   const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
   const places = createPlaces()
-  serveRoutes(places, house, routeTable(house))
+  const answer_memory = createAnswerMemory(config.limits.answer_bytes)
+  serveRoutes(places, { ...house, answer_memory }, routeTable(house))
   serveSystem(places, house)
   serveMetrics(places, house.instruments)
   serveTokens(places, house)

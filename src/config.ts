@@ -23,11 +23,15 @@ const limit_variables = {
   KITH_LIMIT_CONSENTS: whole(100, 1, 1_000),
   KITH_LIMIT_LINKS: whole(1_000, 1, 10_000),
   KITH_LIMIT_PLACEHOLDERS: whole(100, 1, 10_000),
+  KITH_LIMIT_STACKS: whole(1_000, 1, 100_000),
+  KITH_LIMIT_ATTRIBUTES: whole(5_000, 1, 100_000),
+  KITH_LIMIT_CONSENT_TYPES: whole(100, 1, 10_000),
   // The contract promises that 500 may be asked for as the most, so this only lowers it.
   KITH_LIMIT_PAGE: whole(500, 1, 500),
   KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
   KITH_LIMIT_IN_FLIGHT: whole(1_024, 1, 100_000),
   KITH_LIMIT_IN_FLIGHT_BYTES: whole(67_108_864, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_ANSWER_BYTES: whole(33_554_432, 1_048_576, 10_737_418_240),
   KITH_LIMIT_CONNECTIONS: whole(8_192, 1, 100_000),
 }
 
@@ -97,10 +101,14 @@ export type Limits = {
   consents: number
   links: number
   placeholders: number
+  stacks: number
+  attributes: number
+  consent_types: number
   page: number
   request_ms: number
   in_flight: number
   in_flight_bytes: number
+  answer_bytes: number
   connections: number
 }
 

@@ -22,6 +22,7 @@ import { createRateLimiter } from './http/rate-limit.ts'
 import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
+import { collectWhenIdle } from './idle-memory.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/directory.ts'
@@ -41,6 +42,7 @@ const statement_grace_ms = 1_000
 const sweep_interval_ms = 30_000
 const fill_interval_ms = 1_000
 const forget_interval_ms = 60_000
+const collect_interval_ms = 5_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
@@ -209,8 +211,8 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
 }
 
 /**
- * Removes links that point to nothing, fills the indexes of attributes that were declared over stored values, and forgets
- * the answers of yesterday's Idempotency-Keys.
+ * Removes links that point to nothing, fills the indexes of attributes that were declared over stored values, forgets
+ * the answers of yesterday's Idempotency-Keys, and collects garbage when there is nothing else to do.
  */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => {
@@ -224,5 +226,6 @@ function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Ba
     repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),
     repeat(signal => fillIndexes(db, { signal }), fill_interval_ms, report('fill')),
     repeat(signal => forgetKeys(db, { signal }), forget_interval_ms, report('forget')),
+    repeat(collectWhenIdle(), collect_interval_ms, report('collect')),
   ]
 }

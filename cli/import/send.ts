@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
 import { Attempts } from '../attempts.ts'
 import type { Interrupt } from '../interrupt.ts'
-import type { Item } from './item.ts'
+import { type Item, unfit } from './item.ts'
 import { Window } from './window.ts'
 
 /**
@@ -53,6 +53,9 @@ export async function sendAll(sending: Sending): Promise<void> {
   }
 }
 
+/** The service tells the reasons of an import's first refusals alone. */
+const untold = unfit('refused, and the reason is not told of so many: mend the others, and import this file')
+
 async function sendOnce(sending: Sending, window: Window, source: Source): Promise<void> {
   const { state } = sending
   const before = { ...state }
@@ -70,7 +73,10 @@ async function sendOnce(sending: Sending, window: Window, source: Source): Promi
   try {
     for await (const answer of answers) {
       if ('line' in answer) window.refuse(answer.line, { ...answer, word: answer.error })
-      else await settle('progress' in answer ? answer.progress : answer)
+      else if ('refused_lines' in answer) {
+        for (const [first, last] of answer.refused_lines)
+          for (let line = first; line <= last; line++) window.refuse(line, untold)
+      } else await settle('progress' in answer ? answer.progress : answer)
     }
   } catch (error) {
     if (error instanceof KithImportError) await settle(error.progress)

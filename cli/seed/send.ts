@@ -57,7 +57,7 @@ export async function sendFile(
   for await (const answer of entities.import(bodiesOf(world, file))) {
     if ('line' in answer) told.refused(answer)
     else if ('progress' in answer) told.progress(answer.progress)
-    else return answer
+    else if ('received' in answer) return answer
   }
   throw new Error(`The import of ${file} ended without a result.`)
 }

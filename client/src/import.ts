@@ -17,8 +17,14 @@ export type ImportCounts = { received: number; created: number; updated: number;
 /** A line that was refused, counted from 1; all others are taken all the same. */
 export type ImportRefusal = { line: number; error: ErrorWord; message: string; details: Detail[] }
 
+/**
+ * Lines that were refused behind the first 10,000 or 1 MiB of refusals, whose reasons are not told: the first and the last line of each
+ * run of them. Sent again by themselves they are told.
+ */
+export type ImportRefusedLines = { refused_lines: [first: number, last: number][] }
+
 /** One line of an import's answer: a refusal, what there is so far (once a second), or, as the last, what came of all. */
-export type ImportAnswer = ImportRefusal | { progress: ImportCounts } | ImportCounts
+export type ImportAnswer = ImportRefusal | ImportRefusedLines | { progress: ImportCounts } | ImportCounts
 
 /** The service could not go on. The lines that `progress` counts are done; sending all again does no harm. */
 export class KithImportError extends KithError {

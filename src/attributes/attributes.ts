@@ -5,6 +5,7 @@ import {
   differences,
   nextId,
   refuseField,
+  refuseMore,
   refuseTaken,
 } from '../organizations/define.ts'
 import { type Attribute, type Definitions, people_key, people_stack_id } from '../organizations/definitions.ts'
@@ -26,6 +27,7 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
     const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
     refuseUnindexable(type, indexed)
     if (standing.declared.get(owner_stack_id)?.has(key)) refuseTaken('is declared for this owner already')
+    refuseMore('attributes', standing, author.limits)
     id = nextId(standing.attributes)
     const after = {
       owner: body.owner,

@@ -6,6 +6,7 @@ import {
   differences,
   nextId,
   refuseField,
+  refuseMore,
   refuseTaken,
 } from '../organizations/define.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
@@ -21,8 +22,10 @@ export function findConsentType({ consent_types }: Definitions, id: number): Con
 
 export async function createConsentType(author: Author, body: NewConsentType): Promise<ConsentType> {
   let id = 0
-  const definitions = await changeDefinitions(author, ({ consent_types }, at) => {
+  const definitions = await changeDefinitions(author, (standing, at) => {
+    const { consent_types } = standing
     if (consent_types.some(type => type.key === body.key)) refuseTaken('is the key of another consent type')
+    refuseMore('consent_types', standing, author.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
     const state = 'active' as const

@@ -1,9 +1,9 @@
 import { entityTag } from '../entity-tag.ts'
-import { fail } from '../errors.ts'
+import { Fault, fail, refuse } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import type { Kind } from './kind.ts'
 import { readQueued } from './queues.ts'
-import type { Shown } from './shown.ts'
+import { type Identifiers, readShown, type Shown } from './shown.ts'
 import type { Address, Done, EntityBody } from './write.ts'
 import { writeOne } from './write-one.ts'
 
@@ -19,8 +19,9 @@ export async function createEntity(kind: Kind, call: Call<EntityBody>): Promise<
   const address = external_id ? { external_id } : null
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation: 'create', stack_id, address, represent: true })
-  if (done.result === 'unchanged') return answerShown(done.standing!, 200)
-  return answerShown(done.standing!, 201, { Location: locationOf(kind, call, done) })
+  const created = done.result !== 'unchanged'
+  const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
+  return answerWritten(kind, call, { stack_id, done, ...head })
 }
 
 /** Creates who is not there (201), merges like PATCH who is (200). */
@@ -28,8 +29,9 @@ export async function upsertEntity(kind: Kind, call: Call<EntityBody & { externa
   const address = { external_id: call.body.external_id }
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
-  if (done.result !== 'created') return answerShown(done.standing!, 200)
-  return answerShown(done.standing!, 201, { Location: locationOf(kind, call, done) })
+  const created = done.result === 'created'
+  const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
+  return answerWritten(kind, call, { stack_id, done, ...head })
 }
 
 /** Said where the preference made the answer another (RFC 7240, 3): everywhere else there is no choice. */
@@ -39,7 +41,7 @@ export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call:
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
-  if (represent) return answerShown(done.standing!, 200, applied)
+  if (represent) return answerWritten(kind, call, { stack_id, done, status: 200, headers: applied })
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
@@ -52,14 +54,63 @@ export async function deleteEntity(kind: Kind, call: Call<EntityBody>): Promise<
 export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
-  const shown = await readQueued(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
-  if (!shown) return fail('not_found', `There is no such ${kind.noun}.`)
-  return answerShown(shown, 200)
+  const address = addressOf(call, kind)
+  const shown = await readQueued(db, caller.organization.id, stack_id, address, signal)
+  const by = 'id' in address ? 'id' : 'external_id'
+  const answer = shown && (isWhole(shown) ? answerOf(shown, 200) : await answerLarge(call, stack_id, by, shown, 200))
+  return answer ?? fail('not_found', `There is no such ${kind.noun}.`)
 }
 
-function answerShown({ json, version }: Shown, status: number, headers: Record<string, string> = {}): Answer {
+type Whole = Shown & { json: string }
+
+const isWhole = (shown: Shown): shown is Whole => shown.json !== undefined
+
+function answerOf({ json, version }: Whole, status: number, headers: Record<string, string> = {}) {
   return { status, json, headers: { ...headers, ETag: entityTag(version) } }
 }
+
+/** What one large entity takes while it is read and sent: of 512 KiB, and what a read shows besides. */
+const large_bytes = 1_048_576
+
+/** Reads an entity by itself that was too large to be read beside others; undefined where it is gone by now. */
+async function answerLarge(
+  { db, caller, memory, signal }: Call,
+  stack_id: number,
+  by: Identifiers['by'],
+  { identifier }: Shown,
+  status: number,
+  headers?: Record<string, string>,
+): Promise<Answer | undefined> {
+  const release = await memory.wait(large_bytes)
+  try {
+    const identifiers = [identifier]
+    const [shown] = await readShown(db, caller.organization.id, stack_id, { by, identifiers }, signal)
+    if (shown) return { ...answerOf(shown as Whole, status, headers), release }
+  } catch (error) {
+    release()
+    throw error
+  }
+  release()
+  return undefined
+}
+
+type Written = { stack_id: number; done: Done; status: number; headers?: Record<string, string> }
+
+/** The entity that was written. A large one is read after the write: it may be shown with a later write, and its version. */
+async function answerWritten(
+  { noun }: Kind,
+  call: Call,
+  { stack_id, done, status, headers }: Written,
+): Promise<Answer> {
+  const shown = done.standing!
+  if (isWhole(shown)) return answerOf(shown, status, headers)
+  const answer = await answerLarge(call, stack_id, 'id', shown, status, headers).catch(error => {
+    throw new Fault(refuse('operation_failed', written_unshown, { status: 503 }), { cause: error })
+  })
+  return answer ?? fail('not_found', `The ${noun} was written, and deleted before it could be read for the answer.`)
+}
+
+const written_unshown = 'The write was carried out, but its answer could not be read. Read the entity.'
 
 function locationOf({ path, identifier }: Kind, { params }: Call, { external_id, id }: Done): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')

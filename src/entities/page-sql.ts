@@ -1,36 +1,36 @@
 import { statement } from '../db/db.ts'
-import { read_rows } from './shown-sql.ts'
+import { readRows } from './shown-sql.ts'
 
 // Each attribute's links lie in order of the other end's id, so a page of a hub is as quick as one of a leaf. What a
 // link points to may be gone: the entity is looked at before links are counted, or pages would be short.
 const linked = (beyond: string, order: string) => `(
-     select l.id from unnest($6::integer[]) a, lateral (
+     select l.id from unnest($7::integer[]) a, lateral (
        select t.id from links l
-         join entities t on t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id
-       where l.organization_id = $1 and l.source_id = $5 and l.attribute_id = a and l.target_id ${beyond} $3
-       order by l.target_id ${order} limit $4
+         join entities t on t.organization_id = $1 and t.stack_id = $3 and t.id = l.target_id
+       where l.organization_id = $1 and l.source_id = $6 and l.attribute_id = a and l.target_id ${beyond} $4
+       order by l.target_id ${order} limit $5
      ) l
      union all
-     select l.id from unnest($7::integer[]) a, lateral (
+     select l.id from unnest($8::integer[]) a, lateral (
        select s.id from links l
-         join entities s on s.organization_id = $1 and s.stack_id = $2 and s.id = l.source_id
-       where l.organization_id = $1 and l.target_id = $5 and l.attribute_id = a and l.source_id ${beyond} $3
-       order by l.source_id ${order} limit $4
+         join entities s on s.organization_id = $1 and s.stack_id = $3 and s.id = l.source_id
+       where l.organization_id = $1 and l.target_id = $6 and l.attribute_id = a and l.source_id ${beyond} $4
+       order by l.source_id ${order} limit $5
      ) l
    )`
 
-/** $2: stack of the entities wanted, $3: after this id, $4: how many, $5: whose, $6: attributes outgoing, $7: incoming. */
+/** $2: octets of a row, $3: stack of the entities wanted, $4: after this id, $5: how many, $6: whose, $7: attributes outgoing, $8: incoming. */
 export const read_related_ascending = statement(
   'read_related_ascending',
-  `${read_rows} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('>', 'asc')}
-   order by e.id limit $4`,
+  readRows(`where e.organization_id = $1 and e.stack_id = $3 and e.id in ${linked('>', 'asc')}
+   order by e.id limit $5`),
 )
 
-/** As the ascending one, with $3: before this id. */
+/** As the ascending one, with $4: before this id. */
 export const read_related_descending = statement(
   'read_related_descending',
-  `${read_rows} where e.organization_id = $1 and e.stack_id = $2 and e.id in ${linked('<', 'desc')}
-   order by e.id desc limit $4`,
+  readRows(`where e.organization_id = $1 and e.stack_id = $3 and e.id in ${linked('<', 'desc')}
+   order by e.id desc limit $5`),
 )
 
 const found = (column: string) =>

@@ -4,7 +4,8 @@ import { type Service, startService } from '../../test/support/service.ts'
 import { readFilteredPage } from '../filters/page.ts'
 import { uuidOfRecord } from './identifiers.ts'
 import { type Position, readRelated } from './page.ts'
-import { readShownPage } from './shown.ts'
+import { printPage } from './print.ts'
+import { readPageOfStack } from './shown.ts'
 
 let service: Service
 let organization: Awaited<ReturnType<Service['organization']>>
@@ -26,8 +27,13 @@ afterAll(() => service.stop())
 
 type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more: boolean }>
 
+async function printed(stack_id: number, position: Position) {
+  const { rows, definitions } = await readPageOfStack(service.db, organization.id, stack_id, position)
+  return printPage(rows, position.size, { definitions, stack_id, most_bytes: Number.POSITIVE_INFINITY })!
+}
+
 const everybody: Read = async position => {
-  const { items, has_more } = await readShownPage(service.db, organization.id, 0, position)
+  const { items, has_more } = await printed(0, position)
   return { reads: JSON.parse(`[${items}]`), has_more }
 }
 const romans: Read = position =>
@@ -104,7 +110,7 @@ test('records are in order of their record_id, which is the cursor', async () =>
   for (let index = 0; index < 7; index += 1)
     record_ids.push((await organization.send('POST', '/v1/stacks/orders', {})).body.data.record_id)
   const after_id = uuidOfRecord(record_ids.toSorted()[2]!)
-  const { items } = await readShownPage(service.db, organization.id, 1, { direction: 'asc', size: 500, after_id })
+  const { items } = await printed(1, { direction: 'asc', size: 500, after_id })
   const listed: { record_id: string }[] = JSON.parse(`[${items}]`)
   expect(listed.map(({ record_id }) => record_id)).toEqual(record_ids.toSorted().slice(3))
 })

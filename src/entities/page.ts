@@ -3,8 +3,21 @@ import type { Signal } from '../signal.ts'
 import { find_entity, read_related_ascending, read_related_descending } from './page-sql.ts'
 import type { Read } from './row.ts'
 
-/** Which entities of an order by id: `size` of them after `after_id`, who need not exist. */
-export type Position = { direction: 'asc' | 'desc'; after_id?: string | undefined; size: number }
+/**
+ * Which entities of an order by id: `size` of them after `after_id`, which need not exist. Of an entity whose row has more than
+ * `row_octets` only the id is read; without that bound, every row.
+ */
+export type Position = {
+  direction: 'asc' | 'desc'
+  after_id?: string | undefined
+  size: number
+  row_octets?: number | undefined
+}
+
+/** As large as PostgreSQL's integers: every row. */
+export const unbounded_octets = 2 ** 31 - 1
+
+export const octetsOf = ({ row_octets = unbounded_octets }: Position): number => row_octets
 
 /** Never shorter than asked for before the end. */
 export type Page = { reads: Read[]; has_more: boolean }
@@ -13,7 +26,8 @@ export type Page = { reads: Read[]; has_more: boolean }
 const beginnings = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 
 /** The id that a page begins behind. */
-export const startOf = ({ direction, after_id }: Omit<Position, 'size'>): string => after_id ?? beginnings[direction]
+export const startOf = ({ direction, after_id }: Pick<Position, 'direction' | 'after_id'>): string =>
+  after_id ?? beginnings[direction]
 
 /** One more is read than asked for, to know whether there are more. */
 export const sizeToRead = ({ size }: Position): number => size + 1
@@ -48,6 +62,7 @@ export async function readRelated(
   signal?: Signal,
 ): Promise<Page> {
   const statement = position.direction === 'asc' ? read_related_ascending : read_related_descending
-  const values = [organization_id, stack_id, startOf(position), sizeToRead(position), id, outgoing, incoming]
+  const [start, size] = [startOf(position), sizeToRead(position)]
+  const values = [organization_id, octetsOf(position), stack_id, start, size, id, outgoing, incoming]
   return pageOf(await db.query<Read>(statement, values, signal), position)
 }

@@ -129,20 +129,48 @@ export function printEntity(row_text: string, definitions: Definitions, stack_id
   return row.json
 }
 
-/** The first `size` of the rows as JSON texts with commas between them, and whether there are more. */
+/**
+ * The first `size` of the rows as JSON texts with commas between them, and whether there are more. Undefined where one of them is
+ * missing, of which there is the id alone, and where they have more than `most_bytes`.
+ */
 export function printPage(
   rows: string,
   size: number,
-  definitions: Definitions,
-  stack_id: number,
-): { items: string; has_more: boolean } {
+  { definitions, stack_id, most_bytes }: { definitions: Definitions; stack_id: number; most_bytes: number },
+): { items: string; has_more: boolean } | undefined {
   const row = shared.start().readText(rows)
   const print = printerOf(definitions, stack_id)
   for (let count = 0; row.more && count < size; count += 1) {
+    if (!row.isWhole || row.size > most_bytes) return undefined
     if (count > 0) row.put(between)
     row.next(print)
   }
-  return { items: row.json, has_more: row.more }
+  return row.size > most_bytes ? undefined : { items: row.json, has_more: row.more }
+}
+
+/**
+ * The same of some rows from `first` on, until there are `most_bytes` or the rows end: what was printed, with a comma before it where
+ * `continues`, and the row to go on with.
+ */
+export function printPart(
+  rows: readonly string[],
+  first: number,
+  {
+    definitions,
+    stack_id,
+    most_bytes,
+    continues,
+  }: { definitions: Definitions; stack_id: number; most_bytes: number; continues: boolean },
+): { bytes: Buffer; next: number } {
+  const row = shared.start()
+  const print = printerOf(definitions, stack_id)
+  let next = first
+  for (; next < rows.length && row.size < most_bytes; next += 1) {
+    if (continues || next > first) row.put(between)
+    row.readText(rows[next]!)
+    row.next(print)
+  }
+  return { bytes: Buffer.from(row.bytes), next }
 }
 
 /** Has a printer add a row, as it comes from the database, as a line of JSON with its line feed. */

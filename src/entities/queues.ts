@@ -5,7 +5,7 @@ import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { nameKey, nameTaken } from './plan.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
-import { readShown, type Shown } from './shown.ts'
+import { beside_octets, readShown, type Shown } from './shown.ts'
 import type { Address, Outcome, Write } from './write.ts'
 
 const items_limit = 256
@@ -136,7 +136,8 @@ function newReading(
   by: 'id' | 'external_id',
 ): Queue<string, Shown | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<Shown | undefined>[]> => {
-    const shown = await readShown(db, organization_id, stack_id, by, identifiers, signal)
+    const those = { by, identifiers, row_octets: beside_octets }
+    const shown = await readShown(db, organization_id, stack_id, those, signal)
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }

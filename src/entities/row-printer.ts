@@ -1,5 +1,5 @@
 const [quote, plus, close, comma, dot, zero, letter_t, letter_z, backslash] = [34, 43, 41, 44, 46, 48, 84, 90, 92]
-const [line_feed, letter_true] = [10, 116]
+const [line_feed, letter_true, brace] = [10, 116, 123]
 
 /** The bytes that a field of a row and a JSON string both hold as they are, those of characters beyond ASCII among them. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
@@ -57,14 +57,20 @@ export class RowPrinter {
 
   /** The same of rows as a text. */
   readText(rows: string): this {
-    // No unit of the text takes more than three bytes.
-    if (3 * rows.length > this.#rows_room.length) this.#rows_room = Buffer.allocUnsafeSlow(3 * rows.length)
+    // No unit of the text takes more than three bytes; to count those of a long text costs less than three times the memory.
+    const most_bytes = rows.length > room_bytes ? Buffer.byteLength(rows) : 3 * rows.length
+    if (most_bytes > this.#rows_room.length) this.#rows_room = Buffer.allocUnsafeSlow(most_bytes)
     return this.read(this.#rows_room, this.#rows_room.write(rows))
   }
 
   /** Whether another entity follows. */
   get more(): boolean {
     return this.#at < this.#rows_end
+  }
+
+  /** Whether the next entity is there with its row, which begins with its attributes; of another there is the id alone. */
+  get isWhole(): boolean {
+    return this.#rows[this.#at] === brace
   }
 
   /** All that was printed. */

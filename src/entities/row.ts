@@ -43,8 +43,11 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 /** An entity as it stands: its row, and the links that were asked for. */
 export type Standing = { row: EntityRow; links: Links }
 
-/** An entity as it was read: the text of its row, which `print.ts` makes into JSON by definitions that are no older. */
-export type Read = { id: string; row: string; schema_version: number }
+/**
+ * An entity as it was read: the text of its row, null where it is too large to be read beside others, which `print.ts` makes into JSON
+ * by definitions that are no older.
+ */
+export type Read = { id: string; row: string | null; schema_version: number }
 
 /** The external identifiers of a relationship's targets as a read shows them: an array for `many`. */
 export function shownLinks(cardinality: 'one' | 'many', targets: readonly { external_id: string | null }[]): unknown {

@@ -29,24 +29,34 @@ export const row_text = rowText('$1')
 export const schema_version =
   '(select h.schema_version from change_heads h where h.organization_id = $1) as schema_version'
 
+/**
+ * The row of an entity e, or null where its attributes are stored in more than so many bytes: those are neither unpacked nor written.
+ * Attributes that compress well are longer as a text, so that {@link kept} looks again.
+ */
+const rowWithin = (octets: string) => `case when pg_column_size(e.attributes) <= ${octets} then ${row_text} end as row`
+
+const kept = (octets: string) => `case when octet_length(x.row) <= ${octets} then x.row end`
+
 const page = (beyond: string, order: string) =>
-  `select string_agg(x.row, E'\\n' order by x.id ${order}) as rows, ${schema_version}
+  `select string_agg(coalesce(${kept('$5')}, x.id::text), E'\\n' order by x.id ${order}) as rows, ${schema_version}
    from (
-     select e.id, ${row_text} as row from entities e
+     select e.id, ${rowWithin('$5')} from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id ${beyond} $3 order by e.id ${order} limit $4
    ) x`
 
-/** $2: stack, $3: beyond this id, $4: how many. Rows in order of id. */
+/** $2: stack, $3: beyond this id, $4: how many, $5: octets of a row. Rows in order of id; of a larger one its id alone. */
 export const read_page = {
   asc: statement('read_page_ascending', page('>', 'asc')),
   desc: statement('read_page_descending', page('<', 'desc')),
 }
 
 const those = (column: string, type: string) =>
-  `select e.${column} as identifier, e.version, ${row_text} as row, ${schema_version}
-   from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[])`
+  `select x.identifier, x.version, ${kept('$4')} as row, ${schema_version} from (
+     select e.${column} as identifier, e.version, ${rowWithin('$4')}
+     from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
+   ) x`
 
-/** $2: stack, $3: identifiers. Each row beside the identifier it was asked by and its version. */
+/** $2: stack, $3: identifiers, $4: octets of a row. Each row, null where it is larger, beside its identifier and version. */
 export const read_those = {
   id: statement('read_by_id', those('id', 'uuid')),
   external_id: statement('read_by_external_id', those('external_id', 'text')),
@@ -73,5 +83,29 @@ export const copy_all = statement(
    order by e.id) to stdout (format binary)`,
 )
 
-/** The head of every other read: entities e, each as its row and the schema version of the same moment. $1: organization. */
-export const read_rows = `select e.id, ${row_text} as row, ${schema_version} from entities e`
+/**
+ * Every other read: the entities e of a selection, each as its id and its row, null where it has more octets, beside the schema
+ * version of the same moment. $1: organization, $2: octets of a row.
+ */
+export const readRows = (selection: string): string =>
+  `select x.id, ${kept('$2')} as row, ${schema_version}
+   from (select e.id, ${rowWithin('$2')} from entities e ${selection} offset 0) x`
+
+/**
+ * $2: stack, $3: ids, $4: octets. The rows of the first of these ids, null where there is none any more, until they have so many
+ * octets together: one row goes beyond. An entity is looked up only when those before it have left room.
+ */
+export const read_portion = statement(
+  'read_portion',
+  `with recursive walk(n, row, octets) as (
+     select 0, null::text, 0::bigint
+     union all
+     select w.n + 1, r.row, w.octets + coalesce(octet_length(r.row), 0)
+     from walk w left join lateral (
+       select ${row_text} as row from entities e
+       where e.organization_id = $1 and e.stack_id = $2 and e.id = ($3::uuid[])[w.n + 1] offset 0
+     ) r on true
+     where w.n < cardinality($3::uuid[]) and w.octets < $4
+   )
+   select w.row, ${schema_version} from walk w where w.n > 0 order by w.n`,
+)

@@ -1,43 +1,72 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { type Position, sizeToRead, startOf } from './page.ts'
-import { printEntity, printPage } from './print.ts'
-import { read_page, read_those } from './shown-sql.ts'
+import { octetsOf, type Position, sizeToRead, startOf, unbounded_octets } from './page.ts'
+import { printEntity } from './print.ts'
+import { read_page, read_portion, read_those } from './shown-sql.ts'
 
-/** A page as it goes out: its items as JSON texts with commas between them. */
-export type ShownPage = { items: string; has_more: boolean }
+/**
+ * Rows in order, with line feeds between them, one more than the page has or `has_more`, where more follow. Of an entity whose row is too
+ * large there is the id alone. The definitions are no older than any of them. `ids` are those of the page, where they cost something to find.
+ */
+export type RowsOfPage = { rows: string; ids?: string[]; has_more?: boolean; definitions: Definitions }
 
-/** An entity as it goes out, and the identifier that it was asked by. */
-export type Shown = { identifier: string; version: number; json: string }
+/** An entity as it goes out, absent where it is too large to be read beside others, and the identifier that it was asked by. */
+export type Shown = { identifier: string; version: number; json?: string | undefined }
 
 type Dated = { schema_version: number }
-type Those = Dated & { identifier: string; version: number; row: string }
+type Those = Dated & { identifier: string; version: number; row: string | null }
 
-/** A page of the entities of a stack, in order of their ids, shown by definitions that are no older than its rows. */
-export async function readShownPage(
+/** Entities are read together up to this size: 256 of them are 8 MiB. */
+export const beside_octets = 32 * 1024
+
+/** So much is made of entities that are read together. The rest of them is read again, each by itself. */
+const most_characters = 4 * 1024 * 1024
+
+/** A page of the entities of a stack. */
+export async function readPageOfStack(
   db: Database,
   organization_id: number,
   stack_id: number,
   position: Position,
   signal?: Signal,
-): Promise<ShownPage> {
-  const values = [organization_id, stack_id, startOf(position), sizeToRead(position)]
+): Promise<RowsOfPage> {
+  const values = [organization_id, stack_id, startOf(position), sizeToRead(position), octetsOf(position)]
   const [page] = await db.query<Dated & { rows: string | null }>(read_page[position.direction], values, signal)
   const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
-  return printPage(page!.rows ?? '', position.size, definitions, stack_id)
+  return { rows: page!.rows ?? '', definitions }
 }
 
-/** Entities of a stack by identifiers of one sort, in no order; missing ones are left out. */
+/**
+ * The rows of the first of these entities, null where there is none any more, until they have `octets` together: at least one, and one
+ * may go beyond.
+ */
+export async function readPortion(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  ids: readonly string[],
+  octets: number,
+  signal?: Signal,
+): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
+  const values = [organization_id, stack_id, ids, octets]
+  const portion = await db.query<Dated & { row: string | null }>(read_portion, values, signal)
+  const definitions = await definitionsAt(db, organization_id, newestOf(portion), signal)
+  return { rows: portion.map(({ row }) => row), definitions }
+}
+
+export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
+
+/** Entities of a stack, in no order; missing ones are left out, and of one whose row has more than `row_octets` the JSON. */
 export async function readShown(
   db: Database,
   organization_id: number,
   stack_id: number,
-  by: 'id' | 'external_id',
-  identifiers: readonly string[],
+  { by, identifiers, row_octets = unbounded_octets }: Identifiers & { row_octets?: number },
   signal?: Signal,
 ): Promise<Shown[]> {
-  const those = await db.query<Those>(read_those[by], [organization_id, stack_id, identifiers], signal)
+  const values = [organization_id, stack_id, identifiers, row_octets]
+  const those = await db.query<Those>(read_those[by], values, signal)
   const definitions = await definitionsAt(db, organization_id, newestOf(those), signal)
   return showThose(those, definitions, stack_id)
 }
@@ -48,13 +77,21 @@ export async function readShownWithin(
   definitions: Definitions,
   stack_id: number,
   ids: readonly string[],
+  row_octets: number,
 ): Promise<Shown[]> {
-  const those = await tx.query<Those>(read_those.id, [definitions.organization_id, stack_id, ids])
+  const those = await tx.query<Those>(read_those.id, [definitions.organization_id, stack_id, ids, row_octets])
   return showThose(those, definitions, stack_id)
 }
 
-const showThose = (those: readonly Those[], definitions: Definitions, stack_id: number): Shown[] =>
-  those.map(({ identifier, version, row }) => ({ identifier, version, json: printEntity(row, definitions, stack_id) }))
+function showThose(those: readonly Those[], definitions: Definitions, stack_id: number): Shown[] {
+  let characters = 0
+  return those.map(({ identifier, version, row }, index) => {
+    if (row === null || (index > 0 && characters > most_characters)) return { identifier, version }
+    const json = printEntity(row, definitions, stack_id)
+    characters += json.length
+    return { identifier, version, json }
+  })
+}
 
 /** The version of the definitions that the newest of them was read beside. */
 const newestOf = (read: readonly Dated[]) =>

@@ -143,11 +143,12 @@ export async function represent(
   tx: Transaction,
   definitions: Definitions,
   wanted: { stack_id: number; id: string }[],
+  row_octets: number,
 ): Promise<Map<string, Shown>> {
   const by_stack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
   const reads = [...by_stack].map(([stack_id, entities]) => {
     const ids = entities.map(({ id }) => id)
-    return readShownWithin(tx, definitions, stack_id, ids)
+    return readShownWithin(tx, definitions, stack_id, ids, row_octets)
   })
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()

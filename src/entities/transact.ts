@@ -5,9 +5,10 @@ import { type Item, takeSet } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import { indexTerms } from './index-stage.ts'
+import { unbounded_octets } from './page.ts'
 import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
-import type { Shown } from './shown.ts'
+import { beside_octets, type Shown } from './shown.ts'
 import { type Accepted, lockRows, lookAround, placeholdersOf, readNamesLeft, represent } from './stages.ts'
 import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
@@ -51,7 +52,8 @@ export async function transactSet(
 
   const placeholders = placeholdersOf(accepted, leftAt)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
-  const shown = represent(tx, definitions, toRepresent(decisions))
+  const row_octets = items.some(({ write }) => write.represent === 'whole') ? unbounded_octets : beside_octets
+  const shown = represent(tx, definitions, toRepresent(decisions), row_octets)
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   const settled: Settled = new Map()

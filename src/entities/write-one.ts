@@ -15,7 +15,8 @@ export async function writeOne(
     operation,
     stack_id,
     address,
-    represent,
+    // An answer that is kept under a key is stored with the write.
+    represent: represent && (call.db.outer ? 'whole' : true),
     body: call.body,
     bound_from: call.bound_from,
     if_match: call.preferences.if_match,

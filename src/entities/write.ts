@@ -32,8 +32,8 @@ export type Write = {
   create_only?: boolean
   /** What happens to relationship targets that do not exist. */
   references: 'create' | 'strict'
-  /** Whether the outcome carries the entity as it stands after the write. */
-  represent: boolean
+  /** Whether the outcome carries the entity as it stands after the write: its JSON, too, where it is small, or `whole` in any case. */
+  represent: boolean | 'whole'
   /** The size of the body, which bounds a set. */
   bytes: number
   actor: string

@@ -3,7 +3,7 @@ import type { Limits } from '../config.ts'
 import type { Kind } from '../entities/kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/route.ts'
-import { filterEntities, listEntities, relatedEntities, showPage } from './handlers.ts'
+import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
 import {
   type FilterBody,
   filterBody,
@@ -35,10 +35,7 @@ export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limi
     body: relatedBody(limits.page),
     answer: Type.Union([pageSchema(answers.person), pageSchema(answers.record)]),
     example: { body: { target: 'people', direction: 'incoming' } },
-    handle: async call => {
-      const found = await relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call))
-      return showPage(found, found.target_stack_id)
-    },
+    handle: async call => relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call)),
   })
   return [
     {
@@ -63,10 +60,7 @@ export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limi
       answer: filterPageSchema(kind.answer),
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
-      handle: async call => {
-        const stack_id = await kind.stackOf(call)
-        return showPage(await filterEntities(call as Call<FilterBody>, stack_id), stack_id)
-      },
+      handle: async call => filterEntities(call as Call<FilterBody>, await kind.stackOf(call)),
     },
     related('', '/{external_id}', { external_id: 'external_id' }, ''),
     related(

@@ -1,10 +1,10 @@
 import type { Limits } from '../config.ts'
+import { answerPage } from '../entities/answer-page.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Kind } from '../entities/kind.ts'
 import { findEntity, type Page, type Position, readRelated } from '../entities/page.ts'
-import { printPage } from '../entities/print.ts'
-import { readShownPage, type ShownPage } from '../entities/shown.ts'
+import { type RowsOfPage, readPageOfStack } from '../entities/shown.ts'
 import { type Detail, fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Answer, Call } from '../http/route.ts'
@@ -21,30 +21,35 @@ import type { UndeclaredKey } from './parse.ts'
 import { default_size, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 
-/** A page, and definitions that are no older than any row of it. */
-export type Found = Page & { definitions: Definitions; warnings?: Detail[] }
-
 /** A page of all entities of a stack. */
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Answer> {
   const { db, caller, signal, body } = call
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
-  return pageAnswer(await readShownPage(db, caller.organization.id, stack_id, position, signal))
+  return answerPage(call, { stack_id, position }, part =>
+    readPageOfStack(db, caller.organization.id, stack_id, part, signal),
+  )
 }
 
 /**
  * A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read; under
  * `Prefer: handling=strict` 400 where it names an undeclared key that no entity carries.
  */
-export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Found> {
+export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Answer> {
   const { db, caller, signal, body, bound_from, preferences } = call
   const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
-  const found = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, position, {
-    signal,
-    bound_from,
-    permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
-    refuseUncarried: preferences.handling === 'strict' ? throwUncarried : undefined,
-  })
-  return { ...(await defined(call, found)), warnings: found.uncarried.map(warningOf) }
+  let warnings: readonly Detail[] = []
+  const readRows = async (part: Position) => {
+    const page = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, part, {
+      signal,
+      bound_from,
+      permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
+      refuseUncarried: preferences.handling === 'strict' ? throwUncarried : undefined,
+    })
+    warnings = page.uncarried.map(warningOf)
+    return rowsOf(call, page)
+  }
+  const lastMembers = () => (warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`)
+  return answerPage(call, { stack_id, position, lastMembers }, readRows)
 }
 
 function throwUncarried(keys: UndeclaredKey[]): never {
@@ -62,19 +67,20 @@ function warningOf({ stack_id, path }: UndeclaredKey): Detail {
 export async function relatedEntities(
   kind: Pick<Kind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
-  stack_id: number,
-): Promise<Found & { target_stack_id: number }> {
+  source_stack_id: number,
+): Promise<Answer> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
   const definitions = await currentDefinitions(db, organization_id, signal)
-  const target_stack_id = targetOf(body.target, definitions)
-  const position = positionFrom(body.cursor_configuration, body.sorting_type, target_stack_id, call.limits)
-  requireScopes(call, [readScopeOf(target_stack_id)])
-  const ways = waysBetween(stack_id, target_stack_id, body, definitions)
-  const id = await findSource(kind, call, stack_id)
-  const around = { id, stack_id: target_stack_id, ...ways }
-  const page = await readRelated(db, organization_id, around, position, signal)
-  return { ...(await defined(call, page)), target_stack_id }
+  const stack_id = targetOf(body.target, definitions)
+  const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
+  requireScopes(call, [readScopeOf(stack_id)])
+  const ways = waysBetween(source_stack_id, stack_id, body, definitions)
+  const id = await findSource(kind, call, source_stack_id)
+  const around = { id, stack_id, ...ways }
+  return answerPage(call, { stack_id, position }, async part =>
+    rowsOf(call, await readRelated(db, organization_id, around, part, signal)),
+  )
 }
 
 function refuseBody(path: string, message: string): never {
@@ -99,9 +105,11 @@ function positionFrom(
   return { size, direction, after_id: of_people ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
-async function defined({ db, caller, signal }: Call<unknown>, page: Page): Promise<Found> {
-  const version = page.reads.reduce((newest, read) => Math.max(newest, read.schema_version), 0)
-  return { ...page, definitions: await definitionsAt(db, caller.organization.id, version, signal) }
+async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }: Page): Promise<RowsOfPage> {
+  const version = reads.reduce((newest, read) => Math.max(newest, read.schema_version), 0)
+  const definitions = await definitionsAt(db, caller.organization.id, version, signal)
+  const ids = reads.map(({ id }) => id)
+  return { rows: reads.map(({ id, row }) => row ?? id).join('\n'), ids, has_more, definitions }
 }
 
 function targetOf(target: string, { stacks }: Definitions): number {
@@ -132,15 +140,4 @@ async function findSource(kind: Pick<Kind, 'identifier' | 'noun'>, call: Call<un
   const { db, caller, signal } = call
   const id = await findEntity(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
   return id ?? fail('not_found', `There is no such ${kind.noun}.`)
-}
-
-/** The payload of a page. */
-export function showPage({ reads, has_more, definitions, warnings }: Found, stack_id: number): Answer {
-  const rows = reads.map(({ row }) => row).join('\n')
-  return pageAnswer({ ...printPage(rows, reads.length, definitions, stack_id), has_more }, warnings)
-}
-
-function pageAnswer({ items, has_more }: ShownPage, warnings: readonly Detail[] = []): Answer {
-  const warned = warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
-  return { status: 200, json: `{"items":[${items}],"has_more":${has_more}${warned}}` }
 }

@@ -1,5 +1,5 @@
-import { type Position, sizeToRead } from '../entities/page.ts'
-import { read_rows } from '../entities/shown-sql.ts'
+import { octetsOf, type Position, sizeToRead } from '../entities/page.ts'
+import { readRows } from '../entities/shown-sql.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Parameter, render, sql } from './fragment.ts'
@@ -33,6 +33,7 @@ export function matchingStatements(
   position: Position,
 ): MatchingStatements {
   const organization = new Parameter(definitions.organization_id)
+  const row_octets = new Parameter(octetsOf(position))
   const { check, guide } = compileCondition(condition, definitions, stack_id, organization)
   const [beyond, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
@@ -49,8 +50,8 @@ export function matchingStatements(
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${beyond} ${start}::uuid and ${check} order by e.id ${order} limit ${wanted}::integer`
-    const { text, values } = render(selection, [organization])
-    return { text: `${read_rows} ${text}`, values }
+    const { text, values } = render(selection, [organization, row_octets])
+    return { text: readRows(text), values }
   }
   if (!guide) return { rows }
   const boundary = (start: string, round: number): Query => {

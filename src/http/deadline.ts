@@ -2,19 +2,35 @@ import { Fault, refuse } from '../errors.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 
 /** A request's time, waiting for a connection included. `end` must be called when the request is over. */
-export type Deadline = { readonly signal: Signal; end(): void; cancel(reason: Error): void }
+export type Deadline = {
+  readonly signal: Signal
+  end(): void
+  /** Gives work its own time, once that of the request has ended; until then it has the request's. */
+  within<T>(work: () => Promise<T>): Promise<T>
+  cancel(reason: Error): void
+}
 
 /** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered; then `passed` is called. */
 export function startDeadline(request_ms: number, passed: (fault: Fault) => void = () => {}): Deadline {
   const signal = new Cancellation()
-  const timer = setTimeout(() => {
+  const expire = () => {
     const fault = timedOut(request_ms)
     signal.abort(fault)
     passed(fault)
-  }, request_ms)
+  }
+  let timer: NodeJS.Timeout | undefined = setTimeout(expire, request_ms)
+  const end = () => {
+    clearTimeout(timer)
+    timer = undefined
+  }
   return {
     signal,
-    end: () => clearTimeout(timer),
+    end,
+    within: async work => {
+      if (timer) return work()
+      timer = setTimeout(expire, request_ms)
+      return work().finally(end)
+    },
     cancel: reason => signal.abort(reason),
   }
 }

@@ -96,11 +96,15 @@ export class Exchange {
     if (!this.response.headersSent) this.#writeHead(status).end()
   }
 
-  /** Answers with lines of JSON as they are made; each part of that work has its own time. See {@link sendStream}. */
-  async sendLines(status: number, lines: AsyncIterable<string | Buffer>, idle_ms: number): Promise<void> {
+  /** Answers with parts of a body as they are made; each part of that work has its own time. See {@link sendStream}. */
+  async sendParts(
+    status: number,
+    parts: AsyncIterable<string | Buffer>,
+    { content_type, idle_ms }: { content_type: string; idle_ms: number },
+  ): Promise<void> {
     this.deadline.end()
-    this.header('Content-Type', lines_type)
-    await sendStream(this.#writeHead(status), lines, idle_ms)
+    this.header('Content-Type', content_type)
+    await sendStream(this.#writeHead(status), parts, idle_ms)
   }
 
   /** Answers a refusal: the one place that makes an error response out of one. */

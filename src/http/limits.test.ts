@@ -21,10 +21,14 @@ const small = {
   consents: 1,
   links: 3,
   placeholders: 2,
+  stacks: 1,
+  attributes: 2,
+  consent_types: 2,
   page: 7,
   request_ms: 1_000,
   in_flight: 40,
   in_flight_bytes: 1_048_576,
+  answer_bytes: 1_048_576,
   connections: 40,
 } satisfies Limits
 
@@ -46,8 +50,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** They bound what is held at a time (gate.test.ts). */
-const of_the_process = ['in_flight', 'in_flight_bytes', 'connections']
+/** They bound what is held at a time (gate.test.ts, answer-memory.test.ts). */
+const of_the_process = ['in_flight', 'in_flight_bytes', 'answer_bytes', 'connections']
 
 type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
@@ -132,6 +136,24 @@ const table: Partial<Record<keyof Limits, Row>> = {
     past: create(values({ p: ['n3', 'n4', 'n5'] })),
     answered: [201, 400],
     path: '/attribute_values',
+  },
+  stacks: {
+    at: ['POST', '/v1/schema/stacks', { key: 'first', kind: 'item' }],
+    past: ['POST', '/v1/schema/stacks', { key: 'second', kind: 'item' }],
+    answered: [201, 400],
+    path: '',
+  },
+  attributes: {
+    at: ['POST', '/v1/schema/attributes', { key: 'second', owner: 'people', type: 'text' }],
+    past: ['POST', '/v1/schema/attributes', { key: 'third', owner: 'people', type: 'text' }],
+    answered: [201, 400],
+    path: '',
+  },
+  consent_types: {
+    at: ['POST', '/v1/schema/consent-types', { key: 'second', channels: [{ channel: 'email' }] }],
+    past: ['POST', '/v1/schema/consent-types', { key: 'third', channels: [{ channel: 'email' }] }],
+    answered: [201, 400],
+    path: '',
   },
   page: {
     at: ['POST', '/v1/people/list', { cursor_configuration: { size: 7 } }],

@@ -67,7 +67,7 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
 async function keep(row: Route, call: Call & { db: Database }): Promise<Kept> {
   try {
     const answer = await row.handle(call)
-    if ('stream' in answer) throw new Error('a stream cannot be kept')
+    if ('stream' in answer || 'parts' in answer) throw new Error('an answer in parts cannot be kept')
     const body = 'json' in answer ? answer.json : JSON.stringify(answer.data)
     return { status: answer.status, headers: answer.headers ?? {}, body }
   } catch (error) {

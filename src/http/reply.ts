@@ -1,9 +1,18 @@
 import { unavailability } from '../db/pg-errors.ts'
 import { type ErrorWord, Fault, type Refusal, refuse } from '../errors.ts'
 
+const [opening, closing] = ['{"status":"Success","data":', '}']
+
 /** The success envelope. */
 export function success(payload: { data: unknown } | { json: string }): string {
-  return `{"status":"Success","data":${'json' in payload ? payload.json : JSON.stringify(payload.data)}}`
+  return opening + ('json' in payload ? payload.json : JSON.stringify(payload.data)) + closing
+}
+
+/** The same around a payload in parts. */
+export async function* successInParts(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer | string> {
+  yield opening
+  yield* parts
+  yield closing
 }
 
 /** The error envelope. `errorstack` is null below 500; above it says no more than the message and whom to ask about. */

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import type { ErrorWord, Refusal } from '../errors.ts'
 import type { Signal } from '../signal.ts'
+import type { Release } from './answer-memory.ts'
 import type { Preferences } from './preferences.ts'
 
 /** What a handler is given: everything the pipeline has established about one request. */
@@ -31,17 +32,36 @@ export type Call<Body = unknown> = {
   /** Whether the service is shutting down, so that a stream should come to its end. */
   draining: () => boolean
   request_id: string
+  /** Memory for an answer that is too large to be counted as nothing, as the organization's share allows (answer-memory.ts). */
+  memory: {
+    take(bytes: number): Release | undefined
+    wait(bytes: number): Promise<Release>
+  }
+  /** Gives the work behind a part of an answer its own time, once the request's has ended with the first part. */
+  within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts when the request's time is over: statements under it are cancelled on the server. */
   signal: Signal
 }
 
-/** What a handler answers: the payload of the success envelope, as data or as JSON text. */
-export type Enveloped = { status: number; headers?: Record<string, string> } & ({ data: unknown } | { json: string })
+/**
+ * What a handler answers: the payload of the success envelope, as data or as JSON text. `release` gives back the memory that was taken
+ * for it, once it is sent.
+ */
+export type Enveloped = { status: number; headers?: Record<string, string>; release?: Release } & (
+  | { data: unknown }
+  | { json: string }
+)
+
+/**
+ * The payload as JSON in parts, of which no more is made than the client reads. What throws before the first part is answered as an error;
+ * later the connection is cut, so that half is never taken for the whole. It is iterated in any case.
+ */
+export type Parted = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
 /** What a streaming row answers: lines of JSON. Where it throws, the connection is cut: half is never taken for the whole. */
 export type Streamed = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
 
-export type Answer = Enveloped | Streamed
+export type Answer = Enveloped | Parted | Streamed
 
 /** The check a path parameter must pass before the handler runs. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'

@@ -61,9 +61,12 @@ export async function sendStream(
   idle_ms: number,
 ): Promise<void> {
   const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  // Who has gone before this is not told of again.
-  if (response.destroyed) gone.abort()
+  const leave = () => gone.abort()
+  const { socket } = response.req
+  // A response that waits for those before it on its connection does not emit `close` when the connection does.
+  for (const closing of [response, socket]) closing.once('close', leave)
+  // A connection that closed before this does not emit it again.
+  if (response.destroyed || socket.destroyed) leave()
   const { signal } = gone
   try {
     response.flushHeaders()
@@ -78,6 +81,8 @@ export async function sendStream(
     if (signal.aborted) return
     response.destroy()
     throw error
+  } finally {
+    socket.removeListener('close', leave)
   }
 }
 

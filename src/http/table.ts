@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import type { Lane } from '../db/shares.ts'
 import { fail } from '../errors.ts'
 import { isVersioned } from './admission.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import { type Bound, bind } from './bind.ts'
 import type { Exchange, Place } from './exchange.ts'
 import { parseJson } from './json.ts'
@@ -15,18 +16,21 @@ import { parameterReader } from './parameters.ts'
 import { explain, type House } from './pipeline.ts'
 import { readPreferences } from './preferences.ts'
 import { coerce } from './query.ts'
-import { success } from './reply.ts'
-import { type Answer, type Call, type Enveloped, type Route, takesKeys } from './route.ts'
+import { type Answer, type Call, type Route, takesKeys } from './route.ts'
 import type { Router } from './router.ts'
+import { sendAnswer } from './send-answer.ts'
 import { receive, requireLines } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
+
+/** What routes are served with. */
+type Served = House & { answer_memory: AnswerMemory }
 
 /**
  * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
  * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
-export function serveRoutes(places: Router, house: House, table: Route[]): void {
+export function serveRoutes(places: Router, house: Served, table: Route[]): void {
   for (const row of table) for (const path of addressesOf(row, table)) places.add(placeOf(row, path, house))
 }
 
@@ -52,7 +56,7 @@ export function nowhereOf(house: House, places: Router): Place {
   }
 }
 
-function placeOf(row: Route, path: string, house: House): Place {
+function placeOf(row: Route, path: string, house: Served): Place {
   const { config, rate_limiter } = house
   const shape = row.body ?? row.query
   const validate = shape && compile(shape)
@@ -91,13 +95,12 @@ function placeOf(row: Route, path: string, house: House): Place {
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
       const answered = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
-      const answer = withhold(answered, row, call.caller)
-      if (!('stream' in answer)) return sendAnswer(exchange, answer)
-      if (answer.headers) exchange.headers(answer.headers)
-      // A stream that breaks has cut its connection: there is nothing left to answer.
-      await exchange
-        .sendLines(answer.status, answer.stream, config.limits.request_ms)
-        .catch(error => explain(exchange, error, house.logger))
+      const sending = sendAnswer(exchange, withhold(answered, row, call.caller), call)
+      await sending?.catch(error => {
+        if (!exchange.response.headersSent) throw error
+        // An answer that breaks has cut its connection: there is nothing left to answer.
+        explain(exchange, error, house.logger)
+      })
     },
   }
 }
@@ -110,6 +113,7 @@ function withhold(answer: Answer, { reveals }: Route, { scopes }: Caller): Answe
   if (!reveals || scopes.has(reveals.scope) || !('json' in answer)) return answer
   const entity = JSON.parse(answer.json) as Record<string, unknown> | true
   if (entity === true) return answer
+  answer.release?.()
   const { 'Preference-Applied': _, ...headers } = answer.headers ?? {}
   const data = Object.fromEntries(reveals.identifiers.map(name => [name, entity[name]]))
   return { status: answer.status, headers, data }
@@ -183,7 +187,7 @@ function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: 
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
+function callReader(house: Served, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
   const { limits } = house.config
   const readParameters = parameterReader(row)
   const lane = laneOf(row)
@@ -214,6 +218,8 @@ function callReader(house: House, row: Route, checkItem: CheckItem): (exchange: 
       checkItem: value => checkItem(value, bound.bound_from),
       ...(row.streams ? streamOf(house, exchange, checkItem) : no_stream),
       request_id: exchange.id,
+      memory: memoryOf(house, exchange),
+      within: exchange.deadline.within,
       signal: exchange.deadline.signal,
     }
   }
@@ -226,6 +232,14 @@ function laneOf({ method, scope }: Route): Lane {
 }
 
 const unbound = (): Bound => ({ value: {}, bound_from: 'query', bytes: 0 })
+
+const memoryOf = ({ answer_memory }: Served, { caller, deadline }: Exchange): Call['memory'] => {
+  const organization_id = caller!.organization.id
+  return {
+    take: bytes => answer_memory.take(organization_id, bytes),
+    wait: bytes => answer_memory.wait(organization_id, bytes, deadline.signal),
+  }
+}
 
 type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
 
@@ -247,8 +261,3 @@ const no_stream = {
   explain: notStreaming,
   draining: notStreaming,
 } as Streaming
-
-function sendAnswer(exchange: Exchange, answer: Enveloped) {
-  if (answer.headers) exchange.headers(answer.headers)
-  exchange.send(answer.status, success(answer))
-}

@@ -1,3 +1,4 @@
+import type { Limits } from '../config.ts'
 import type { Database, Statement } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
@@ -24,11 +25,20 @@ export type DefinitionChange = {
   values: unknown[]
 }
 
-/** Who changes a definition, for the change log. */
-export type Author = { db: Database; organization_id: number; actor: string; request_id: string; signal?: Signal }
+type DefinitionLimits = Pick<Limits, 'stacks' | 'attributes' | 'consent_types'>
 
-export function authorOf({ db, caller, request_id, signal }: Call): Author {
-  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, signal }
+/** Who changes a definition, for the change log, and how many definitions an organization may have. */
+export type Author = {
+  db: Database
+  organization_id: number
+  actor: string
+  request_id: string
+  limits: DefinitionLimits
+  signal?: Signal
+}
+
+export function authorOf({ db, caller, request_id, limits, signal }: Call): Author {
+  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, limits, signal }
 }
 
 /**
@@ -79,6 +89,19 @@ export function differences<T extends object>(
 /** The id a new definition takes: one past the highest, safe under the head's lock. */
 export const nextId = (definitions: readonly { id: number }[]): number =>
   definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
+
+/**
+ * Refuses one definition more than an organization may have, with 400. To be called where definitions change, so that
+ * creates that come at the same time cannot pass the limit together.
+ */
+export function refuseMore(kind: keyof DefinitionLimits, standing: Definitions, limits: DefinitionLimits): void {
+  if (standing[kind].length < limits[kind]) return
+  const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
+  const message = `would be one more than the ${limits[kind]} ${noun} that an organization may have, archived ones included`
+  fail('invalid_parameter', `The organization has as many ${noun} as it may have (${setting}: ${limits[kind]}).`, {
+    details: [{ path: '', message }],
+  })
+}
 
 /** Refuses the value at `path` with 400. */
 export function refuseField(path: string, message: string): never {

@@ -5,6 +5,7 @@ import {
   differences,
   nextId,
   refuseField,
+  refuseMore,
   refuseTaken,
 } from '../organizations/define.ts'
 import { type Definitions, people_key, type Stack } from '../organizations/definitions.ts'
@@ -22,8 +23,10 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
   if (body.key === people_key) refuseField('/key', 'is reserved: people are no stack')
-  const after = await changeDefinitions(author, ({ stacks }, at) => {
+  const after = await changeDefinitions(author, (standing, at) => {
+    const { stacks } = standing
     if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
+    refuseMore('stacks', standing, author.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
     const values = [id, stack.key, stack.name, stack.kind, at]

@@ -374,3 +374,20 @@ describe('beside an import', () => {
     expect((await importLines(other, people, linesFrom(named(3)))).counts.created).toBe(3)
   })
 })
+
+describe('an import of many bad lines', () => {
+  test('tells the first 10,000 in full and the others by number: an answer is not many times as long as what was sent', async () => {
+    // Two bytes a line; blank lines are no lines, and every 5,000th is good.
+    const good = (number: number) => number % 5_000 === 0
+    const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
+    const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
+    const said = (await organization.send('POST', people, body, of_lines)).body.data as Record<string, unknown>[]
+    const told = said.flatMap(line => ('line' in line ? [line.line as number] : []))
+    const ranges = said.flatMap(line => (line.refused_lines ?? []) as [number, number][])
+    const further = ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => first + at))
+    expect([...told, ...further]).toEqual(numbers.filter(number => !good(number) && number !== 25_001))
+    expect(told.length).toBeLessThanOrEqual(10_000)
+    expect(said.at(-1)).toEqual({ ...none, received: 29_999, created: 6, failed: 29_993 })
+    expect(JSON.stringify(said).length).toBeLessThan(1_500_000)
+  })
+})

@@ -13,6 +13,7 @@ import { beside } from './beside.ts'
 import { gather } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
 import { overlap } from './overlap.ts'
+import { createRefusals, type RefusedLine } from './refusals.ts'
 import { rehearse } from './rehearse.ts'
 
 /** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
@@ -73,7 +74,8 @@ async function* answerLines(
   }
   const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
   const turns = new Turns()
-  const writing = new Set<Promise<string>>()
+  const writing = new Set<Promise<RefusedLine[]>>()
+  const textOfRefused = createRefusals()
   const failures: unknown[] = []
   let is_over = false
   const progress = () => {
@@ -96,9 +98,9 @@ async function* answerLines(
   const written = overlap(sets, setsAtOnce(call), write)
   try {
     for (;;) {
-      const { value: refusals, done } = yield* beside(written.next(), pace, progress)
+      const { value: refused, done } = yield* beside(written.next(), pace, progress)
       if (done) break
-      if (refusals !== '') yield refusals
+      if (refused.length > 0) yield textOfRefused(refused)
     }
     yield textOf(counts)
   } catch (error) {
@@ -160,24 +162,24 @@ function writeOf(
   }
 }
 
-/** Writes one set within its own time, counts, and tells of the refused lines. Throws what fails for all of them. */
-async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, count: Count): Promise<string> {
+/** Writes one set within its own time, counts, and answers the refused lines. Throws what fails for all of them. */
+async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, count: Count): Promise<RefusedLine[]> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
   const errors = errorsOf(outcomes)
   const unavailable = errors.find(isUnavailable)
   if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
   let next = 0
-  let said = ''
+  const refused: RefusedLine[] = []
   for (const entry of set) {
     const outcome = 'write' in entry ? outcomes[next++]! : entry
     count('done' in outcome ? (outcome.done.result as Exclude<ImportOutcome, 'failed'>) : 'failed')
     if (!('done' in outcome)) {
-      const { word, message, details } = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
-      said += textOf({ line: entry.number, error: word, message, details })
+      const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
+      refused.push({ number: entry.number, refusal })
     }
   }
-  return said
+  return refused
 }
 
 const errorsOf = (outcomes: Outcome[]) =>

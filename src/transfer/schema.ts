@@ -37,6 +37,15 @@ const refused_line = Type.Object({
   details,
 })
 
+const line_number = Type.Integer({ minimum: 1 })
+const refused_lines = Type.Object({
+  refused_lines: Type.Array(Type.Array(line_number, { minItems: 2, maxItems: 2 }), {
+    description:
+      'Behind the first 10,000 refusals, or 1 MiB of them: further lines that are refused, without their reasons. ' +
+      'The first and the last line of each run of them.',
+  }),
+})
+
 const progress_line = Type.Object({ progress: Type.Object(counts) })
 
 const fault_line = Type.Object({
@@ -51,7 +60,7 @@ const fault_line = Type.Object({
 })
 
 /** A line of the answer to an import. The last is the counts, or what ended it before. */
-export const import_answer = Type.Union([Type.Object(counts), progress_line, refused_line, fault_line], {
+export const import_answer = Type.Union([Type.Object(counts), progress_line, refused_line, refused_lines, fault_line], {
   title: 'ImportLine',
   examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1 }],
 })

@@ -139,8 +139,8 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const in_order = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(in_order, [organization_id, stack_id])).map(({ id }) => id)
-    const found = await readShown(db, organization_id, stack_id, 'id', ids)
-    const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json)]))
+    const found = await readShown(db, organization_id, stack_id, { by: 'id', identifiers: ids })
+    const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
     for (const id of ids) reads.set(id, { stack_id, id, shown: shown.get(id), links: await linksOf(id) })
   }
   return { definitions, reads }

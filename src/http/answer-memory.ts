@@ -1,0 +1,80 @@
+import type { Signal } from '../signal.ts'
+
+/** Gives back what was taken. A second call does nothing. */
+export type Release = () => void
+
+/**
+ * The memory of a process for answers that are being made or sent. An organization may take more while it holds less than is left free,
+ * as with requests (overload.ts): alone it comes to have half, and whoever comes next finds room.
+ */
+export type AnswerMemory = {
+  /** Takes so many bytes at once. Undefined where the organization's share is used up. */
+  take(organization_id: number, bytes: number): Release | undefined
+  /** Takes them when it is its turn, in order of arrival. Rejects with the signal's reason. */
+  wait(organization_id: number, bytes: number, signal: Signal): Promise<Release>
+}
+
+type Waiting = { organization_id: number; bytes: number; enter(release: Release): void }
+
+export function createAnswerMemory(limit_bytes: number): AnswerMemory {
+  const held_by = new Map<number, number>()
+  const waiting = new Set<Waiting>()
+  let held = 0
+
+  const add = (organization_id: number, bytes: number) => {
+    held += bytes
+    const left = (held_by.get(organization_id) ?? 0) + bytes
+    if (left > 0) held_by.set(organization_id, left)
+    else held_by.delete(organization_id)
+  }
+
+  const take = (organization_id: number, bytes: number): Release | undefined => {
+    if ((held_by.get(organization_id) ?? 0) >= limit_bytes - held) return undefined
+    add(organization_id, bytes)
+    let is_held = true
+    return () => {
+      if (!is_held) return
+      is_held = false
+      add(organization_id, -bytes)
+      letIn()
+    }
+  }
+
+  const letIn = () => {
+    for (const next of waiting) {
+      const release = take(next.organization_id, next.bytes)
+      if (!release) continue
+      waiting.delete(next)
+      next.enter(release)
+    }
+  }
+
+  const isWaiting = (organization_id: number) => {
+    for (const other of waiting) if (other.organization_id === organization_id) return true
+    return false
+  }
+
+  return {
+    take,
+    wait: (organization_id, bytes, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason)
+        const release = isWaiting(organization_id) ? undefined : take(organization_id, bytes)
+        if (release) return resolve(release)
+        const leave = () => {
+          waiting.delete(entry)
+          reject(signal.reason)
+        }
+        const entry: Waiting = {
+          organization_id,
+          bytes,
+          enter: release => {
+            signal.removeEventListener('abort', leave)
+            resolve(release)
+          },
+        }
+        waiting.add(entry)
+        signal.addEventListener('abort', leave, { once: true })
+      }),
+  }
+}
