@@ -49,32 +49,25 @@ export function createAnswerMemory(limit_bytes: number): AnswerMemory {
     }
   }
 
-  const isWaiting = (organization_id: number) => {
-    for (const other of waiting) if (other.organization_id === organization_id) return true
-    return false
-  }
+  const isWaiting = (organization_id: number) => [...waiting].some(other => other.organization_id === organization_id)
 
-  return {
-    take,
-    wait: (organization_id, bytes, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason)
-        const release = isWaiting(organization_id) ? undefined : take(organization_id, bytes)
-        if (release) return resolve(release)
-        const leave = () => {
-          waiting.delete(entry)
-          reject(signal.reason)
-        }
-        const entry: Waiting = {
-          organization_id,
-          bytes,
-          enter: release => {
-            signal.removeEventListener('abort', leave)
-            resolve(release)
-          },
-        }
-        waiting.add(entry)
-        signal.addEventListener('abort', leave, { once: true })
-      }),
-  }
+  const wait = (organization_id: number, bytes: number, signal: Signal) =>
+    new Promise<Release>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const release = isWaiting(organization_id) ? undefined : take(organization_id, bytes)
+      if (release) return resolve(release)
+      const leave = () => {
+        waiting.delete(entry)
+        reject(signal.reason)
+      }
+      const enter = (taken: Release) => {
+        signal.removeEventListener('abort', leave)
+        resolve(taken)
+      }
+      const entry: Waiting = { organization_id, bytes, enter }
+      waiting.add(entry)
+      signal.addEventListener('abort', leave, { once: true })
+    })
+
+  return { take, wait }
 }
