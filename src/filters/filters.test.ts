@@ -80,7 +80,7 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
           refusal: { details: [{ path: path.replace('/filter', '/filter/$or/0/$not') }] },
         })
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     )
   })
 
