@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { type Config, loadConfig } from '../src/config.ts'
 import { version } from '../src/version.ts'
-import { withConnection } from './backup/catalog.ts'
+import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
 import { answer, newCommand } from './command.ts'
 import { pathOf } from './connection.ts'
@@ -68,14 +68,16 @@ async function take(config: Config, partial: string, options: BackupOptions): Pr
   // Nobody else may read it: it holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
   const stopping = new AbortController()
-  const interrupt = heedInterrupt(() => stopping.abort())
+  const interrupt = heedInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
   const meter = startMeter('rows', () => ({ count: progress.rows, part: progress.part }), {
     silent: Boolean(options.quiet || options.json),
   })
   try {
     return await withServer(config, url =>
       withConnection(url, 'kith backup', client =>
-        takeBackup(client, { version, openTarget, signal: stopping.signal }, progress),
+        untilAborted(client, stopping.signal, () =>
+          takeBackup(client, { version, openTarget, signal: stopping.signal }, progress),
+        ),
       ),
     )
   } finally {
@@ -96,7 +98,6 @@ async function syncFolder(path: string) {
 }
 
 function told(error: NodeJS.ErrnoException, file: string): Error {
-  if (error.name === 'AbortError') return new Error('Stopped. No backup was written.')
   const full = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
   if (full)
     return new Error(`${file} cannot be written: there is no room for it (${error.code}). No backup was written.`)

@@ -83,7 +83,7 @@ describe('kith import of CSV', () => {
   it('keeps the cells of a refused record as they were, without prefix and constant', async () => {
     const words = ['--prefix', 'external_id=c-', '--set', 'age=4']
     expect(await importCsv('external_id,email\n1,none\n', ...words)).toMatchObject({ code: 1, counts: { failed: 1 } })
-    expect((await refusedText()).replace(/"?line 2[^"\n]*"?,/, '')).toBe('refused_because,external_id,email\n1,none\n')
+    expect(await refusedText()).toMatch(/^refused_because,external_id,email\n.*[^-],1,none\n$/)
     const short = await importCsv('external_id,email\n1\n', ...words)
     expect(short.counts).toMatchObject({ failed: 1, refused_file: 'people.refused-2.csv' })
   })

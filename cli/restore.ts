@@ -34,7 +34,8 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
     const loaded = await withServer(config, url => load(url, backup, silent, signal))
     report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
   } catch (error) {
-    throw stopping.signal.aborted ? stopping.signal.reason : error
+    // So ends reading the file; what waits for the database throws the reason itself.
+    throw (error as Error).name === 'AbortError' ? stopping.signal.reason : error
   } finally {
     interrupt.end()
   }

@@ -56,6 +56,20 @@ export async function withConnection<T>(
   }
 }
 
+/** Runs `work`; when the signal aborts meanwhile, the connection ends, whatever it waits for, and the signal's reason is thrown. */
+export async function untilAborted<T>(client: pg.Client, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const giveUp = () => void client.end().catch(() => {})
+  signal.addEventListener('abort', giveUp, { once: true })
+  try {
+    signal.throwIfAborted()
+    return await work()
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
 /** A name of the schema `public`, quoted. */
 export const quoted = (name: string): string => `public.${pg.escapeIdentifier(name)}`
 

@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { listMigrations, migrate } from '../../src/db/migrate.ts'
-import { quoted, readMigrations, readTables, tablesWithRows, withConnection } from './catalog.ts'
+import { quoted, readMigrations, readTables, tablesWithRows, untilAborted, withConnection } from './catalog.ts'
 import type { Backup, End, Frame, Header } from './container.ts'
 import { copyOf, linesIn } from './take.ts'
 
@@ -30,18 +30,22 @@ export async function refuseNewer({ kith, migrations }: Header): Promise<void> {
 }
 
 /**
- * Restores a backup into an empty database, in one transaction: the tables as the backup's migrations make them, their
- * rows, and then the migrations that are newer. Throws where the database holds rows; then nothing was changed.
+ * Restores a backup into an empty database: makes the tables as the backup's migrations have them, stores all rows in one
+ * transaction, and then runs the migrations that are newer. Throws where the database holds rows; then nothing was changed.
  */
 export async function loadBackup(loading: Loading): Promise<Loaded> {
   const { url, backup } = loading
   await makeTables(url, backup.header)
   return withConnection(url, 'kith restore', async client => {
     const loaded = await loadRows(client, loading)
-    const migrations = await migrate(url)
-    // Until autovacuum comes by, the planner would take each table for a small one.
-    await client.query('analyze')
-    return { ...loaded, migrations }
+    try {
+      const migrations = await migrate(url)
+      // Until autovacuum comes by, the planner would take each table for a small one.
+      await client.query('analyze')
+      return { ...loaded, migrations }
+    } catch (cause) {
+      throw new Error(`All rows are restored, but then: ${(cause as Error).message} Run kith migrate.`, { cause })
+    }
   })
 }
 
@@ -70,6 +74,14 @@ async function refuseRows(client: pg.Client) {
 }
 
 async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
+  const stored = await untilAborted(client, loading.signal, () => storeRows(client, loading))
+  const { command } = await client.query('commit')
+  if (command !== 'COMMIT') throw new Error('PostgreSQL rolled the restore back. Nothing was changed.')
+  return stored
+}
+
+/** All but the commit of the transaction. */
+async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
   const { header } = loading.backup
   await client.query('begin')
   // A service that starts meanwhile waits here, and then finds the restored data.
@@ -83,8 +95,6 @@ async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loade
   const { rows, end } = await copyTables(client, loading, new Set(leftOut))
   for (const { name, last_value, is_called } of end.sequences)
     await client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called])
-  const { command } = await client.query('commit')
-  if (command !== 'COMMIT') throw new Error('PostgreSQL rolled the restore back. Nothing was changed.')
   return { rows, tables: header.tables.length - leftOut.length, leftOut }
 }
 
