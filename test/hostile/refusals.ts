@@ -98,7 +98,7 @@ function addressBreaks({ operation }: Plan, asked: Ask): Refused[] {
 
 function headerBreaks({ operation }: Plan, asked: Ask, lane: Lane): Refused[] {
   const { scope, versioned, method } = operation
-  if (scope === undefined) return [wrongMethod(asked, 404, 'not_found', 'POST')]
+  if (scope === undefined) return [wrongMethod(asked, 405, 'invalid_parameter', 'PATCH')]
   const found: Refused[] = []
   const add = (rule: string, status: number, word: string, token: string, headers: Record<string, string> = {}) =>
     found.push({
