@@ -23,7 +23,7 @@ describe('the number of statements does not grow with the array', () => {
       db,
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('created'))
-    expect(statements).toEqual(['lock_named', 'make_entities', 'apply_changes'])
+    expect(statements).toEqual(['lock_named', 'read_names_left', 'make_entities', 'apply_changes'])
     expect(transactions()).toBe(1)
   })
 
@@ -62,6 +62,7 @@ describe('the number of statements does not grow with the array', () => {
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('updated'))
     expect(statements).toEqual([
       'lock_named',
+      'read_names_left',
       'read_bearers',
       'read_links',
       'make_entities',

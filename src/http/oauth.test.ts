@@ -219,7 +219,8 @@ describe('POST /oauth/token', () => {
   })
 
   it('is answered at POST alone', async () => {
-    expect((await fetch(`${service.address}/oauth/token`)).status).toBe(404)
+    const { status, headers } = await fetch(`${service.address}/oauth/token`)
+    expect([status, headers.get('Allow')]).toEqual([405, 'POST'])
   })
 
   it('keeps secrets out of the log and of the database', async () => {
