@@ -107,7 +107,8 @@ describe('over HTTP', () => {
   })
   afterAll(() => service.stop())
 
-  const names = [...words, 'history', 'people', `internal/${samples[0]}`, 'a/related', 'v1/people/export', '%2F', '..a']
+  const odd = ['history', `internal/${samples[0]}`, 'a/related', 'v1/people/export', '%2F', '..a']
+  const names = new Set([...words, ...odd])
 
   test.each(['/v1/people', '/v1/stacks/orders'])('everyone below %s is reached by any word', async path => {
     const { send } = organization
