@@ -38,7 +38,8 @@ describe('/metrics', () => {
   })
 
   it('takes no other method, and shows a HEAD its headers alone', async () => {
-    expect((await fetch(`${service.address}/metrics`, { method: 'POST' })).status).toBe(404)
+    const posted = await fetch(`${service.address}/metrics`, { method: 'POST' })
+    expect([posted.status, posted.headers.get('Allow')]).toEqual([405, 'GET, HEAD'])
     const head = await fetch(`${service.address}/metrics`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
