@@ -109,11 +109,12 @@ async function compareAll(casesOf: (route: Route, pairs: Pairs) => Case[]): Prom
   return statuses
 }
 
-describe('to an organization, what is another’s is what is nobody’s:', () => {
+// Hundreds of requests, each beside its twin.
+describe('to an organization, what is another’s is what is nobody’s:', { timeout: 120_000 }, () => {
   test('in every parameter of every path', async () => {
     const statuses = await compareAll(pathCases)
     console.log(`foreign identifiers in paths: ${statuses.size} pairs on ${routes.length} routes`)
-    expect(new Set(statuses.values())).toEqual(new Set([404, 500]))
+    expect([...statuses].filter(([, status]) => ![404, 500].includes(status))).toEqual([])
     const parameters = routes.flatMap(({ params }) => Object.keys(params ?? {}))
     expect(statuses.size).toBe(parameters.length)
   })

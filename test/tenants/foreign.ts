@@ -30,7 +30,7 @@ const bodies: Record<string, object> = {
 }
 
 function bodyOf({ path, method, body }: Route): object | undefined {
-  if (!body || (method === 'POST' && /\/(list|filter)$/.test(path))) return undefined
+  if (!body || (method === 'POST' && /\/(list|filter|export)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/batch')) return { operations: [] }
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
