@@ -123,9 +123,10 @@ describe('to an organization, what is another’s is what is nobody’s:', { tim
     const statuses = await compareAll(bodyCases)
     console.log(`foreign identifiers in bodies: ${statuses.size} pairs`)
     const covered = new Set([...statuses.keys()].map(where => where.split(':')[0]))
-    // The other bodies of definitions name nobody.
+    // The other bodies of definitions name nobody; the cursor of an export is that of a list.
     const bodied = routes.filter(
-      ({ body, path }) => body && (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
+      ({ body, path }) =>
+        body && !path.endsWith('/export') && (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
     )
     expect(bodied.map(({ method, path }) => `${method} ${path}`).filter(route => !covered.has(route))).toEqual([])
   })
