@@ -36,7 +36,7 @@ it.each([1, 2, 3])(
       const streams = [
         send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), of_lines),
         send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), of_lines),
-        send('GET', '/v1/people/export'),
+        send('POST', '/v1/people/export'),
       ]
       const replies = await Promise.all([...rounds.flat(), ...streams])
       expect(replies.filter(({ status }) => status >= 300).map(({ status, body }) => ({ status, body }))).toEqual([])
