@@ -12,27 +12,24 @@ type Work<T> = (client: pg.PoolClient) => Promise<T>
 export type Source = { pool: pg.Pool; pulse: Pulse; place?: Place | undefined }
 
 /**
- * Runs `work` on a connection of the pool, after waiting for a place. The place is held until the connection is free
- * again, which is after a cancelled statement has really ended.
+ * Runs `work` on a connection of the pool, after waiting for a place. When the signal aborts, the running statement is cancelled on
+ * the server, and the promise settles only after that; when the server falls silent, the connection is given up. The place is held
+ * until the connection is free again.
  */
-export async function withClient<T>(source: Source, signal: Signal | undefined, work: Work<T>): Promise<T> {
-  const { place } = source
-  if (!place) return onConnection(source, signal, work)
-  const entering = place.enter(signal)
+export async function withClient<T>(
+  { pool, pulse, place }: Source,
+  signal: Signal | undefined,
+  work: Work<T>,
+): Promise<T> {
+  const entering = place?.enter(signal)
   if (entering) await entering
+  let client: pg.PoolClient
   try {
-    return await onConnection(source, signal, work)
-  } finally {
-    place.leave()
+    client = await acquire(pool, pulse, signal)
+  } catch (error) {
+    place?.leave()
+    throw error
   }
-}
-
-/**
- * Runs `work` on a connection of the pool. When the signal aborts, the running statement is cancelled on the server, and the
- * promise settles only after that; when the server falls silent, the connection is given up.
- */
-async function onConnection<T>({ pool, pulse }: Source, signal: Signal | undefined, work: Work<T>): Promise<T> {
-  const client = await acquire(pool, pulse, signal)
   const leave = pulse.enter({ giveUp: () => destroySocket(client) })
   let settled = false
   let cancelled: Promise<void> | undefined
@@ -56,6 +53,7 @@ async function onConnection<T>({ pool, pulse }: Source, signal: Signal | undefin
     signal?.removeEventListener('abort', cancel)
     // The cancel request names a process, not a statement: only once it is answered may another use the connection.
     client.release(cancelled !== undefined && !(await settlesInTime(cancelled)))
+    place?.leave()
   }
 }
 

@@ -12,7 +12,7 @@ it.each([1, 2, 3])(
       const { body } = await send('POST', '/v1/schema/attributes', friends)
       const ada = { external_id: 'ada', attribute_values: { friends: ['bo', 'cy'] } }
       expect((await send('POST', '/v1/people', ada)).status).toBe(201)
-      const rounds = Array.from({ length: 8 }, (_, round) => {
+      const rounds = Array.from({ length: 4 }, (_, round) => {
         const name = `p${round}`
         const batch = {
           operations: [`a${round}`, `b${round}`].map(external_id => ({ op: 'upsert', external_id, body: {} })),
@@ -36,7 +36,7 @@ it.each([1, 2, 3])(
       const streams = [
         send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), of_lines),
         send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), of_lines),
-        send('GET', '/v1/people/export'),
+        send('POST', '/v1/people/export'),
       ]
       const replies = await Promise.all([...rounds.flat(), ...streams])
       expect(replies.filter(({ status }) => status >= 300).map(({ status, body }) => ({ status, body }))).toEqual([])

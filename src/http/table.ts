@@ -225,10 +225,10 @@ function callReader(house: Served, row: Route, checkItem: CheckItem): (exchange:
   }
 }
 
-/** A GET reads one entity, or definitions; what is read by a POST is a page. */
-function laneOf({ method, scope }: Route): Lane {
+/** A GET reads one entity, or definitions, and a stream takes from the pool only what it needs to begin. Any other read is a page. */
+function laneOf({ method, scope, streams }: Route): Lane {
   if (scope.endsWith(':write')) return 'writes'
-  return method === 'GET' ? 'reads' : 'pages'
+  return method === 'GET' || streams ? 'reads' : 'pages'
 }
 
 const unbound = (): Bound => ({ value: {}, bound_from: 'query', bytes: 0 })

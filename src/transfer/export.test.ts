@@ -112,7 +112,7 @@ describe('an export', () => {
     const [first, second] = [await open(), await open()]
     const third = await organization.send('POST', path)
     expect({ status: third.status, after: third.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
-    expect((await (await service.organization()).send('GET', path)).status).toBe(200)
+    expect((await (await service.organization()).send('POST', path)).status).toBe(200)
     for (const response of [first, second]) response.on('error', () => {})
     first.destroy()
     // The second is not read: it is cut, never ended.
