@@ -43,8 +43,8 @@ export type Drain = {
 const quiet_ms = 500
 /** A client that still sends requests so long after its first refusal ignores Retry-After, and is not waited for. */
 const hearing_ms = 1_000
-/** The last request's time ends so long before the drain does, so that even a 504 is sent. */
-export const drain_grace_ms = 300
+/** The last request's time ends so long before the drain does: its statement is cancelled before its 504 is sent. */
+export const drain_grace_ms = 1_000
 
 const glance_ms = 10
 
