@@ -33,8 +33,9 @@ export function createPlaces(): Router {
       if (place.method === 'GET') add('HEAD', place)
     },
     find,
+    // `OPTIONS *` names the server and no address.
     findAll: url =>
-      methods.flatMap(method => {
+      (url.startsWith('/') ? methods : []).flatMap(method => {
         const place = find(method, url)
         return place ? [{ method, place }] : []
       }),

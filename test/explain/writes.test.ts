@@ -106,7 +106,17 @@ test.each<[string, Write, string[]]>([
   [
     'a patch of everything',
     write('patch', 'p500', { first_name: 'Ada', attribute_values: everything }),
-    ['lock_named', 'read_bearers', 'read_links', 'make_entities', 'unlink', 'link', 'index_terms', 'apply_changes'],
+    [
+      'lock_named',
+      'read_names_left',
+      'read_bearers',
+      'read_links',
+      'make_entities',
+      'unlink',
+      'link',
+      'index_terms',
+      'apply_changes',
+    ],
   ],
   ['a rename', write('patch', 'p501', { external_id: 'renamed' }), ['lock_named', 'read_bearers', 'apply_changes']],
   ['a deletion', write('delete', 'p502'), ['lock_named', 'read_links', 'unlink', 'index_terms', 'apply_changes']],
