@@ -127,7 +127,7 @@ describe('a rolling restart of two services', () => {
     await restartRolling(balancer, journal, false)
     expect([journal.faults, journal.refused]).toEqual([[], 0])
     await expectStored(journal)
-  }, 120_000)
+  }, 240_000)
 
   it('behind a balancer of connections loses no request of clients that heed Retry-After', async () => {
     balancer = await startBalancer('connection')
@@ -135,5 +135,5 @@ describe('a rolling restart of two services', () => {
     await restartRolling(balancer, journal, true)
     expect(journal.faults).toEqual([])
     await expectStored(journal)
-  }, 120_000)
+  }, 240_000)
 })

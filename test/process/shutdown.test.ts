@@ -307,7 +307,7 @@ it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', a
 it('SIGTERM while the service starts leaves no embedded PostgreSQL behind', async () => {
   const data_dir = join(await makeFolder(), '.kith')
   const kith = launch({ KITH_DATA_DIR: data_dir })
-  await expect.poll(() => hasServer(data_dir), { interval: 5, timeout: 10_000 }).toBe(true)
+  await expect.poll(() => hasServer(data_dir), { interval: 5, timeout: 25_000 }).toBe(true)
   await terminate(kith)
   expect(await hasServer(data_dir)).toBe(false)
 })
