@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 
 /** A balancer in front of services, as simple as they come. */
 export type Balancer = {
@@ -37,9 +38,11 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
     for (const address of [...services, ...ready]) void look(address)
   }, look_interval_ms)
 
-  const choose = () => {
+  // A database that stalls leaves no service ready for a moment: what arrives then waits.
+  const choose = async () => {
+    while (ready.size === 0) await setTimeout(look_interval_ms, undefined, { ref: false })
     turns += 1
-    const { hostname, port } = new URL([...ready][turns % ready.size] ?? 'http://127.0.0.1:1')
+    const { hostname, port } = new URL([...ready][turns % ready.size]!)
     return { host: hostname, port: Number(port) }
   }
   const server = per === 'connection' ? handConnectionsOn(choose, sockets) : handRequestsOn(choose)
@@ -61,9 +64,9 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
 
 type Target = { host: string; port: number }
 
-function handConnectionsOn(choose: () => Target, sockets: Set<Socket>): Server {
-  return createServer({ allowHalfOpen: true }, socket => {
-    const behind = connect({ ...choose(), allowHalfOpen: true })
+function handConnectionsOn(choose: () => Promise<Target>, sockets: Set<Socket>): Server {
+  return createServer({ allowHalfOpen: true }, async socket => {
+    const behind = connect({ ...(await choose()), allowHalfOpen: true })
     for (const [one, other] of [
       [socket, behind],
       [behind, socket],
@@ -77,11 +80,11 @@ function handConnectionsOn(choose: () => Target, sockets: Set<Socket>): Server {
   })
 }
 
-function handRequestsOn(choose: () => Target): Server {
+function handRequestsOn(choose: () => Promise<Target>): Server {
   const agent = new http.Agent({ keepAlive: true })
-  const handOn = (request: IncomingMessage, response: ServerResponse) => {
+  const handOn = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, url, headers } = request
-    const behind = http.request({ ...choose(), agent, method, path: url, headers })
+    const behind = http.request({ ...(await choose()), agent, method, path: url, headers })
     behind.on('response', answer => {
       const { connection: _, 'keep-alive': __, ...kept } = answer.headers
       response.writeHead(answer.statusCode!, kept)
