@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { afterFirst, makeShop, resultOf, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import type { Write } from './write.ts'
 
 let service: Service
 let organization: Organization
@@ -88,5 +90,35 @@ describe('an entity that takes a name which was left', () => {
       if (created.status === 409) await send('POST', '/v1/people', { external_id: 'ada' })
       expect((await read('ada')).version).toBe(before + 2)
     }
+  })
+
+  describe('goes on from what others do between two statements', () => {
+    const versionOfAda = async (shop: Shop) => {
+      const rows = await service.sql<{ version: number }>(
+        `select version from entities where organization_id = $1 and external_id = 'ada'`,
+        [shop.id],
+      )
+      return rows[0]!.version
+    }
+    const writesOf = (shop: Shop, writes: Write[]) =>
+      afterFirst('read_names_left', service.db, async () => {
+        for (const one of writes) await writeAll(service.db, shop, [one])
+      })
+
+    test('of a link to the name', async () => {
+      const shop = await makeShop(service)
+      await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
+      const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
+      const link = write('patch', 'bob', { attribute_values: { referrer: 'ada' } })
+      expect((await writeAll(db, shop, [link])).map(resultOf)).toEqual(['updated'])
+      expect(await versionOfAda(shop)).toBe(4)
+    })
+
+    test('of a creation', async () => {
+      const shop = await makeShop(service)
+      const db = writesOf(shop, [write('create', 'ada'), write('delete', 'ada')])
+      expect((await writeAll(db, shop, [write('create', 'ada')])).map(resultOf)).toEqual(['created'])
+      expect(await versionOfAda(shop)).toBe(3)
+    })
   })
 })

@@ -23,7 +23,13 @@ describe('the number of statements does not grow with the array', () => {
       db,
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('created'))
-    expect(statements).toEqual(['lock_named', 'read_names_left', 'make_entities', 'apply_changes'])
+    expect(statements).toEqual([
+      'lock_named',
+      'read_names_left',
+      'make_entities',
+      'check_versions_made',
+      'apply_changes',
+    ])
     expect(transactions()).toBe(1)
   })
 
@@ -66,6 +72,7 @@ describe('the number of statements does not grow with the array', () => {
       'read_bearers',
       'read_links',
       'make_entities',
+      'check_versions_made',
       'unlink',
       'link',
       'append_consent_history',

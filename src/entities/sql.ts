@@ -117,6 +117,27 @@ export const make_entities = statement(
      created_at, updated_at) from stdin (format binary)`,
 )
 
+/**
+ * $2: [{s: stack, e: external id, v: version}], of what was just made. A name is left by a commit before it can be taken again, so
+ * behind `make_entities` every leaving is seen, also one between `read_names_left` and now. Where a version does not go on
+ * from it, the head's not-null constraint fails the transaction: it is decided again.
+ */
+export const check_versions_made = statement(
+  'check_versions_made',
+  `update change_heads set sequence = null
+   where organization_id = $1
+     and exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)
+     and exists (
+       select from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, v integer)
+       where a.v is distinct from 1 + coalesce((
+         select c.version from changes c
+         where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
+           and c.before->>'external_id' is not null
+         order by c.version desc limit 1
+       ), 0)
+     )`,
+)
+
 const text_column = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
 const boolean_column = (name: string) =>
   `${name} = case when v.p ? '${name}' then (v.p->>'${name}')::boolean else e.${name} end`

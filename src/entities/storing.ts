@@ -10,6 +10,7 @@ import {
   append_changes,
   append_consent_history,
   apply_changes,
+  check_versions_made,
   link,
   make_entities,
   numbers_at_once,
@@ -46,7 +47,11 @@ export function makeEntities(
   const rows = new CopyRows(organization_id, entity_fields, made.length)
   const at_ms = Date.parse(at)
   for (const entity of made) writeEntity(rows, entity, at_ms)
-  return [tx.copy(make_entities, rows)]
+  const copied = tx.copy(make_entities, rows)
+  const named = made.filter(({ columns }) => columns.external_id != null)
+  if (named.length === 0) return [copied]
+  const versions = named.map(({ stack_id, columns }) => ({ s: stack_id, e: columns.external_id, v: columns.version }))
+  return [copied, tx.query(check_versions_made, [organization_id, JSON.stringify(versions)])]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''

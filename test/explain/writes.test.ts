@@ -112,6 +112,7 @@ test.each<[string, Write, string[]]>([
       'read_bearers',
       'read_links',
       'make_entities',
+      'check_versions_made',
       'unlink',
       'link',
       'index_terms',

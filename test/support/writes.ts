@@ -71,6 +71,30 @@ export function watched(db: Database): { db: Database; statements: string[]; tra
   }
 }
 
+/** A database that does this once, when the first statement of this name has been answered. */
+export function afterFirst(name: string, db: Database, act: () => Promise<void>): Database {
+  let acted = false
+  return {
+    ...db,
+    transaction: (work, options) =>
+      db.transaction(
+        tx =>
+          work({
+            ...tx,
+            query: async (statement, values) => {
+              const rows = await tx.query(statement, values)
+              if (statement.name === name && !acted) {
+                acted = true
+                await act()
+              }
+              return rows as never
+            },
+          }),
+        options,
+      ),
+  }
+}
+
 const limits = { entity_keys: 1_000, entity_bytes: 524_288, placeholders: 100, links: 1_000 }
 
 export const writeAll = (db: Database, organization: Shop, writes: Write[]): Promise<Outcome[]> =>
