@@ -60,6 +60,9 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   }
 }
 
+/** A server that was left behind and does not answer must not hold this run. */
+const leftover_limit_ms = 20_000
+
 /** Ends and removes the servers of earlier runs that were killed before their teardown. */
 async function removeLeftovers() {
   for (const name of await readdir(tmpdir())) {
@@ -69,10 +72,11 @@ async function removeLeftovers() {
     // The tests of the embedded PostgreSQL itself have theirs one level below.
     const data_dir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
     try {
-      await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
+      const signal = AbortSignal.timeout(leftover_limit_ms)
+      await (await startEmbedded({ data_dir, purpose: 'command', log: () => {}, signal })).stop()
       await rm(folder, { recursive: true })
     } catch {
-      // Another user's, or another run removes it at this moment.
+      // Another user's, or another run removes it at this moment, or its server does not answer.
     }
   }
 }
