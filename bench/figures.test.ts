@@ -2,17 +2,17 @@ import { expect, it } from 'vitest'
 import { isWithin, middle, type Side } from './figures.ts'
 import { rows } from './rows.ts'
 
-const side = (rate: number, p50_ms: number, p99_ms: number | undefined, service_mb: number): Side => ({
+const side = (rate: number, p50Ms: number, p99Ms: number | undefined, serviceMb: number): Side => ({
   rate,
-  p50_ms,
-  p99_ms,
-  usage: { service: 90, postgres: 40, generator: 20, service_mb, service_peak_mb: service_mb + 10 },
+  p50Ms,
+  p99Ms,
+  usage: { service: 90, postgres: 40, generator: 20, serviceMb, servicePeakMb: serviceMb + 10 },
 })
 
 it('a side of a row is the median of each figure by itself', () => {
   const sides = [side(100, 3, 9, 80), side(300, 1, 7, 90), side(200, 2, 30, 70)]
   expect(middle(sides)).toEqual(side(200, 2, 9, 80))
-  expect(middle([side(100, 3, undefined, 80)]).p99_ms).toBeUndefined()
+  expect(middle([side(100, 3, undefined, 80)]).p99Ms).toBeUndefined()
 })
 
 it('rates have to reach a floor; latencies, and how much many people slow down, have a ceiling', () => {

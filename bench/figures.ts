@@ -28,14 +28,14 @@ export function middle(sides: readonly Side[]): Side {
   const of = (value: (side: Side) => number) => median(sides.map(value))
   return {
     rate: of(side => side.rate),
-    p50_ms: of(side => side.p50_ms),
-    p99_ms: sides[0]!.p99_ms === undefined ? undefined : of(side => side.p99_ms!),
+    p50Ms: of(side => side.p50Ms),
+    p99Ms: sides[0]!.p99Ms === undefined ? undefined : of(side => side.p99Ms!),
     usage: {
       service: of(side => side.usage.service),
       postgres: of(side => side.usage.postgres),
       generator: of(side => side.usage.generator),
-      service_mb: of(side => side.usage.service_mb),
-      service_peak_mb: of(side => side.usage.service_peak_mb),
+      serviceMb: of(side => side.usage.serviceMb),
+      servicePeakMb: of(side => side.usage.servicePeakMb),
     },
   }
 }

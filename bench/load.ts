@@ -13,7 +13,7 @@ let runs = 0
 export async function loadService(
   service: Service,
   { kind, connections }: BenchRow,
-  { people, token, consent_type_ids }: Populated,
+  { people, token, consentTypeIds }: Populated,
   seconds: number,
 ): Promise<Run> {
   runs += 1
@@ -22,7 +22,7 @@ export async function loadService(
     KIND: kind,
     TOKEN: token,
     PEOPLE: `${people}`,
-    CONSENT_TYPES: consent_type_ids.join(','),
+    CONSENT_TYPES: consentTypeIds.join(','),
     RUN: `${process.pid}-${runs}`,
   }
   const words = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', requests, service.address]

@@ -12,7 +12,7 @@ tps = 12345.678901 (without initial connection time)
 `
 
 it('pgbench’s figures are read, and none where a transaction failed', () => {
-  expect(parsePgbench(pgbench)).toEqual({ rate: 12345.678901, p50_ms: 1.234, p99_ms: undefined })
+  expect(parsePgbench(pgbench)).toEqual({ rate: 12345.678901, p50Ms: 1.234, p99Ms: undefined })
   expect(() => parsePgbench(pgbench.replace('transactions: 0', 'transactions: 3'))).toThrow('no figures')
   expect(() => parsePgbench('connection refused')).toThrow('no figures')
 })
@@ -21,7 +21,7 @@ const wrk = (refused: number, broken: number) =>
   `Running 3s test\n{"requests":3000,"duration":1500000,"p50":900,"p99":4200,"refused":${refused},"broken":${broken}}\n`
 
 it('wrk’s figures are read, and none where an answer was no success', () => {
-  expect(parseWrk(wrk(0, 0))).toEqual({ rate: 2000, p50_ms: 0.9, p99_ms: 4.2 })
+  expect(parseWrk(wrk(0, 0))).toEqual({ rate: 2000, p50Ms: 0.9, p99Ms: 4.2 })
   expect(() => parseWrk(wrk(1, 0))).toThrow('1 answers were no success')
   expect(() => parseWrk(wrk(0, 2))).toThrow('2 never came')
 })

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 
-/** Of one run: a second, and milliseconds. Where `p99_ms` is unknown, as pgbench's is, `p50_ms` is the mean. */
-export type Run = { rate: number; p50_ms: number; p99_ms: number | undefined }
+/** Of one run: a second, and milliseconds. Where `p99Ms` is unknown, as pgbench's is, `p50Ms` is the mean. */
+export type Run = { rate: number; p50Ms: number; p99Ms: number | undefined }
 
 const running = new Set<ChildProcess>()
 
@@ -36,7 +36,7 @@ export function parsePgbench(out: string): Run {
   const [, latency] = /^latency average = ([\d.]+) ms/m.exec(out) ?? []
   const failed = Number(/number of failed transactions: (\d+)/.exec(out)?.[1] ?? 0)
   if (rate === undefined || latency === undefined || failed > 0) throw new Error(`pgbench has no figures:\n${out}`)
-  return { rate: Number(rate), p50_ms: Number(latency), p99_ms: undefined }
+  return { rate: Number(rate), p50Ms: Number(latency), p99Ms: undefined }
 }
 
 /** Reads the line of lua/requests.lua. Throws where an answer was no success. */
@@ -44,7 +44,7 @@ export function parseWrk(out: string): Run {
   const line = out.trim().split('\n').at(-1)!
   const { requests, duration, p50, p99, refused, broken } = JSON.parse(line) as Record<string, number>
   if (refused! + broken! > 0) throw new Error(`${refused} answers were no success, ${broken} never came:\n${out}`)
-  return { rate: (requests! / duration!) * 1e6, p50_ms: p50! / 1e3, p99_ms: p99! / 1e3 }
+  return { rate: (requests! / duration!) * 1e6, p50Ms: p50! / 1e3, p99Ms: p99! / 1e3 }
 }
 
 /** A moment in which what a load left behind (connections, dirty pages) settles. */

@@ -6,7 +6,7 @@ import { rows } from './rows.ts'
 export type Asked = BenchOptions & { compare: string | undefined; json: string | undefined }
 
 /** Below that, a random page could begin after the last person. */
-const least_people = 1_000
+const leastPeople = 1_000
 
 /** Reads the words of the command line. Throws with a sentence for whoever typed them. */
 export function readOptions(words: readonly string[]): Asked {
@@ -24,7 +24,7 @@ export function readOptions(words: readonly string[]): Asked {
     },
   })
   return {
-    people: count('people', values.people ?? (values.quick ? '100000' : '1000000'), least_people),
+    people: count('people', values.people ?? (values.quick ? '100000' : '1000000'), leastPeople),
     rounds: count('rounds', values.rounds, 1),
     seconds: count('seconds', values.seconds ?? (values.quick ? '5' : '10'), 1),
     workers: count('workers', values.workers, 1),

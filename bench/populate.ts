@@ -2,19 +2,19 @@ import type pg from 'pg'
 import { inDatabase } from './database.ts'
 import type { Service } from './stage.ts'
 
-export const small_people = 10_000
-const small_key = 'small'
+export const smallPeople = 10_000
+const smallKey = 'small'
 
 /** An organization with people `p1` … `p<people>`, who may answer to these purposes. */
-export type Populated = { id: number; people: number; token: string; consent_type_ids: readonly number[] }
+export type Populated = { id: number; people: number; token: string; consentTypeIds: readonly number[] }
 
 /** Declares what the requests use, and stores people as the service stores them: 370 bytes each. */
-export async function populate(service: Service, people: number, small_token: (key: string) => Promise<string>) {
-  const token = await small_token(small_key)
-  const consent_type_ids = await declareDefinitions(service)
+export async function populate(service: Service, people: number, smallToken: (key: string) => Promise<string>) {
+  const token = await smallToken(smallKey)
+  const consentTypeIds = await declareDefinitions(service)
   return inDatabase(service.url, async client => {
-    const large = { id: await idOf(client, 'default'), people, token: service.token, consent_type_ids }
-    const small = { id: await idOf(client, small_key), people: small_people, token, consent_type_ids: [] }
+    const large = { id: await idOf(client, 'default'), people, token: service.token, consentTypeIds }
+    const small = { id: await idOf(client, smallKey), people: smallPeople, token, consentTypeIds: [] }
     for (const { id, people } of [large, small]) await insertPeople(client, id, people)
     await client.query('vacuum (analyze) entities')
     await client.query('checkpoint')

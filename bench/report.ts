@@ -36,20 +36,20 @@ export function printFigure({ row, ours, theirs, ratio, met }: Figure): void {
   print(`  ratio ${ratio.toFixed(2)} (${boundOf(row)}): ${met ? 'met' : 'NOT MET'}`)
 }
 
-function sideLine(name: string, { rate, p50_ms, p99_ms, usage }: Side, how: string): string {
+function sideLine(name: string, { rate, p50Ms, p99Ms, usage }: Side, how: string): string {
   const latency =
-    p99_ms === undefined ? `mean ${p50_ms.toFixed(2)} ms` : `p50 ${p50_ms.toFixed(2)} ms, p99 ${p99_ms.toFixed(2)} ms`
-  const { service, postgres, generator, service_mb, service_peak_mb } = usage
-  const memory = `kith ${whole(service_mb)} MB, at most ${whole(service_peak_mb)}`
+    p99Ms === undefined ? `mean ${p50Ms.toFixed(2)} ms` : `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+  const { service, postgres, generator, serviceMb, servicePeakMb } = usage
+  const memory = `kith ${whole(serviceMb)} MB, at most ${whole(servicePeakMb)}`
   const used = `kith ${whole(service)} %, PostgreSQL ${whole(postgres)} %, generator ${whole(generator)} %`
   return `  ${name.padEnd(8)} ${whole(rate).padStart(8)}/s  ${latency}; CPU: ${used}; ${memory} (${how})`
 }
 
 function boundOf(row: BenchRow): string {
-  return `${hasCeiling(row) ? 'at most' : 'at least'} ${row.at_least}, aim ${row.aim}`
+  return `${hasCeiling(row) ? 'at most' : 'at least'} ${row.atLeast}, aim ${row.aim}`
 }
 
-const memory_bounds_mb = { at_least: 250, aim: 150 }
+const memoryBoundsMb = { atLeast: 250, aim: 150 }
 
 /** A line a row, and last the number that a gate may read. */
 export function printSummary(figures: readonly Figure[]): void {
@@ -58,12 +58,12 @@ export function printSummary(figures: readonly Figure[]): void {
   for (const { row, ratio, met } of figures) {
     const sign = hasCeiling(row) ? '≤' : '≥'
     const verdict = isWithin(row, ratio, row.aim) ? 'aim met' : met ? 'met' : 'NOT MET'
-    printLine(row.name, ratio.toFixed(2), `${sign} ${row.at_least}`, `${sign} ${row.aim}`, verdict)
+    printLine(row.name, ratio.toFixed(2), `${sign} ${row.atLeast}`, `${sign} ${row.aim}`, verdict)
   }
-  const memory = Math.max(...figures.map(({ ours }) => ours.usage.service_peak_mb))
-  const { at_least, aim } = memory_bounds_mb
-  const verdict = memory <= aim ? 'aim met' : memory <= at_least ? 'met' : 'NOT MET'
-  printLine('memory', `${whole(memory)} MB`, `≤ ${at_least}`, `≤ ${aim}`, verdict)
+  const memory = Math.max(...figures.map(({ ours }) => ours.usage.servicePeakMb))
+  const { atLeast, aim } = memoryBoundsMb
+  const verdict = memory <= aim ? 'aim met' : memory <= atLeast ? 'met' : 'NOT MET'
+  printLine('memory', `${whole(memory)} MB`, `≤ ${atLeast}`, `≤ ${aim}`, verdict)
   const patch = figures.find(({ row }) => row.name === 'patch')
   if (patch) print(`patch_ratio=${patch.ratio.toFixed(3)}`)
 }
@@ -74,7 +74,7 @@ function printLine(name: string, ratio: string, reach: string, aim: string, verd
 
 /** Of a comparison: both sides, and how much faster the working tree is. */
 export function printComparison(row: BenchRow, before: Side, after: Side, revision: string): number {
-  const ratio = row.measure === 'latency' ? before.p50_ms / after.p50_ms : after.rate / before.rate
+  const ratio = row.measure === 'latency' ? before.p50Ms / after.p50Ms : after.rate / before.rate
   print()
   print(`${row.name}: ${row.title}`)
   print(sideLine(revision.slice(0, 8), before, `${row.connections} connections`))

@@ -72,11 +72,11 @@ async function measureRow(theatre: Theatre, row: BenchRow): Promise<Figure> {
   }
   const [own, other] = [middle(ours), middle(theirs)]
   const ratio = ratioOf(row, own, other)
-  return { row, ours: own, theirs: other, ratio, met: isWithin(row, ratio, row.at_least) }
+  return { row, ours: own, theirs: other, ratio, met: isWithin(row, ratio, row.atLeast) }
 }
 
 function ratioOf(row: BenchRow, ours: Run, theirs: Run): number {
-  return row.measure === 'latency' ? ours.p50_ms / theirs.p50_ms : ours.rate / theirs.rate
+  return row.measure === 'latency' ? ours.p50Ms / theirs.p50Ms : ours.rate / theirs.rate
 }
 
 function measureOther(theatre: Theatre, { against, clients }: BenchRow): Promise<Side> {
@@ -91,6 +91,6 @@ export function askService(theatre: Theatre, row: BenchRow, seconds = theatre.op
 
 async function observed({ ground, service }: Theatre, work: () => Promise<Run>): Promise<Side> {
   await breathe()
-  const { result, usage } = await withUsage({ service: service.pid, postgres: ground.postgres_pid }, work)
+  const { result, usage } = await withUsage({ service: service.pid, postgres: ground.postgresPid }, work)
   return { ...result, usage }
 }

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { start_flags } from '../scripts/start-flags.ts'
+import { startFlags } from '../scripts/start-flags.ts'
 import { startEmbedded, urlOfDatabase } from '../src/db/embedded.ts'
 import { inDatabase } from './database.ts'
 import { runProgram } from './measure.ts'
@@ -13,7 +13,7 @@ import { runProgram } from './measure.ts'
 export type Ground = {
   url: string
   folder: string
-  postgres_pid: number
+  postgresPid: number
   createDatabase(name: string): Promise<void>
   stop(): Promise<void>
 }
@@ -31,12 +31,12 @@ export async function prepareGround(): Promise<Ground> {
 async function groundIn(folder: string): Promise<Ground> {
   // PostgreSQL refuses to run as root: its own user has to get in.
   await chmod(folder, 0o711)
-  const { url, data_dir, stop } = await startEmbedded({ data_dir: folder, purpose: 'command', log: () => {} })
-  const postgres_pid = Number.parseInt(await readFile(join(data_dir, 'data', 'postmaster.pid'), 'utf8'), 10)
+  const { url, dataDir, stop } = await startEmbedded({ dataDir: folder, purpose: 'command', log: () => {} })
+  const postgresPid = Number.parseInt(await readFile(join(dataDir, 'data', 'postmaster.pid'), 'utf8'), 10)
   return {
     url,
     folder,
-    postgres_pid,
+    postgresPid,
     createDatabase: async name => {
       await inDatabase(url, client => client.query(`create database ${name}`))
     },
@@ -51,7 +51,7 @@ async function groundIn(folder: string): Promise<Ground> {
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
-const day_seconds = 86_400
+const daySeconds = 86_400
 
 /** Starts it with the log of production, written to a file. */
 export async function startService(ground: Ground, checkout: string, name: string, workers: number): Promise<Service> {
@@ -62,7 +62,7 @@ export async function startService(ground: Ground, checkout: string, name: strin
   // Into a file, as a journal would take it: a pipe to here would make us part of what is measured.
   const log = join(ground.folder, `${name}.log`)
   const output = await open(log, 'w')
-  const child = spawn(process.execPath, [...start_flags, program, ...words], {
+  const child = spawn(process.execPath, [...startFlags, program, ...words], {
     env: environment,
     cwd: checkout,
     stdio: ['ignore', output.fd, output.fd],
@@ -74,7 +74,7 @@ export async function startService(ground: Ground, checkout: string, name: strin
   }
   try {
     const address = await addressOf(child, log)
-    const token = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${day_seconds}`]
+    const token = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
     const made = await runProgram(process.execPath, [program, ...token], environment)
     return { address, url, pid: child.pid!, token: made.trim(), stop }
   } catch (error) {

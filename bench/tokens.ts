@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { runProgram } from './measure.ts'
 import type { Service } from './stage.ts'
 
-const day_seconds = 86_400
+const daySeconds = 86_400
 
 /** Makes an organization by the command of a checkout, and a token for it. */
 export function organizationTokens(checkout: string, { url }: Service): (key: string) => Promise<string> {
@@ -14,6 +14,6 @@ export function organizationTokens(checkout: string, { url }: Service): (key: st
   return async key => {
     await kith('org', 'create', key)
     const scope = 'people:read people:write'
-    return (await kith('token', '--org', key, '--scope', scope, '--ttl', `${day_seconds}`)).trim()
+    return (await kith('token', '--org', key, '--scope', scope, '--ttl', `${daySeconds}`)).trim()
   }
 }

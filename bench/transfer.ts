@@ -13,17 +13,17 @@ import { type Usage, withUsage } from './usage.ts'
 
 /** What is compared with what, and how near the two should be: of rows a second. */
 const bounds = {
-  'import-new': { title: 'import people who are new, to COPY of them', at_least: 0.3, aim: 0.66 },
-  'import-merge': { title: 'import people who are there, all of them changed, to COPY', at_least: 0.2, aim: 0.43 },
-  export: { title: 'export people, to COPY TO', at_least: 0.5, aim: 0.5 },
+  'import-new': { title: 'import people who are new, to COPY of them', atLeast: 0.3, aim: 0.66 },
+  'import-merge': { title: 'import people who are there, all of them changed, to COPY', atLeast: 0.2, aim: 0.43 },
+  export: { title: 'export people, to COPY TO', atLeast: 0.5, aim: 0.5 },
 } as const
 type RowName = keyof typeof bounds
 
 /** Either way out takes a second or two: in each round they take turns so often. */
-const turns_out = 3
+const turnsOut = 3
 
 /** Of both, before the first round: a process that has just started takes 9 µs more for each of its first 60,000 lines. */
-const warming_people = 60_000
+const warmingPeople = 60_000
 
 type Measured = { seconds: number; usage: Usage }
 type Stage = { ground: Ground; service: Service; tokens: (key: string) => Promise<string>; people: number }
@@ -70,7 +70,7 @@ async function writeLines(path: string, people: number, line: (n: number) => str
 
 async function timed(stage: Stage, work: () => Promise<unknown>): Promise<Measured> {
   const began = performance.now()
-  const { usage } = await withUsage({ service: stage.service.pid, postgres: stage.ground.postgres_pid }, work)
+  const { usage } = await withUsage({ service: stage.service.pid, postgres: stage.ground.postgresPid }, work)
   return { seconds: (performance.now() - began) / 1e3, usage }
 }
 
@@ -135,7 +135,7 @@ async function importIn(stage: Stage, token: string, word: string, result: strin
 }
 
 async function warmUp(all: Stage) {
-  const stage = { ...all, people: Math.min(all.people, warming_people) }
+  const stage = { ...all, people: Math.min(all.people, warmingPeople) }
   await copyIn(stage, 'warming-copied')
   await importIn(stage, await stage.tokens('warming-imported'), 'First', 'created')
 }
@@ -147,20 +147,20 @@ async function runRound(stage: Stage, round: number): Promise<Record<string, Mea
   const imported = await organizationId(service, `imported${round}`)
   // COPY before, between and after: within a minute the machine may lose a third of its speed.
   const copies = [await copyIn(stage, `copied${round}-1`)]
-  const import_new = await importIn(stage, token, 'First', 'created')
+  const importNew = await importIn(stage, token, 'First', 'created')
   copies.push(await copyIn(stage, `copied${round}-2`))
-  const import_merge = await importIn(stage, token, 'Second', 'updated')
+  const importMerge = await importIn(stage, token, 'Second', 'updated')
   copies.push(await copyIn(stage, `copied${round}-3`))
   await psql(service, 'vacuum entities', 'checkpoint')
   const all = `select * from entities where organization_id = ${imported} and stack_id = 0`
-  const outs: { copy_to: Measured; export: Measured }[] = []
-  for (let turn = 0; turn < turns_out; turn += 1) {
-    const copy_to = await timed(stage, () => psql(service, `\\copy (${all}) to '${path('out')}'`))
-    outs.push({ copy_to, export: await timed(stage, () => exportAll(stage, token, path('lines'))) })
+  const outs: { copyTo: Measured; export: Measured }[] = []
+  for (let turn = 0; turn < turnsOut; turn += 1) {
+    const copyTo = await timed(stage, () => psql(service, `\\copy (${all}) to '${path('out')}'`))
+    outs.push({ copyTo, export: await timed(stage, () => exportAll(stage, token, path('lines'))) })
     await requireLines(path('lines'), people)
   }
-  const [copy_to, exported] = [middle(outs.map(out => out.copy_to)), middle(outs.map(out => out.export))]
-  return { copy: middle(copies), 'import-new': import_new, 'import-merge': import_merge, copy_to, export: exported }
+  const [copyTo, exported] = [middle(outs.map(out => out.copyTo)), middle(outs.map(out => out.export))]
+  return { copy: middle(copies), 'import-new': importNew, 'import-merge': importMerge, copyTo, export: exported }
 }
 
 const middle = (all: Measured[]) => all.toSorted((one, other) => one.seconds - other.seconds)[all.length >> 1]!
@@ -169,13 +169,13 @@ function show(
   name: string,
   people: number,
   rounds: Measured[],
-  bound?: { ratio: number; at_least: number; aim: number },
+  bound?: { ratio: number; atLeast: number; aim: number },
 ) {
   const of = (value: (one: Measured) => number) => median(rounds.map(value))
   const rate = Math.round(people / of(({ seconds }) => seconds))
   const cpu = `kith ${Math.round(of(({ usage }) => usage.service))} %, PostgreSQL ${Math.round(of(({ usage }) => usage.postgres))} %`
-  const memory = `kith at most ${Math.round(Math.max(...rounds.map(({ usage }) => usage.service_peak_mb)))} MB`
-  const reach = bound ? `  ratio ${bound.ratio.toFixed(2)} (at least ${bound.at_least}, aim ${bound.aim})` : ''
+  const memory = `kith at most ${Math.round(Math.max(...rounds.map(({ usage }) => usage.servicePeakMb)))} MB`
+  const reach = bound ? `  ratio ${bound.ratio.toFixed(2)} (at least ${bound.atLeast}, aim ${bound.aim})` : ''
   print(`${name.padEnd(14)} ${rate.toLocaleString('en').padStart(9)} rows/s  CPU: ${cpu}; ${memory}${reach}`)
 }
 

@@ -8,26 +8,24 @@ export type Usage = {
   service: number
   postgres: number
   generator: number
-  service_mb: number
-  service_peak_mb: number
+  serviceMb: number
+  servicePeakMb: number
 }
 
-const ticks_per_second = 100
-const page_bytes = 4_096
+const ticksPerSecond = 100
+const pageBytes = 4_096
 
-type Stat = { parent: number; ticks: number; children_ticks: number; resident_bytes: number }
+type Stat = { parent: number; ticks: number; childrenTicks: number; residentBytes: number }
 
 function statOf(pid: number | 'self'): Stat | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ').map(Number)
-    const [parent, user, system, children_user, children_system, resident] = [1, 11, 12, 13, 14, 21].map(
-      n => fields[n]!,
-    )
+    const [parent, user, system, childrenUser, childrenSystem, resident] = [1, 11, 12, 13, 14, 21].map(n => fields[n]!)
     return {
       parent: parent!,
       ticks: user! + system!,
-      children_ticks: children_user! + children_system!,
-      resident_bytes: resident! * page_bytes,
+      childrenTicks: childrenUser! + childrenSystem!,
+      residentBytes: resident! * pageBytes,
     }
   } catch {
     // It has ended meanwhile.
@@ -55,7 +53,7 @@ function family(root: number): Map<number, Stat> {
 
 /** Of all that live, and of children that have ended meanwhile, which the process that started them keeps the sum of. */
 const ticksOf = (stats: Map<number, Stat>) =>
-  sum(stats.values().map(({ ticks, children_ticks }) => ticks + children_ticks))
+  sum(stats.values().map(({ ticks, childrenTicks }) => ticks + childrenTicks))
 
 /** From now on the kernel tells the peak of what follows. Where it may not be told so, that of the process's life. */
 function forgetPeak(pid: number): void {
@@ -90,15 +88,15 @@ export async function withUsage<T>(
   for (const pid of before.service.keys()) forgetPeak(pid)
   const result = await work()
   const after = look()
-  const percent = (ticks: number) => (ticks / ticks_per_second / ((after.at - before.at) / 1e3)) * 100
+  const percent = (ticks: number) => (ticks / ticksPerSecond / ((after.at - before.at) / 1e3)) * 100
   return {
     result,
     usage: {
       service: percent(ticksOf(after.service) - ticksOf(before.service)),
       postgres: percent(ticksOf(after.postgres) - ticksOf(before.postgres)),
-      generator: percent(after.own.children_ticks - before.own.children_ticks),
-      service_mb: sum(after.service.values().map(({ resident_bytes }) => resident_bytes)) / 2 ** 20,
-      service_peak_mb: sum(after.service.keys().map(peakOf)) / 2 ** 20,
+      generator: percent(after.own.childrenTicks - before.own.childrenTicks),
+      serviceMb: sum(after.service.values().map(({ residentBytes }) => residentBytes)) / 2 ** 20,
+      servicePeakMb: sum(after.service.keys().map(peakOf)) / 2 ** 20,
     },
   }
 }

@@ -1,9 +1,9 @@
 import { KithConnectionError, KithError, KithImportError, KithTimeoutError } from '../client/index.ts'
 
 // A service that restarts, or one that a balancer takes over from, is back within half a minute.
-const most_attempts = 8
-const first_pause_ms = 200
-const longest_pause_ms = 10_000
+const mostAttempts = 8
+const firstPauseMs = 200
+const longestPauseMs = 10_000
 
 /** Counts how often a stream has failed in a row. */
 export class Attempts {
@@ -20,9 +20,9 @@ export class Attempts {
    */
   pauseAfter(error: unknown, reached: boolean): number | null {
     this.#failed++
-    if (this.#failed >= most_attempts || !isPassing(error, reached)) return null
-    const asked = error instanceof KithError || error instanceof KithConnectionError ? error.retry_after_seconds : null
-    return Math.max((asked ?? 0) * 1_000, Math.min(longest_pause_ms, first_pause_ms * 2 ** (this.#failed - 1)))
+    if (this.#failed >= mostAttempts || !isPassing(error, reached)) return null
+    const asked = error instanceof KithError || error instanceof KithConnectionError ? error.retryAfterSeconds : null
+    return Math.max((asked ?? 0) * 1_000, Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#failed - 1)))
   }
 }
 

@@ -30,8 +30,8 @@ export function backupCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
   const config = loadConfig(environment)
-  if (config.database_url === undefined && !(await hasData(config)))
-    throw new Error(`There is nothing to back up: ${config.data_dir} holds no data. See KITH_DATA_DIR, DATABASE_URL.`)
+  if (config.databaseUrl === undefined && !(await hasData(config)))
+    throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. See KITH_DATA_DIR, DATABASE_URL.`)
   const startedMs = performance.now()
   const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000

@@ -18,7 +18,7 @@ let db: Database
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 2, statement_timeout_ms: 10_000 })
+  db = openDatabase(database.url, { connections: 2, statementTimeoutMs: 10_000 })
 })
 
 afterAll(async () => {
@@ -35,15 +35,15 @@ async function run(words: string[], environment: Record<string, string>) {
 
 const kith = (...words: string[]) => run(words, { DATABASE_URL: database.url })
 
-async function callerOf(token: string, now_ms = Date.now) {
-  const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), now_ms }
+async function callerOf(token: string, nowMs = Date.now) {
+  const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), nowMs }
   return createAuthenticator(options).authenticate([`Bearer ${token}`])
 }
 
 /** What the payload of a token says. */
 const payloadOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
-const one_sentence = /^[A-Z][^\n]*\.\n$/
+const oneSentence = /^[A-Z][^\n]*\.\n$/
 
 describe('kith org', () => {
   it('creates organizations and lists them with default, each with the time it was made', async () => {
@@ -60,7 +60,7 @@ describe('kith org', () => {
   ])('refuses %s in one sentence', async (_, key, sentence) => {
     const { code, stdout, stderr } = await kith('org', 'create', key)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toMatch(oneSentence)
     expect(stderr).toMatch(sentence)
   })
 })
@@ -120,7 +120,7 @@ describe('kith client', () => {
 
   it('creates one whose secret is right, lists it without, and revokes it', async () => {
     const client = await create('--name', 'the shop')
-    expect(await verifyClient(db, client)).toEqual({ organization_key: 'default', scope: 'people:read' })
+    expect(await verifyClient(db, client)).toEqual({ organizationKey: 'default', scope: 'people:read' })
     const other = await create()
     const listed = await kith('client', 'list')
     const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
@@ -145,7 +145,7 @@ describe('kith client', () => {
   ])('refuses %s in one sentence', async (_, words, sentence) => {
     const { code, stdout, stderr } = await kith('client', ...words)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toMatch(oneSentence)
     expect(stderr).toMatch(sentence)
   })
 })
@@ -218,7 +218,7 @@ describe('a database or a setting that cannot be used', () => {
     const gone = database.url.replace(pathname, '/kith_that_is_not_there')
     const { code, stdout, stderr } = await run(['org', 'list'], { DATABASE_URL: gone })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(one_sentence)
+    expect(stderr).toMatch(oneSentence)
     expect(stderr).toContain('kith_that_is_not_there')
   })
 

@@ -23,7 +23,7 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--name <name>', 'what it is, for people', '')
     .action(({ org, scope, name, ...options }: { org: string; scope: string; name: string } & Json) =>
       withSession(environment, async ({ db }) => {
-        const value = await createClient(db, { organization_key: org, scope, name })
+        const value = await createClient(db, { organizationKey: org, scope, name })
         const lines = [`client_id=${value.client_id}`, `client_secret=${value.client_secret}`]
         answer(options, { value, lines })
       }),

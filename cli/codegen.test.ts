@@ -169,10 +169,10 @@ describe('kith codegen', () => {
     ['no token', { TOKEN: '' }, 2, /KITH_TOKEN/],
     ['a token that is none', { TOKEN: 'none' }, 1, /token/],
     ['an address that is none', { SERVICE_URL: 'nowhere' }, 2, /no URL/],
-  ])('says in one sentence that there is %s', async (_, change, exit_code, sentence) => {
+  ])('says in one sentence that there is %s', async (_, change, exitCode, sentence) => {
     environment = { ...environment, ...change }
     const { code, stdout, stderr } = await codegen()
-    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(/^[^\n]+\n$/)
     expect(stderr).toMatch(sentence)
   })

@@ -16,7 +16,7 @@ let environment: Record<string, string>
 beforeAll(async () => {
   service = await startService()
   const { token } = await service.organization()
-  environment = { DATABASE_URL: service.database_url, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
+  environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
 })
@@ -34,12 +34,12 @@ const json = async (...words: string[]) => JSON.parse((await run([...words, '--j
 async function spareKey(): Promise<string> {
   const { kid } = await json('keys', 'rotate')
   // One that has signed nothing would be gone with the next rotation.
-  await json('token', ...default_reader)
+  await json('token', ...defaultReader)
   await json('keys', 'rotate')
   return kid
 }
 
-const default_reader = ['--org', 'default', '--scope', 'people:read']
+const defaultReader = ['--org', 'default', '--scope', 'people:read']
 
 type Row = { words: string[]; wrong: string[]; use: () => Promise<string[]> | string[]; answers: object }
 
@@ -59,20 +59,20 @@ const commands: Row[] = [
   {
     words: ['token'],
     wrong: ['--org', 'default'],
-    use: () => default_reader,
+    use: () => defaultReader,
     answers: { token: expect.any(String), expires_in: 3_600 },
   },
   {
     words: ['client', 'create'],
     wrong: ['--org'],
-    use: () => default_reader,
+    use: () => defaultReader,
     answers: { client_secret: expect.any(String) },
   },
   { words: ['client', 'list'], wrong: ['x'], use: () => [], answers: [{ scope: 'people:read' }] },
   {
     words: ['client', 'revoke'],
     wrong: [],
-    use: async () => [(await json('client', 'create', ...default_reader)).client_id],
+    use: async () => [(await json('client', 'create', ...defaultReader)).client_id],
     answers: { client_id: expect.any(String) },
   },
   { words: ['keys', 'list'], wrong: ['x'], use: () => [], answers: [{ algorithm: 'ES256', signs: true }] },
@@ -92,7 +92,7 @@ const commands: Row[] = [
     use: () => ['kith.backup'],
     answers: { file: 'kith.backup', tables: expect.any(Number) },
   },
-  { words: ['restore'], wrong: [], use: restoreElsewhere, answers: { file: 'whole.backup', left_out: [] } },
+  { words: ['restore'], wrong: [], use: restoreElsewhere, answers: { file: 'whole.backup', leftOut: [] } },
   {
     words: ['schema', 'pull'],
     wrong: ['a.json', 'b.json'],

@@ -49,7 +49,7 @@ it.each([
   expect((await offered(line)).toSorted()).toEqual(expected.toSorted())
 })
 
-const offers_of_fish = [
+const offersOfFish = [
   ['kith im', ['import']],
   ['kith org ', ['create', 'list', 'help']],
   ['kith import people --format=c', ['--format=csv']],
@@ -58,7 +58,7 @@ const offers_of_fish = [
   ['kith nonsense ', []],
 ] as const
 
-it.runIf(spawnSync('fish', ['--version']).status === 0).each(offers_of_fish)(
+it.runIf(spawnSync('fish', ['--version']).status === 0).each(offersOfFish)(
   'fish offers for "%s": %j',
   async (line, expected) => {
     const script = `kith completion fish | source; complete -C '${line}'`

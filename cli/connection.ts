@@ -22,8 +22,8 @@ export type ConnectionOptions = {
 export type Connection = { client: Client; url: string }
 
 // A token of our own is made anew long before it ends.
-const own_token_seconds = 3_600
-const renewal_share = 0.5
+const ownTokenSeconds = 3_600
+const renewalShare = 0.5
 
 /** The options that tell a command which service to speak to. */
 export function withConnection(command: Command): Command {
@@ -83,7 +83,7 @@ async function accessOf(
     return { clientCredentials: { clientId, clientSecret } }
   }
   if (url) throw new UsageError(`A token with the scope ${scope} is needed, by --token, --token-file or KITH_TOKEN.`)
-  const wanted = { org: options.org ?? 'default', scope, ttl: own_token_seconds, subject: options.subject ?? 'cli' }
+  const wanted = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
   return { getToken: renewed(() => withSession(environment, session => makeToken(session, wanted))) }
 }
 
@@ -97,10 +97,10 @@ export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
 }
 
 function renewed(makeToken: () => Promise<string>): () => Promise<string> {
-  let current: { token: string; until_ms: number } | undefined
+  let current: { token: string; untilMs: number } | undefined
   return async () => {
-    if (current === undefined || Date.now() > current.until_ms)
-      current = { token: await makeToken(), until_ms: Date.now() + own_token_seconds * 1_000 * renewal_share }
+    if (current === undefined || Date.now() > current.untilMs)
+      current = { token: await makeToken(), untilMs: Date.now() + ownTokenSeconds * 1_000 * renewalShare }
     return current.token
   }
 }

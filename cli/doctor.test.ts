@@ -164,39 +164,39 @@ describe('kith doctor, on a server of its own', () => {
 })
 
 describe('kith doctor, on the embedded server', () => {
-  let data_dir: string
+  let dataDir: string
   const everything = ['configuration', 'permissions', 'disk', 'database', 'durability', 'connections', 'archive']
   beforeAll(async () => {
-    data_dir = join(await makeFolder(), 'data')
+    dataDir = join(await makeFolder(), 'data')
   })
   afterAll(endProcesses)
 
   it('finds no data before the first start, and makes none', async () => {
-    const report = await doctor({ KITH_DATA_DIR: data_dir })
+    const report = await doctor({ KITH_DATA_DIR: dataDir })
     expect([report.code, of(report, 'database')[0]?.message]).toEqual([0, 'there are no data yet'])
-    expect((await doctor({ KITH_DATA_DIR: data_dir })).code).toBe(0)
+    expect((await doctor({ KITH_DATA_DIR: dataDir })).code).toBe(0)
   })
 
   it('finds all well while the service runs and while it does not', async () => {
-    const service = launch({ KITH_DATA_DIR: data_dir })
+    const service = launch({ KITH_DATA_DIR: dataDir })
     await service.ready
-    const running = await doctor({ KITH_DATA_DIR: data_dir })
+    const running = await doctor({ KITH_DATA_DIR: dataDir })
     expect(running.findings.filter(({ verdict }) => verdict === 'wrong')).toEqual([])
     expect(running.findings.map(({ check }) => check)).toEqual([...everything, 'migrations', 'clock', 'keys'])
     expect(await terminate(service)).toBe(0)
-    const stopped = await doctor({ KITH_DATA_DIR: data_dir })
+    const stopped = await doctor({ KITH_DATA_DIR: dataDir })
     expect([stopped.code, stopped.findings.length]).toEqual([0, running.findings.length])
   })
 
   it('says it to a person in lines, each with what to do where something is to be done', async () => {
-    await chmod(join(data_dir, 'postgresql', 'password'), 0o644)
-    const kith = launch({ KITH_DATA_DIR: data_dir }, ['doctor'])
+    await chmod(join(dataDir, 'postgresql', 'password'), 0o644)
+    const kith = launch({ KITH_DATA_DIR: dataDir }, ['doctor'])
     expect(await kith.ended).toBe(1)
     expect(kith.said.stdout).toMatch(/^ok {7}configuration /)
     expect(kith.said.stdout).toMatch(
       /^wrong {4}permissions {3}.*\/password may be read by other users\n {23}→ chmod 600 /m,
     )
-    await chmod(join(data_dir, 'postgresql', 'password'), 0o600)
+    await chmod(join(dataDir, 'postgresql', 'password'), 0o600)
   })
 
   it('finds a disk that is full', async () => {
@@ -204,14 +204,14 @@ describe('kith doctor, on the embedded server', () => {
       import { syncBuiltinESMExports } from 'node:module'
       files.statfs = async () => ({ bavail: 1000, bsize: 4096 })
       syncBuiltinESMExports()`)
-    const report = await doctor({ KITH_DATA_DIR: data_dir, ...full })
+    const report = await doctor({ KITH_DATA_DIR: dataDir, ...full })
     expect([report.code, of(report, 'disk')[0]?.verdict]).toEqual([1, 'wrong'])
   })
 
   it('finds settings that lose data', async () => {
     const settings = 'fsync = off\nfull_page_writes = off\n'
-    await appendFile(join(data_dir, 'postgresql', 'data', 'postgresql.auto.conf'), settings)
-    const report = await doctor({ KITH_DATA_DIR: data_dir })
+    await appendFile(join(dataDir, 'postgresql', 'data', 'postgresql.auto.conf'), settings)
+    const report = await doctor({ KITH_DATA_DIR: dataDir })
     expect(report.code).toBe(1)
     expect(of(report, 'durability').map(({ message }) => message.split(':')[0])).toEqual([
       'fsync is off',

@@ -48,7 +48,7 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
 }
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
-  const own = config.database_url === undefined
+  const own = config.databaseUrl === undefined
   const advice = own ? 'See server.log in the data folder.' : 'See DATABASE_URL, and whether that server runs.'
   return attempt('database', advice, async () => {
     const found = await withStorage(config, db => checkAll(db, config))

@@ -8,7 +8,7 @@ import { createClient } from '../client/index.ts'
 import { breakingProxy, startCommand } from '../test/support/command.ts'
 import { type Service, startService } from '../test/support/service.ts'
 
-const people_count = 3_000
+const peopleCount = 3_000
 
 let service: Service
 let token: string
@@ -21,7 +21,7 @@ beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'kith-export-'))
   ;({ token } = await service.organization())
   const client = createClient({ url: service.address, token })
-  const bodies = Array.from({ length: people_count }, (_, i) => ({ external_id: `p${i}`, first_name: `a\n"${i}` }))
+  const bodies = Array.from({ length: peopleCount }, (_, i) => ({ external_id: `p${i}`, first_name: `a\n"${i}` }))
   for await (const answer of client.people.import(bodies)) expect(answer).not.toHaveProperty('error')
 })
 afterAll(async () => {
@@ -43,16 +43,16 @@ const names = (text: string) =>
     .trimEnd()
     .split('\n')
     .map(line => JSON.parse(line).external_id)
-const all_names = Array.from({ length: people_count }, (_, i) => `p${i}`)
+const allNames = Array.from({ length: peopleCount }, (_, i) => `p${i}`)
 
 describe('kith export', () => {
   it('writes everybody once, to standard output or a file', async () => {
     const { code, stdout, stderr } = await run([])
     expect(code).toBe(0)
-    expect(names(stdout).toSorted()).toEqual(all_names.toSorted())
+    expect(names(stdout).toSorted()).toEqual(allNames.toSorted())
     expect(stderr).toMatch(/^3,000 entities in \d+ s\n$/)
-    const to_file = await run(['--output', 'people.ndjson', '--json'])
-    expect(JSON.parse(to_file.stdout)).toMatchObject({ count: 3_000, file: 'people.ndjson', error: null })
+    const toFile = await run(['--output', 'people.ndjson', '--json'])
+    expect(JSON.parse(toFile.stdout)).toMatchObject({ count: 3_000, file: 'people.ndjson', error: null })
     expect(await readFile(file('people.ndjson'), 'utf8')).toBe(stdout)
     const packed = await run(['--output', 'people.ndjson.gz'])
     expect(packed.code).toBe(0)
@@ -70,7 +70,7 @@ describe('kith export', () => {
     })
     expect(await readFile(file('people.ndjson'), 'utf8')).toBe('mine')
     expect(await run(['--output', 'people.ndjson', '--force'])).toMatchObject({ code: 0 })
-    expect(names(await readFile(file('people.ndjson'), 'utf8'))).toHaveLength(people_count)
+    expect(names(await readFile(file('people.ndjson'), 'utf8'))).toHaveLength(peopleCount)
   })
 
   it('goes on by itself where the connection breaks, with notice', async () => {
@@ -79,7 +79,7 @@ describe('kith export', () => {
     proxy.server.close()
     expect(code).toBe(0)
     expect(stderr).toMatch(/broke.*Going on after [\d,]+ entities in 0\.2 s; what follows is of a later moment/)
-    expect(names(stdout).toSorted()).toEqual(all_names.toSorted())
+    expect(names(stdout).toSorted()).toEqual(allNames.toSorted())
   })
 
   it.each(['people.ndjson', 'people.csv', 'people.ndjson.gz', 'people.csv.gz'])(
@@ -115,10 +115,10 @@ describe('kith export', () => {
     ['nothing to go on with', ['--resume'], 2, /--output/],
     ['a part of something else', ['--output', 'other.ndjson', '--resume'], 1, /no export of this kind/],
     ['an identifier that is none', ['--after-id', 'x'], 1, /after_id|uuid|UUID/],
-  ])('tells of %s in a sentence', async (_, words, exit_code, sentence) => {
+  ])('tells of %s in a sentence', async (_, words, exitCode, sentence) => {
     await writeFile(file('other.ndjson.part'), 'something\nelse\n')
     const { code, stdout, stderr } = await run(words)
-    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(sentence)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })

@@ -57,17 +57,17 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const shape = await shapeOf(client, owner, format, options.listSeparator)
   const place = { name, path: pathOf(environment, name ?? ''), format, packed, identifier }
   const output = await openOutput({ ...place, resume: options.resume ?? false, force: options.force ?? false })
-  const started_ms = performance.now()
+  const startedMs = performance.now()
   const state = { count: 0, after_id: output.remains.after_id ?? options.afterId }
   const job = { client, owner, identifier, shape, output, state, name, options }
   const fault = await transfer(job)
-  report(job, fault, (performance.now() - started_ms) / 1_000)
+  report(job, fault, (performance.now() - startedMs) / 1_000)
 }
 
 type Shape = { header: string; rowsOf: (entities: Entity[]) => string }
 
-async function shapeOf(client: Client, owner: string, format: Format, list_separator: string): Promise<Shape> {
-  if (format === 'csv') return csvShape(owner, await client.schema.get(), list_separator)
+async function shapeOf(client: Client, owner: string, format: Format, listSeparator: string): Promise<Shape> {
+  if (format === 'csv') return csvShape(owner, await client.schema.get(), listSeparator)
   return { header: '', rowsOf: entities => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
 }
 
@@ -111,18 +111,18 @@ async function copyAll(job: Job, interrupt: Interrupt, meter: Meter): Promise<vo
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const attempts = new Attempts()
   while (!interrupt.asked) {
-    const count_before = state.count
+    const countBefore = state.count
     try {
       const { after_id } = state
       const stream = entities.export({ ...(after_id !== undefined && { after_id }), signal: interrupt.signal })
       return await copyOnce(job, stream as AsyncIterable<Entity>, interrupt)
     } catch (error) {
-      if (state.count > count_before) attempts.succeed()
-      const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.count > 0)
-      if (pause_ms === null) throw error
-      const then = `Going on after ${numeral(state.count)} entities in ${(pause_ms / 1_000).toFixed(1)} s`
+      if (state.count > countBefore) attempts.succeed()
+      const pauseMs = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.count > 0)
+      if (pauseMs === null) throw error
+      const then = `Going on after ${numeral(state.count)} entities in ${(pauseMs / 1_000).toFixed(1)} s`
       meter.tell(`${sentenceOf(error)} ${then}; what follows is of a later moment.`)
-      await Promise.race([pause(pause_ms), interrupt.whenAsked])
+      await Promise.race([pause(pauseMs), interrupt.whenAsked])
     }
   }
 }
@@ -140,7 +140,7 @@ async function copyOnce(job: Job, entities: AsyncIterable<Entity>, interrupt: In
   }
   try {
     for await (const entity of entities) {
-      if (held.push(entity) >= rows_at_once) await flush()
+      if (held.push(entity) >= rowsAtOnce) await flush()
       if (interrupt.asked) break
     }
   } finally {
@@ -149,16 +149,16 @@ async function copyOnce(job: Job, entities: AsyncIterable<Entity>, interrupt: In
 }
 
 /** How many entities are written together. */
-const rows_at_once = 500
+const rowsAtOnce = 500
 
 function report({ name, output, state, options }: Job, error: Error | null, seconds: number) {
   const count = output.remains.lines + state.count
-  const told = `${numeral(state.count)} entities in ${timeOf(seconds)}${name === undefined ? '' : `, ${error ? output.part_name : name}`}`
+  const told = `${numeral(state.count)} entities in ${timeOf(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
   const again = name === undefined ? `--after-id ${state.after_id}` : '--resume'
   const fault = error && sentenceOf(error)
-  const can_go_on = state.count > 0 || output.remains.lines > 0
+  const canGoOn = state.count > 0 || output.remains.lines > 0
   const said = error
-    ? [sentenceOf(error), ...(can_go_on ? [`${told}; to go on, run it again with ${again}`] : [])]
+    ? [sentenceOf(error), ...(canGoOn ? [`${told}; to go on, run it again with ${again}`] : [])]
     : [told]
   const file = error ? null : name
   answer(options, { value: { count, file, after_id: state.after_id ?? null, error: fault }, said })

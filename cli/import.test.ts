@@ -128,7 +128,7 @@ describe('kith import of NDJSON', () => {
     await client.people.delete('ada')
     const placeholder = { ...person, external_id: 'bob', state: 'placeholder' }
     await put('all.ndjson', [person, placeholder, order].map(read => `${JSON.stringify(read)}\n`).join(''))
-    expect(await counts('people', 'all.ndjson')).toMatchObject({ received: 2, created: 1, failed: 1, left_out: 1 })
+    expect(await counts('people', 'all.ndjson')).toMatchObject({ received: 2, created: 1, failed: 1, leftOut: 1 })
     const { id, created_at, updated_at, consents, version, ...same } = person
     expect(await client.people.get('ada')).toMatchObject(same)
   })
@@ -156,7 +156,7 @@ describe('kith import of NDJSON', () => {
 
   it('names the subject of the token that it makes itself, for the change log', async () => {
     await put('people.ndjson', '{"external_id":"of-the-night"}\n')
-    const here = { DATABASE_URL: service.database_url, PORT: new URL(service.address).port }
+    const here = { DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port }
     expect((await run(['people', 'people.ndjson', '--subject', 'nightly import'], '', here)).code).toBe(0)
     const actors = await service.sql(`select actor from changes where after ->> 'external_id' = 'of-the-night'`)
     expect(actors).toEqual([{ actor: 'nightly import' }])
@@ -199,14 +199,14 @@ describe('a connection that breaks', () => {
   it('speaks with what it was given: a file, a client', async () => {
     await put('people.ndjson', lines(1).join(''))
     await put('token', `${token}\n`)
-    const only_url = { KITH_URL: service.address }
-    const by_file = await run(['people', 'people.ndjson', '--token-file', 'token'], '', only_url)
-    expect(by_file.code).toBe(0)
-    const by_input = await run(['people', 'people.ndjson', '--token-file', '-'], token, only_url)
-    expect(by_input.code).toBe(0)
-    const wrong = await run(['people', 'people.ndjson', '--client-id', 'x.y', '--client-secret', 'z'], '', only_url)
+    const onlyUrl = { KITH_URL: service.address }
+    const byFile = await run(['people', 'people.ndjson', '--token-file', 'token'], '', onlyUrl)
+    expect(byFile.code).toBe(0)
+    const byInput = await run(['people', 'people.ndjson', '--token-file', '-'], token, onlyUrl)
+    expect(byInput.code).toBe(0)
+    const wrong = await run(['people', 'people.ndjson', '--client-id', 'x.y', '--client-secret', 'z'], '', onlyUrl)
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringMatching(/client/i) })
-    const forbidden = { ...only_url, KITH_TOKEN: await service.tokenFor('default', 'people:read') }
+    const forbidden = { ...onlyUrl, KITH_TOKEN: await service.tokenFor('default', 'people:read') }
     const refused = await run(['people', 'people.ndjson'], '', forbidden)
     expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/people:write/) })
   })
@@ -257,14 +257,14 @@ describe('hostile input', () => {
     ['an empty CSV', ['people', 'empty.csv'], 1, /empty/],
     ['a quote that does not end', ['people', 'open.csv'], 1, /begins in line 2 .*quote/],
     ['both standard inputs', ['people', '-', '--format', 'csv', '--token-file', '-'], 2, /standard input/],
-  ])('%s is told in a sentence', async (_, words, exit_code, sentence) => {
+  ])('%s is told in a sentence', async (_, words, exitCode, sentence) => {
     await put('a.ndjson', lines(1).join(''))
     await put('utf16.csv', Buffer.from('\ufeffexternal_id', 'utf16le'))
     await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
     await put('empty.csv', '')
     await put('open.csv', `external_id,first_name\na,"b\n${'c,d\n'.repeat(5)}`)
     const { code, stdout, stderr } = await run(words)
-    expect({ code, stdout }).toEqual({ code: exit_code, stdout: '' })
+    expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(sentence)
     expect(stderr).not.toMatch(/^ {4}at /m)
     expect((await readdir(directory)).filter(name => name.includes('refused'))).toEqual([])

@@ -116,10 +116,10 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const head: CsvHead = { cells: [], delimiter: ',' }
   const refused = await openRefused({ file, extension: format, named: options.refused }, path, head)
   const job = { client, owner, file, format, input, refused, head, options }
-  const started_ms = performance.now()
+  const startedMs = performance.now()
   const outcome = await transfer(job).finally(input.close)
   await refused.close()
-  report(job, outcome, (performance.now() - started_ms) / 1_000)
+  report(job, outcome, (performance.now() - startedMs) / 1_000)
 }
 
 type Job = {
@@ -144,7 +144,7 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
     failed: 0,
     line: options.skipLines,
     drawn: 0,
-    left_out: 0,
+    leftOut: 0,
   }
   const reading = () => ({
     count: state.received,
@@ -168,8 +168,8 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
       interrupt,
       state,
       done: items => refused.write(items.filter(isRefused)),
-      broken: (error, pause_ms) =>
-        meter.tell(`${sentenceOf(error)} Going on after line ${state.line} in ${(pause_ms / 1_000).toFixed(1)} s.`),
+      broken: (error, pauseMs) =>
+        meter.tell(`${sentenceOf(error)} Going on after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`),
     })
   } catch (fault) {
     error = fault as Error
@@ -181,9 +181,9 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
 }
 
 /** What has been read of the file, less what is still on its way. */
-function partOf({ total_bytes, readBytes }: Input, { received, drawn, left_out }: State): number | null {
-  if (total_bytes === null) return null
-  return Math.min(1, readBytes() / Math.max(1, total_bytes)) * ((received + left_out) / Math.max(1, drawn))
+function partOf({ totalBytes, readBytes }: Input, { received, drawn, leftOut }: State): number | null {
+  if (totalBytes === null) return null
+  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, drawn))
 }
 
 const isRefused = (item: Item): item is Item & { refusal: Refusal } => item.refusal !== undefined
@@ -200,8 +200,8 @@ async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<I
     constants: options.set,
   }
   const settings = {
-    list_separator: options.listSeparator,
-    date_order: options.dateOrder ?? null,
+    listSeparator: options.listSeparator,
+    dateOrder: options.dateOrder ?? null,
     offset: options.offset ?? null,
     delimiter: options.delimiter ?? null,
     empty: options.empty,
@@ -222,7 +222,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { state, stopped, error } = outcome
   const { received, created, updated, unchanged, failed } = state
   const value = {
-    ...{ received, created, updated, unchanged, failed, left_out: state.left_out },
+    ...{ received, created, updated, unchanged, failed, leftOut: state.leftOut },
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
@@ -234,13 +234,13 @@ function report(job: Job, outcome: Outcome, seconds: number) {
 }
 
 function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
-  const { received, created, updated, unchanged, failed, left_out, line } = state
-  const of_words = { created, updated, unchanged, refused: failed }
-  const counts = Object.entries(of_words).map(([word, count]) => `${numeral(count)} ${word}`)
+  const { received, created, updated, unchanged, failed, leftOut, line } = state
+  const ofWords = { created, updated, unchanged, refused: failed }
+  const counts = Object.entries(ofWords).map(([word, count]) => `${numeral(count)} ${word}`)
   const would = options.dryRun ? ', checked and not stored' : ''
   return [
     `${numeral(received)} lines in ${timeOf(seconds)}${would}: ${counts.join(', ')}`,
-    ...(left_out > 0 ? [`${numeral(left_out)} placeholders left out: the links to them make them again`] : []),
+    ...(leftOut > 0 ? [`${numeral(leftOut)} placeholders left out: the links to them make them again`] : []),
     ...(failed > 0 ? [`the refused ones and their reasons are in ${refused.name}: mend it, and import it`] : []),
     ...(stopped || error ? [howToGoOn(file, line)] : []),
   ]

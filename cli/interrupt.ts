@@ -14,10 +14,10 @@ const signals = ['SIGINT', 'SIGTERM'] as const
 /** Heeds the signals until `end`; `onAsked` is called at the first. */
 export function heedInterrupt(onAsked: () => void): Interrupt {
   const enough = Promise.withResolvers<void>()
-  const at_once = new AbortController()
+  const atOnce = new AbortController()
   let asked = false
   const hear = () => {
-    if (asked) return at_once.abort(new Error('Stopped at once.'))
+    if (asked) return atOnce.abort(new Error('Stopped at once.'))
     asked = true
     enough.resolve()
     onAsked()
@@ -28,7 +28,7 @@ export function heedInterrupt(onAsked: () => void): Interrupt {
       return asked
     },
     whenAsked: enough.promise,
-    signal: at_once.signal,
+    signal: atOnce.signal,
     end() {
       for (const signal of signals) process.off(signal, hear)
     },

@@ -214,8 +214,8 @@ describe('a file', { timeout: 90_000 }, () => {
       stdout: '',
       stderr: expect.stringMatching(/^There is nothing to back up/),
     })
-    const data_dir = pathTo('none')
-    const none = await start(['backup', newFile()], { KITH_DATA_DIR: data_dir }).ended
+    const dataDir = pathTo('none')
+    const none = await start(['backup', newFile()], { KITH_DATA_DIR: dataDir }).ended
     expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/^There is nothing to back up/) })
     expect(await names('none')).toEqual([])
   })

@@ -74,6 +74,6 @@ function report({ file, backup: { header }, loaded, seconds }: Restored, options
     ...(leftOut.length > 0 ? [`left out, because kith has no such tables: ${leftOut.join(', ')}`] : []),
     ...migrations.map(name => `ran ${name}`),
   ]
-  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations }
+  const value = { file, rows, tables, at, kith, leftOut, ran: migrations }
   answer(options, { value, said })
 }

@@ -135,11 +135,11 @@ it.each([
   ['a service that is not there', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
   ['a token without the scope', [], 1, /schema:write/],
   ['an unknown option', ['--delete'], 2, /--delete/],
-])('push says that there is %s, and does nothing', async (_, words, exit_code, sentence) => {
+])('push says that there is %s, and does nothing', async (_, words, exitCode, sentence) => {
   await write({ stacks: [orders] })
   const token = await service.tokenFor(organization.key, 'schema:read')
   const { code, stderr } = await schema(['push', ...words], { token, input: '' })
-  expect(code).toBe(exit_code)
+  expect(code).toBe(exitCode)
   expect(stderr).toMatch(sentence)
   expect(stderr).not.toMatch(/^ {4}at /m)
   expect((await client.schema.get()).stacks).toEqual([])

@@ -15,7 +15,7 @@ type PullOptions = ConnectionOptions & { json?: true }
 type DiffOptions = PullOptions & { archiveMissing?: true }
 type PushOptions = DiffOptions & { dryRun?: true }
 
-const default_file = 'kith.schema.json'
+const defaultFile = 'kith.schema.json'
 
 export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'keep stacks, attributes and consent types in a file under version control: docs/schema-file.md'
@@ -30,7 +30,7 @@ function pullCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('pull', description, [
     'schema pull',
     'schema pull - --url https://kith.example.org',
-  ]).argument('[file]', 'the file to write, or - for standard output', default_file)
+  ]).argument('[file]', 'the file to write, or - for standard output', defaultFile)
   return withConnection(command).action((file: string, options: PullOptions) => pull(environment, file, options))
 }
 
@@ -38,7 +38,7 @@ function diffCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'show what push would do; ends with 0 when that is nothing, with 1 when it is something, with 2 on an error'
   const command = newCommand('diff', description, ['schema diff', 'schema diff shop.json --json'])
-    .argument('[file]', 'the file, or - for standard input', default_file)
+    .argument('[file]', 'the file, or - for standard input', defaultFile)
     .option('--archive-missing', 'as push would do with it')
   return withConnection(command).action((file: string, options: DiffOptions) => diff(environment, file, options))
 }
@@ -46,7 +46,7 @@ function diffCommand(environment: NodeJS.ProcessEnv): Command {
 function pushCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'make the organization declare what the file does, and show what that takes; deletes nothing'
   const command = newCommand('push', description, ['schema push --dry-run', 'schema push shop.json --archive-missing'])
-    .argument('[file]', 'the file, or - for standard input', default_file)
+    .argument('[file]', 'the file, or - for standard input', defaultFile)
     .option('--dry-run', 'show, and change nothing')
     .option('--archive-missing', 'archive the attributes and consent types that the file does not name')
   return withConnection(command).action((file: string, options: PushOptions) => push(environment, file, options))

@@ -29,7 +29,7 @@ async function seed(...words: string[]) {
   return { code: child.exitCode, stdout, stderr }
 }
 
-const world = { people: 60, seed: 3, consent_type_ids: { marketing: 1, surveys: 2 } }
+const world = { people: 60, seed: 3, consentTypeIds: { marketing: 1, surveys: 2 } }
 const shop = ['--people', '60', '--seed', '3']
 
 /** What the import of each file said, of all that was sent. */

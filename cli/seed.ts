@@ -31,7 +31,7 @@ function wholeNumber(text: string): number {
 
 async function print({ people, seed }: SeedOptions, file: FileName) {
   // The numbers of a new organization.
-  const world = { people, seed, consent_type_ids: { marketing: 1, surveys: 2 } }
+  const world = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
   const lines = bodiesOf(world, file).map(body => `${JSON.stringify(body)}\n`)
   await pipeline(Readable.from(lines), process.stdout, { end: false })
 }
@@ -41,7 +41,7 @@ const scope = 'people:write records:write schema:read schema:write'
 async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
-  const world: World = { people, seed, consent_type_ids: await declareShop(client) }
+  const world: World = { people, seed, consentTypeIds: await declareShop(client) }
   const done = await sendShop(client, world, Boolean(options.json))
   answer(options, { value: Object.fromEntries(done), said: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
@@ -71,13 +71,13 @@ async function sendShop(client: Client, world: World, silent: boolean): Promise<
   return done
 }
 
-const refusals_told = 5
+const refusalsTold = 5
 
 /** Tells the first refusals; the summary says how many there are. */
 function refusalTeller(file: FileName, tell: (line: string) => void): (refusal: ImportRefusal) => void {
   let count = 0
   return ({ line, message, details }) => {
-    if (++count > refusals_told) return
+    if (++count > refusalsTold) return
     const reasons = details.map(detail => `; ${detail.path} ${detail.message}`).join('')
     tell(`${file}, line ${line}: ${message}${reasons}`)
   }

@@ -11,7 +11,7 @@ export type Session = { config: Config; db: Database; migrations: string[] }
 
 type Storage = { url: string; stop(): Promise<void> }
 
-const statement_timeout_ms = 30_000
+const statementTimeoutMs = 30_000
 
 /** Says something to the person at the terminal. Standard output is for what a command answers. */
 export function tell(line: string): void {
@@ -30,7 +30,7 @@ export async function withSession<T>(
   const config = loadConfig(environment)
   return withServer(config, async url => {
     const migrations = await migrate(url)
-    const db = openDatabase(url, { connections: 1, statement_timeout_ms, application_name: 'kith command' })
+    const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
     try {
       await ensureDefaultOrganization(db)
       await loadOrCreateKeys(db)
@@ -54,10 +54,10 @@ export async function withServer<T>(config: Config, work: (url: string) => Promi
   }
 }
 
-async function openStorage({ database_url, data_dir, log_level }: Config): Promise<Storage> {
+async function openStorage({ databaseUrl, dataDir, logLevel }: Config): Promise<Storage> {
   // What goes wrong comes as an error; the rest concerns nobody who only wants a token.
-  const log = ['debug', 'trace'].includes(log_level) ? tell : () => {}
-  if (!database_url) return startEmbedded({ data_dir, purpose: 'command', log })
-  await probe(database_url)
-  return { url: database_url, stop: async () => {} }
+  const log = ['debug', 'trace'].includes(logLevel) ? tell : () => {}
+  if (!databaseUrl) return startEmbedded({ dataDir, purpose: 'command', log })
+  await probe(databaseUrl)
+  return { url: databaseUrl, stop: async () => {} }
 }

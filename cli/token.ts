@@ -25,7 +25,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
 export async function makeToken({ db }: Session, { org, scope, ttl, subject }: TokenOptions): Promise<string> {
   if (!isOrganizationKey(org) || !(await findOrganization(db, org)))
     throw new Error(`There is no organization ${JSON.stringify(org)}: see org list, or make it by org create.`)
-  return issueToken(db, { organization_key: org, scope, subject, ttl_seconds: ttl })
+  return issueToken(db, { organizationKey: org, scope, subject, ttlSeconds: ttl })
 }
 
 function parseSeconds(text: string): number {

@@ -6,11 +6,11 @@
 
 import { faker } from '@faker-js/faker'
 
-const service_url = process.env.SERVICE_URL ?? 'http://127.0.0.1:8080'
+const serviceUrl = process.env.SERVICE_URL ?? 'http://127.0.0.1:8080'
 const token = process.env.TOKEN ?? ''
-const people_count = Number(process.env.PEOPLE ?? 2_000)
+const peopleCount = Number(process.env.PEOPLE ?? 2_000)
 const seed = Number(process.env.SEED ?? 7)
-const requests_at_once = 16
+const requestsAtOnce = 16
 
 type Answer = { consent_type_id: number; channel: 'email' | 'sms'; state: boolean }
 type Body = Record<string, unknown> & { consents?: Answer[]; attribute_values?: Record<string, unknown> }
@@ -28,7 +28,7 @@ type Expected = {
 }
 
 async function send(method: string, path: string, body?: unknown): Promise<{ status: number; data: never }> {
-  const response = await fetch(`${service_url}${path}`, {
+  const response = await fetch(`${serviceUrl}${path}`, {
     method,
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -43,7 +43,7 @@ async function send(method: string, path: string, body?: unknown): Promise<{ sta
 async function workOff<T>(list: T[], work: (element: T) => Promise<void>) {
   const rest = list.values()
   await Promise.all(
-    Array.from({ length: requests_at_once }, async () => {
+    Array.from({ length: requestsAtOnce }, async () => {
       for (const element of rest) await work(element)
     }),
   )
@@ -74,8 +74,8 @@ const answerOf = (consent_type_id: number): Answer => ({
 })
 
 /** Everybody's requests (a creation first, then patches and a replacement), and what they must come to. */
-function invent(surveys_id: number): { creations: Request[]; updates: Request[][]; expected: Expected[] } {
-  const names = Array.from({ length: people_count }, (_, index) => `person-${index}`)
+function invent(surveysId: number): { creations: Request[]; updates: Request[][]; expected: Expected[] } {
+  const names = Array.from({ length: peopleCount }, (_, index) => `person-${index}`)
   const companies = Array.from({ length: 50 }, (_, index) => `company-${index}`)
   const creations: Request[] = []
   const updates: Request[][] = []
@@ -87,7 +87,7 @@ function invent(surveys_id: number): { creations: Request[]; updates: Request[][
     const own: Request[] = []
     if (replaced) own.push({ method: 'PUT', path, body: inventReplacement(person) })
     for (let turn = faker.number.int({ max: 2 }); turn >= 0; turn -= 1) {
-      const answer = answerOf(faker.helpers.arrayElement([1, surveys_id]))
+      const answer = answerOf(faker.helpers.arrayElement([1, surveysId]))
       own.push({ method: 'PATCH', path, body: inventPatch(person, answer) })
     }
     updates.push(own)
@@ -186,7 +186,7 @@ await workOff(expected, async person => {
 
 const requests = creations.length + updates.flat().length + expected.length
 const seconds = (performance.now() - started) / 1_000
-console.log(`${people_count} people, seed ${seed}: ${requests} requests in ${seconds.toFixed(1)} s`)
+console.log(`${peopleCount} people, seed ${seed}: ${requests} requests in ${seconds.toFixed(1)} s`)
 console.log(`${completed} of them written to more than once; ${problems.length} differences from what was expected`)
 for (const problem of problems.slice(0, 20)) console.error(problem)
 if (problems.length > 0) process.exitCode = 1

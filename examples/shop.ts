@@ -13,7 +13,7 @@ const client = createClient({
   token: process.env.TOKEN ?? '',
 })
 const seed = Number(process.env.SEED ?? 11)
-const requests_at_once = 8
+const requestsAtOnce = 8
 const campaign = '2026-06-01T00:00:00Z'
 const newsletter = { consent_type_id: 1, channel: 'email' } as const
 
@@ -129,7 +129,7 @@ async function workOff(tasks: (() => Promise<unknown>)[]) {
   const worker = async () => {
     for (const task of rest) await task()
   }
-  await Promise.all(Array.from({ length: requests_at_once }, worker))
+  await Promise.all(Array.from({ length: requestsAtOnce }, worker))
 }
 
 type Entity = { external_id: string | null }
@@ -182,8 +182,8 @@ async function askLargeOrders({ customers, orders }: Shop, city: string) {
     'attribute_values.buyer': { $some: { 'attribute_values.city': city } },
   }
   const found = await namesOf(client.stack('orders').filter(filter))
-  const from_city = new Set(idsOf(customers.filter(customer => customer.city === city)))
-  const expected = orders.filter(order => order.total >= 200 && from_city.has(order.buyer))
+  const fromCity = new Set(idsOf(customers.filter(customer => customer.city === city)))
+  const expected = orders.filter(order => order.total >= 200 && fromCity.has(order.buyer))
   compare(`orders of 200 or more from ${city}:`, found, idsOf(expected))
 }
 

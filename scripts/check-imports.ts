@@ -31,19 +31,19 @@ const areas: Record<string, string[]> = {
 }
 
 /** What rooms of nouns know of http/: its types anywhere, its values in their routes. */
-const route_table = 'src/http/route.ts'
+const routeTable = 'src/http/route.ts'
 
 const entrances = ['src/app.ts', 'src/main.ts']
-const environment_readers =
+const environmentReaders =
   /^(src\/(config|main)\.ts|vitest\.config\.ts|(cli|test|scripts|bench|examples)\/.*|.*\.test\.ts)$/
-const empty_names = ['utils', 'common', 'helpers', 'types', 'lib']
-const allowed_barrels = ['client/index.ts']
+const emptyNames = ['utils', 'common', 'helpers', 'types', 'lib']
+const allowedBarrels = ['client/index.ts']
 
 type Place = { path: string; area: string; room: string | undefined; role: 'routes' | 'sql' | 'test' | 'other' }
 
 type Arrow = {
   sentence: (from: Place, to: Place) => string
-  broken: (from: Place, to: Place, type_only: boolean) => boolean
+  broken: (from: Place, to: Place, typeOnly: boolean) => boolean
 }
 
 const inRoom = (place: Place) => place.room !== undefined
@@ -79,8 +79,8 @@ const arrows: Arrow[] = [
   {
     sentence: (_, to) =>
       `of http/ a room imports only types of route.ts, and its routes what makes them, not ${to.path}`,
-    broken: (from, to, type_only) =>
-      hasNoun(from) && to.room === 'http' && !(to.path === route_table && (type_only || from.role === 'routes')),
+    broken: (from, to, typeOnly) =>
+      hasNoun(from) && to.room === 'http' && !(to.path === routeTable && (typeOnly || from.role === 'routes')),
   },
   {
     sentence: (from, to) => `${from.room}/ does not import ${to.room}/: it imports ${listed(reachable(from.room!))}`,
@@ -121,7 +121,7 @@ export function checkImports(sources: Source[]): Violation[] {
   ].sort((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
 }
 
-type Import = { line: number; target: string; type_only: boolean }
+type Import = { line: number; target: string; typeOnly: boolean }
 
 /** The files a file names in imports, type imports, re-exports and `import()`; packages are left out. */
 function importsOf(source: Source): Import[] {
@@ -130,18 +130,18 @@ function importsOf(source: Source): Import[] {
   visit(source, node => {
     const literal = importing.test(node.type) ? (node.source as (Node & { value: unknown }) | null) : null
     if (typeof literal?.value !== 'string' || !literal.value.startsWith('.')) return
-    const type_only = node.type === 'TSImportType' || [node.importKind, node.exportKind].includes('type')
+    const typeOnly = node.type === 'TSImportType' || [node.importKind, node.exportKind].includes('type')
     const target = posix.join(posix.dirname(source.path), literal.value)
-    found.push({ line: lineOf(source.text, literal.start), target, type_only })
+    found.push({ line: lineOf(source.text, literal.start), target, typeOnly })
   })
   return found
 }
 
 function checkArrows(from: Place, imports: Import[]): Violation[] {
   if (from.role === 'test') return []
-  return imports.flatMap(({ line, target, type_only }) => {
+  return imports.flatMap(({ line, target, typeOnly }) => {
     const to = placeOf(target)
-    const arrow = arrows.find(({ broken }) => broken(from, to, type_only))
+    const arrow = arrows.find(({ broken }) => broken(from, to, typeOnly))
     return arrow ? [{ path: from.path, line, sentence: arrow.sentence(from, to) }] : []
   })
 }
@@ -152,9 +152,9 @@ function checkName({ path }: Source): Violation[] {
   const sentences = path
     .split('/')
     .map(segment => segment.replace(/(\.test)?\.tsx?$/, ''))
-    .filter(name => empty_names.includes(name))
+    .filter(name => emptyNames.includes(name))
     .map(name => `"${name}" says nothing: name the folder or file after what it is about`)
-  if (/(^|\/)index\.tsx?$/.test(path) && !allowed_barrels.includes(path))
+  if (/(^|\/)index\.tsx?$/.test(path) && !allowedBarrels.includes(path))
     sentences.push('no barrels: import the file itself')
   if (room !== undefined && !known.includes(room))
     sentences.push(`the room ${room}/ has no place in scripts/check-imports.ts: give it one`)
@@ -162,7 +162,7 @@ function checkName({ path }: Source): Violation[] {
 }
 
 function checkEnvironment(source: Source): Violation[] {
-  if (environment_readers.test(source.path)) return []
+  if (environmentReaders.test(source.path)) return []
   const found: Violation[] = []
   visit(source, node => {
     if (readsEnvironment(node))

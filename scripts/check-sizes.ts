@@ -1,7 +1,7 @@
 import { lineOf, type Node, readSources, report, type Source, type Violation, visit } from './source.ts'
 
-const file_limit_lines = 400
-const function_limit_lines = 60
+const fileLimitLines = 400
+const functionLimitLines = 60
 
 /** Something with a length. `line` is where it begins, counted from 1; `lines` is how many it has. */
 export type Size = { path: string; name: string; line: number; lines: number }
@@ -40,14 +40,14 @@ function nameOf(node: Node, parent: Node | undefined): string {
 /** Every file and function that is longer than the house allows. */
 export function checkSizes(sources: Source[]): Violation[] {
   const files = fileSizes(sources)
-    .filter(({ lines }) => lines > file_limit_lines)
-    .map(size => violation(size, `the file has ${size.lines} lines, and ${file_limit_lines} are allowed: split it`))
+    .filter(({ lines }) => lines > fileLimitLines)
+    .map(size => violation(size, `the file has ${size.lines} lines, and ${fileLimitLines} are allowed: split it`))
   const functions = functionSizes(sources)
-    .filter(({ lines }) => lines > function_limit_lines)
+    .filter(({ lines }) => lines > functionLimitLines)
     .map(size =>
       violation(
         size,
-        `${size.name || 'a function'} has ${size.lines} lines, and ${function_limit_lines} are allowed: split it`,
+        `${size.name || 'a function'} has ${size.lines} lines, and ${functionLimitLines} are allowed: split it`,
       ),
     )
   return [...files, ...functions]

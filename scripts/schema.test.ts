@@ -3,7 +3,7 @@ import type {} from '../test/support/postgres.ts'
 import { difference, dumpSchema, withClient, withScratchDatabase } from './schema.ts'
 
 const dumpOf = (...statements: string[]) =>
-  withScratchDatabase(inject('postgres_admin_url'), url =>
+  withScratchDatabase(inject('postgresAdminUrl'), url =>
     withClient(url, async client => {
       for (const statement of statements) await client.query(statement)
       return dumpSchema(client)

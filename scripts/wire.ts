@@ -6,14 +6,14 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TSchema } from 'typebox'
-import { attribute, attribute_patch, new_attribute } from '../src/attributes/schema.ts'
+import { attribute, attributePatch, newAttribute } from '../src/attributes/schema.ts'
 import { loadConfig } from '../src/config.ts'
-import { consent_type, consent_type_patch, effective_consent, new_consent_type } from '../src/consents/schema.ts'
-import { error_statuses } from '../src/errors.ts'
-import { consent_assignment, person, personBody } from '../src/people/schema.ts'
+import { consent_type, consentTypePatch, effectiveConsent, newConsentType } from '../src/consents/schema.ts'
+import { errorStatuses } from '../src/errors.ts'
+import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { schema } from '../src/schema/schema.ts'
-import { new_stack, stack, stack_patch } from '../src/stacks/schema.ts'
+import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import { root } from './source.ts'
 
 const file = join(root, 'client/src/wire.ts')
@@ -27,22 +27,22 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   EffectiveConsent: {
     about: 'One purpose on one channel: what counts there, whether it was answered or not.',
-    schema: effective_consent,
+    schema: effectiveConsent,
   },
-  ConsentAssignment: { about: 'One answer to one purpose on one channel.', schema: consent_assignment },
+  ConsentAssignment: { about: 'One answer to one purpose on one channel.', schema: consentAssignment },
   PersonBody: { about: 'Body of create, PUT, PATCH and upsert of a person; null clears.', schema: personBody(limits) },
   StackRecord: { about: 'A record of a stack as a read shows it.', schema: record },
   RecordBody: { about: 'Body of create, PUT, PATCH and upsert of a record; null clears.', schema: recordBody(limits) },
   Definitions: { about: 'All that an organization has declared: GET /v1/schema.', schema },
   Stack: { about: 'A stack as a read shows it.', schema: stack },
-  NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: new_stack },
-  StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stack_patch },
+  NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: newStack },
+  StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stackPatch },
   Attribute: { about: 'An attribute as a read shows it.', schema: attribute },
-  NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: new_attribute },
-  AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attribute_patch },
+  NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: newAttribute },
+  AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attributePatch },
   ConsentType: { about: 'A consent type as a read shows it.', schema: consent_type },
-  NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: new_consent_type },
-  ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consent_type_patch },
+  NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
+  ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
 
 type JsonSchema = {
@@ -114,7 +114,7 @@ const aboutOf = ({ description, anyOf }: JsonSchema) =>
 
 /** The text of client/src/wire.ts. */
 export function wireText(): string {
-  const words = Object.keys(error_statuses).map(literal)
+  const words = Object.keys(errorStatuses).map(literal)
   const types = Object.entries(shapes).map(
     ([name, { about, schema }]) => `/** ${about} */\nexport type ${name} = ${writtenOut(schema as JsonSchema, '')}\n`,
   )

@@ -15,10 +15,10 @@ if (!command) throw new Error('usage: node scripts/with-service.ts <command> [pa
 
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
-const data_dir = mkdtempSync(join(tmpdir(), 'kith-service-'))
+const dataDir = mkdtempSync(join(tmpdir(), 'kith-service-'))
 // Root's PostgreSQL runs as another user, who must get in: else its data would go elsewhere, and stay there.
-chmodSync(data_dir, 0o711)
-const environment = { ...process.env, KITH_DATA_DIR: data_dir, PORT: '0', DATABASE_URL: '', LOG_LEVEL: 'warn' }
+chmodSync(dataDir, 0o711)
+const environment = { ...process.env, KITH_DATA_DIR: dataDir, PORT: '0', DATABASE_URL: '', LOG_LEVEL: 'warn' }
 const service = spawn(process.execPath, [cli, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
 
 try {
@@ -35,7 +35,7 @@ try {
 } finally {
   const running = service.exitCode === null && service.signalCode === null
   if (running && service.kill('SIGTERM')) await once(service, 'exit')
-  rmSync(data_dir, { recursive: true, force: true })
+  rmSync(dataDir, { recursive: true, force: true })
 }
 
 /** Waits for the line of the log that says where the service listens. */

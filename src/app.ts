@@ -2,16 +2,16 @@ import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { createAnswerMemory } from './http/answer-memory.ts'
 import { createGate } from './http/gate.ts'
-import { serveTokens, token_row } from './http/oauth.ts'
+import { serveTokens, tokenRow } from './http/oauth.ts'
 import { createPipeline, type House } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
 import { createPlaces } from './http/router.ts'
 import { type App, createServer } from './http/server.ts'
-import { serveSystem, system_rows } from './http/system.ts'
+import { serveSystem, systemRows } from './http/system.ts'
 import { nowhereOf, serveRoutes } from './http/table.ts'
-import { metrics_row, serveMetrics } from './instruments/serve.ts'
+import { metricsRow, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
-import { document_row, serveDocument } from './openapi/serve.ts'
+import { documentRow, serveDocument } from './openapi/serve.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
 import { recordRoutes } from './records/routes.ts'
@@ -59,7 +59,7 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
     info,
     tags,
     rows: routeTable(house),
-    open_rows: [...system_rows, metrics_row, token_row, document_row],
+    openRows: [...systemRows, metricsRow, tokenRow, documentRow],
   })
 }
 
@@ -70,8 +70,8 @@ export function createApp(house: House): App {
   const report = (told: object) => logger.warn(told, 'more came than could be served')
   const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
   const places = createPlaces()
-  const answer_memory = createAnswerMemory(config.limits.answer_bytes)
-  serveRoutes(places, { ...house, answer_memory }, routeTable(house))
+  const answerMemory = createAnswerMemory(config.limits.answerBytes)
+  serveRoutes(places, { ...house, answerMemory }, routeTable(house))
   serveSystem(places, house)
   serveMetrics(places, house.instruments)
   serveTokens(places, house)

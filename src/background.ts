@@ -4,19 +4,19 @@ import { setTimeout } from 'node:timers/promises'
 export type Background = { stop(): Promise<void> }
 
 /**
- * Runs `work` every `interval_ms`, never twice at once. What it throws goes to `report`, and it is tried again at the
+ * Runs `work` every `intervalMs`, never twice at once. What it throws goes to `report`, and it is tried again at the
  * next turn. `stop` aborts its signal and waits for the turn that is under way.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,
-  interval_ms: number,
+  intervalMs: number,
   report: (error: unknown) => void,
 ): Background {
   const ending = new AbortController()
   const { signal } = ending
   const running = (async () => {
     while (!signal.aborted) {
-      await setTimeout(interval_ms, undefined, { signal, ref: false }).catch(() => {})
+      await setTimeout(intervalMs, undefined, { signal, ref: false }).catch(() => {})
       if (!signal.aborted) await work(signal).catch(report)
     }
   })()

@@ -20,32 +20,32 @@ describe('an empty environment', () => {
     expect(loadConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
-      database_url: undefined,
-      database_connections: 8,
-      data_dir: '.kith',
-      log_level: 'info',
-      log_format: 'auto',
-      auth_secret: undefined,
-      outside_issuer: undefined,
+      databaseUrl: undefined,
+      databaseConnections: 8,
+      dataDir: '.kith',
+      logLevel: 'info',
+      logFormat: 'auto',
+      authSecret: undefined,
+      outsideIssuer: undefined,
       tls: undefined,
-      behind_proxy: 0,
-      cors_origins: [],
+      behindProxy: 0,
+      corsOrigins: [],
       rates: { read: undefined, write: undefined, store: 'memory' },
       traces: undefined,
       limits: {
-        body_bytes: 1024 * 1024,
-        batch_bytes: 8 * 1024 * 1024,
-        json_depth: 32,
-        request_keys: 300,
-        entity_keys: 1_000,
-        key_bytes: 150,
-        string_bytes: 64 * 1024,
-        entity_bytes: 512 * 1024,
-        profile_characters: 255,
-        email_characters: 254,
-        url_bytes: 8 * 1024,
-        header_bytes: 16 * 1024,
-        token_bytes: 8 * 1024,
+        bodyBytes: 1024 * 1024,
+        batchBytes: 8 * 1024 * 1024,
+        jsonDepth: 32,
+        requestKeys: 300,
+        entityKeys: 1_000,
+        keyBytes: 150,
+        stringBytes: 64 * 1024,
+        entityBytes: 512 * 1024,
+        profileCharacters: 255,
+        emailCharacters: 254,
+        urlBytes: 8 * 1024,
+        headerBytes: 16 * 1024,
+        tokenBytes: 8 * 1024,
         consents: 100,
         links: 1_000,
         placeholders: 100,
@@ -53,10 +53,10 @@ describe('an empty environment', () => {
         attributes: 5_000,
         consent_types: 100,
         page: 500,
-        request_ms: 10_000,
-        in_flight: 1_024,
-        in_flight_bytes: 67_108_864,
-        answer_bytes: 33_554_432,
+        requestMs: 10_000,
+        inFlight: 1_024,
+        inFlightBytes: 67_108_864,
+        answerBytes: 33_554_432,
         connections: 8_192,
       },
     })
@@ -130,7 +130,7 @@ describe('a setting', () => {
     expect(
       problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
     ).not.toContain('hunter2')
-    expect(loadConfig({ AUTH_SECRET: 'xy'.repeat(16) }).auth_secret).toHaveLength(32)
+    expect(loadConfig({ AUTH_SECRET: 'xy'.repeat(16) }).authSecret).toHaveLength(32)
   })
 
   it('AUTH_SECRET is measured in bytes', () => {
@@ -147,7 +147,7 @@ describe('DATABASE_URL', () => {
     'postgresql://kith:s3cret@/kith?host=/run/postgresql',
     'postgresql:///kith?host=/run/postgresql',
     'postgresql://%2Frun%2Fpostgresql/kith',
-  ])('may be %s', url => expect(loadConfig({ DATABASE_URL: url }).database_url).toBe(url))
+  ])('may be %s', url => expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url))
 
   it.each([
     ['nonsense', 'be a PostgreSQL URL'],
@@ -191,9 +191,9 @@ describe('an outside issuer', () => {
   }
 
   it('is the three settings together, and none of them alone', () => {
-    expect(loadConfig(issuer).outside_issuer).toEqual({
+    expect(loadConfig(issuer).outsideIssuer).toEqual({
       issuer: 'https://issuer.example/',
-      jwks_url: 'https://issuer.example/jwks.json',
+      jwksUrl: 'https://issuer.example/jwks.json',
       audience: 'https://kith.example',
     })
     const names = Object.keys(issuer)
@@ -234,8 +234,8 @@ describe('an outside issuer', () => {
 describe('KITH_RATE_*', () => {
   it('are off unless set, a burst on top of a rate, read and write apart', () => {
     const { rates } = loadConfig({ KITH_RATE_READ: '100', KITH_RATE_READ_BURST: '20', KITH_RATE_STORE: 'postgresql' })
-    expect(rates).toEqual({ read: { per_second: 100, burst: 20 }, write: undefined, store: 'postgresql' })
-    expect(loadConfig({ KITH_RATE_WRITE: '5' }).rates.write).toEqual({ per_second: 5, burst: 0 })
+    expect(rates).toEqual({ read: { perSecond: 100, burst: 20 }, write: undefined, store: 'postgresql' })
+    expect(loadConfig({ KITH_RATE_WRITE: '5' }).rates.write).toEqual({ perSecond: 5, burst: 0 })
     expect(loadConfig({ KITH_RATE_STORE: 'redis://cache.example:6379' }).rates.store).toBe('redis://cache.example:6379')
   })
 
@@ -250,7 +250,7 @@ describe('KITH_RATE_*', () => {
 describe('KITH_CORS_ORIGINS', () => {
   it('is a list of origins as browsers send them', () => {
     const origins = ['https://app.example', 'http://localhost:5173']
-    expect(loadConfig({ KITH_CORS_ORIGINS: origins.join(', ') }).cors_origins).toEqual(origins)
+    expect(loadConfig({ KITH_CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(origins)
   })
 
   it.each([
@@ -280,10 +280,10 @@ describe('HOST', () => {
         expect.stringMatching(/^HOST is .*TLS_CERT_FILE.*KITH_BEHIND_PROXY=1/),
       ])
       expect(problemsOf({ HOST: host, KITH_BEHIND_PROXY: '0' })).toHaveLength(1)
-      expect(loadConfig({ HOST: host, KITH_BEHIND_PROXY: '1' })).toMatchObject({ host, behind_proxy: 1 })
+      expect(loadConfig({ HOST: host, KITH_BEHIND_PROXY: '1' })).toMatchObject({ host, behindProxy: 1 })
       expect(loadConfig({ HOST: host, TLS_CERT_FILE: '/c', TLS_KEY_FILE: '/k' }).tls).toEqual({
-        cert_file: '/c',
-        key_file: '/k',
+        certFile: '/c',
+        keyFile: '/k',
       })
     },
   )

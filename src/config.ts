@@ -6,7 +6,7 @@ const whole = (fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ default: fallback, minimum, maximum })
 
 /** Every limit, its default and its bounds. `KITH_LIMIT_<NAME>` overrides one. */
-const limit_variables = {
+const limitVariables = {
   KITH_LIMIT_BODY_BYTES: whole(1_048_576, 1, 104_857_600),
   KITH_LIMIT_BATCH_BYTES: whole(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: whole(32, 1, 512),
@@ -36,18 +36,18 @@ const limit_variables = {
 }
 
 const text = (fallback: string) => Type.String({ default: fallback })
-const optional_text = Type.Optional(Type.String({ minLength: 1 }))
+const optionalText = Type.Optional(Type.String({ minLength: 1 }))
 
 /**
  * Those of the OpenTelemetry specification that decide whether there are traces, and of which requests. Where they are sent,
  * and how, the exporter reads by itself: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE and their like
  * are a list that is kept elsewhere.
  */
-const trace_variables = {
+const traceVariables = {
   OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
   OTEL_TRACES_EXPORTER: Type.Optional(Type.Enum(['otlp', 'none'])),
-  OTEL_EXPORTER_OTLP_ENDPOINT: optional_text,
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional_text,
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_PROTOCOL: Type.Optional(Type.Enum(['http/json', 'http/protobuf'])),
   OTEL_TRACES_SAMPLER: Type.Enum(
     ['always_on', 'always_off', 'traceidratio'].flatMap(sampler => [sampler, `parentbased_${sampler}`]),
@@ -59,45 +59,45 @@ const trace_variables = {
 const variables = Type.Object({
   HOST: text('127.0.0.1'),
   PORT: whole(8080, 0, 65_535),
-  DATABASE_URL: optional_text,
+  DATABASE_URL: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
-  AUTH_SECRET: optional_text,
-  AUTH_ISSUER: optional_text,
-  AUTH_JWKS_URL: optional_text,
-  AUTH_AUDIENCE: optional_text,
-  TLS_CERT_FILE: optional_text,
-  TLS_KEY_FILE: optional_text,
+  AUTH_SECRET: optionalText,
+  AUTH_ISSUER: optionalText,
+  AUTH_JWKS_URL: optionalText,
+  AUTH_AUDIENCE: optionalText,
+  TLS_CERT_FILE: optionalText,
+  TLS_KEY_FILE: optionalText,
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: whole(0, 0, 9),
-  KITH_CORS_ORIGINS: optional_text,
+  KITH_CORS_ORIGINS: optionalText,
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: whole(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_WRITE_BURST: whole(0, 0, 10_000_000),
   KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
   KITH_DATABASE_CONNECTIONS: whole(8, 1, 200),
-  ...trace_variables,
-  ...limit_variables,
+  ...traceVariables,
+  ...limitVariables,
 })
 
 type Variables = Static<typeof variables>
 
 /** Limits by their plain names: bytes, characters, counts and milliseconds, as the name's last word says. */
 export type Limits = {
-  body_bytes: number
-  batch_bytes: number
-  json_depth: number
-  request_keys: number
-  entity_keys: number
-  key_bytes: number
-  string_bytes: number
-  entity_bytes: number
-  profile_characters: number
-  email_characters: number
-  url_bytes: number
-  header_bytes: number
-  token_bytes: number
+  bodyBytes: number
+  batchBytes: number
+  jsonDepth: number
+  requestKeys: number
+  entityKeys: number
+  keyBytes: number
+  stringBytes: number
+  entityBytes: number
+  profileCharacters: number
+  emailCharacters: number
+  urlBytes: number
+  headerBytes: number
+  tokenBytes: number
   consents: number
   links: number
   placeholders: number
@@ -105,15 +105,15 @@ export type Limits = {
   attributes: number
   consent_types: number
   page: number
-  request_ms: number
-  in_flight: number
-  in_flight_bytes: number
-  answer_bytes: number
+  requestMs: number
+  inFlight: number
+  inFlightBytes: number
+  answerBytes: number
   connections: number
 }
 
 /** Requests of one token subject: so many each second, and beyond them `burst` more each minute. */
-export type Budget = Readonly<{ per_second: number; burst: number }>
+export type Budget = Readonly<{ perSecond: number; burst: number }>
 
 /** A budget that is absent is not limited. `store` is where requests are counted: memory, postgresql, or Redis's address. */
 export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; store: string }>
@@ -124,21 +124,21 @@ export type Traces = Readonly<{ sampler: string; ratio: number }>
 export type Config = Readonly<{
   host: string
   port: number
-  /** Absent: the embedded PostgreSQL below `data_dir`. */
-  database_url: string | undefined
-  database_connections: number
-  data_dir: string
-  log_level: string
+  /** Absent: the embedded PostgreSQL below `dataDir`. */
+  databaseUrl: string | undefined
+  databaseConnections: number
+  dataDir: string
+  logLevel: string
   /** `auto` is `pretty` on a terminal, else `json`. */
-  log_format: 'auto' | 'pretty' | 'json'
-  auth_secret: string | undefined
+  logFormat: 'auto' | 'pretty' | 'json'
+  authSecret: string | undefined
   /** Whose tokens are accepted beside the service's own. */
-  outside_issuer: Readonly<{ issuer: string; jwks_url: string; audience: string }> | undefined
-  tls: { cert_file: string; key_file: string } | undefined
+  outsideIssuer: Readonly<{ issuer: string; jwksUrl: string; audience: string }> | undefined
+  tls: { certFile: string; keyFile: string } | undefined
   /** How many proxies stand in front: so many entries of X-Forwarded-For are theirs. */
-  behind_proxy: number
+  behindProxy: number
   /** The web pages' origins that browsers may call from. */
-  cors_origins: readonly string[]
+  corsOrigins: readonly string[]
   rates: Rates
   /** Absent: no traces. */
   traces: Traces | undefined
@@ -156,15 +156,15 @@ export class ConfigError extends Error {
   }
 }
 
-const loopback_hosts = new Set(['127.0.0.1', '::1', 'localhost'])
+const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** Environment to one frozen, validated object. Nobody else reads `process.env`. Throws {@link ConfigError}. */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
   if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE go together')
-  const served_safely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
-  if (values.HOST !== undefined && !loopback_hosts.has(values.HOST) && !served_safely)
+  const servedSafely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
+  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !servedSafely)
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
@@ -174,16 +174,16 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   return freeze(values)
 }
 
-const database_url_example = 'such as postgresql://user:password@host:5432/database'
+const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
 
 /** Read as the driver reads it. The URL is never quoted: it holds a password. */
 function problemsOfDatabase({ DATABASE_URL: url }: Variables): string[] {
   if (url === undefined) return []
-  const refusal = [`DATABASE_URL must be a PostgreSQL URL, ${database_url_example}`]
+  const refusal = [`DATABASE_URL must be a PostgreSQL URL, ${databaseUrlExample}`]
   if (!/^postgres(ql)?:\/\//.test(url)) return refusal
   try {
     if (parseDatabaseUrl(url).host) return []
-    return [`DATABASE_URL must name a host, ${database_url_example}, or a socket's folder: …?host=/run/postgresql`]
+    return [`DATABASE_URL must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException
     return path === undefined ? refusal : [`DATABASE_URL names the file ${path}, which cannot be read (${code})`]
@@ -196,11 +196,11 @@ function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
   return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one character again and again'] : []
 }
 
-function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwks_url, AUTH_AUDIENCE: audience }: Variables) {
-  const given = [issuer, jwks_url, audience].filter(value => value !== undefined).length
+function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience }: Variables) {
+  const given = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
   const problems = given === 0 || given === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE go together']
   if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith: so the service's own tokens are called")
-  if (jwks_url !== undefined && !isSafeUrl(jwks_url))
+  if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
     problems.push('AUTH_JWKS_URL must be an https address without a user; http is for loopback only')
   return problems
 }
@@ -210,16 +210,16 @@ function isSafeUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  return url.protocol === 'https:' || (url.protocol === 'http:' && loopback_hosts.has(host))
+  return url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHosts.has(host))
 }
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
   origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
 
 /** An origin is what a browser sends: no path, no default port. Compared as text, a misspelt one would never match. */
 function problemsOfOrigins(values: Variables): string[] {
-  const is_wrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
+  const isWrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
   return originsOf(values)
-    .filter(is_wrong)
+    .filter(isWrong)
     .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is no origin such as https://app.example`)
 }
 
@@ -230,8 +230,8 @@ function problemsOfRates(values: Variables): string[] {
     .map(kind => `KITH_RATE_${kind}_BURST goes beyond KITH_RATE_${kind}, which is not set`)
 }
 
-const budgetOf = (per_second: number | undefined, burst: number): Budget | undefined =>
-  per_second === undefined ? undefined : Object.freeze({ per_second, burst })
+const budgetOf = (perSecond: number | undefined, burst: number): Budget | undefined =>
+  perSecond === undefined ? undefined : Object.freeze({ perSecond, burst })
 
 /** An address to send them to is enough. */
 function wantsTraces(values: Variables): boolean {
@@ -241,12 +241,12 @@ function wantsTraces(values: Variables): boolean {
 }
 
 /** What the commands read that speak to a service (cli/connection.ts): whoever sets it may run all commands with it. */
-const of_commands = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
+const ofCommands = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
-  const may_stand = new Set([...known, ...of_commands])
-  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !may_stand.has(name))
+  const mayStand = new Set([...known, ...ofCommands])
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !mayStand.has(name))
   const problems = unknown.map(name => `${name} is not a setting of kith`)
   const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   try {
@@ -264,32 +264,34 @@ function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; pro
   }
 }
 
+const camelCase = (name: string) => name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
 function freeze(values: Variables): Config {
   const limits = Object.fromEntries(
-    Object.keys(limit_variables).map(name => [
-      name.slice('KITH_LIMIT_'.length).toLowerCase(),
-      values[name as keyof typeof limit_variables],
+    Object.keys(limitVariables).map(name => [
+      camelCase(name.slice('KITH_LIMIT_'.length)),
+      values[name as keyof typeof limitVariables],
     ]),
   ) as Limits
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
-    database_url: values.DATABASE_URL,
-    database_connections: values.KITH_DATABASE_CONNECTIONS,
-    data_dir: values.KITH_DATA_DIR,
-    log_level: values.LOG_LEVEL,
-    log_format: values.KITH_LOG_FORMAT,
-    auth_secret: values.AUTH_SECRET,
-    outside_issuer: values.AUTH_ISSUER
+    databaseUrl: values.DATABASE_URL,
+    databaseConnections: values.KITH_DATABASE_CONNECTIONS,
+    dataDir: values.KITH_DATA_DIR,
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.KITH_LOG_FORMAT,
+    authSecret: values.AUTH_SECRET,
+    outsideIssuer: values.AUTH_ISSUER
       ? Object.freeze({
           issuer: values.AUTH_ISSUER,
-          jwks_url: values.AUTH_JWKS_URL!,
+          jwksUrl: values.AUTH_JWKS_URL!,
           audience: values.AUTH_AUDIENCE!,
         })
       : undefined,
-    tls: values.TLS_CERT_FILE ? { cert_file: values.TLS_CERT_FILE, key_file: values.TLS_KEY_FILE! } : undefined,
-    behind_proxy: values.KITH_BEHIND_PROXY,
-    cors_origins: Object.freeze(originsOf(values)),
+    tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
+    behindProxy: values.KITH_BEHIND_PROXY,
+    corsOrigins: Object.freeze(originsOf(values)),
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

@@ -1,5 +1,5 @@
 /** The closed list of error words, and the statuses each may be answered with; the first is the usual one. */
-export const error_statuses = {
+export const errorStatuses = {
   failed_binding_json: [400],
   invalid_json: [400],
   invalid_parameter: [400, 405, 409, 412, 413, 414, 415, 422, 431],
@@ -11,7 +11,7 @@ export const error_statuses = {
   operation_failed: [500, 503, 504],
 } as const satisfies Record<string, readonly number[]>
 
-export type ErrorWord = keyof typeof error_statuses
+export type ErrorWord = keyof typeof errorStatuses
 
 /** One thing wrong with one value; `path` is a JSON Pointer into the request body (`''` is the whole body). */
 export type Detail = { path: string; message: string }
@@ -33,7 +33,7 @@ type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<st
 export function refuse(word: ErrorWord, message: string, options: RefusalOptions = {}): Refusal {
   const refusal: Refusal = {
     word,
-    status: options.status ?? error_statuses[word][0],
+    status: options.status ?? errorStatuses[word][0],
     message,
     details: options.details ?? [],
   }

@@ -1,7 +1,7 @@
 /** A format of a string: its predicate, and what is said of a string that fails it. */
 export type Format = { holds: (text: string) => boolean; message: string }
 
-const days_of_month = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const isLeapYear = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 
 const twoDigits = (text: string, at: number) => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
@@ -11,7 +11,7 @@ export function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
   const [month, day] = [twoDigits(text, 5), twoDigits(text, 8)]
-  const days = month === 2 && isLeapYear(year) ? 29 : (days_of_month[month - 1] ?? 0)
+  const days = month === 2 && isLeapYear(year) ? 29 : (daysOfMonth[month - 1] ?? 0)
   return year >= 1 && day >= 1 && day <= days
 }
 
@@ -43,27 +43,27 @@ export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]
 export const isObjectId = (text: string): boolean => /^[\da-f]{24}$/i.test(text)
 
 // Most addresses are like this. One of at most 64 characters that matches has no part that is too long.
-const plain_email = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
+const plainEmail = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
 // Beyond ASCII (RFC 6531): no white space, no controls, nothing invisible.
-const not_of_local = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}]/u
-const international_label = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?$/u
+const notOfLocal = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}]/u
+const internationalLabel = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?$/u
 
 /**
  * An address `local@domain`: a dot-atom of at most 64 bytes, and a domain of at least two labels whose last is no
  * number. UTF-8 is allowed on both sides; quoted locals, comments and address literals are not. Source: RFC 5321, 6531.
  */
 export function isEmail(text: string): boolean {
-  if (text.length <= 64 && plain_email.test(text)) return true
+  if (text.length <= 64 && plainEmail.test(text)) return true
   const at = text.lastIndexOf('@')
   const [local, domain] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
   if (at < 1 || Buffer.byteLength(local) > 64 || Buffer.byteLength(domain) > 253) return false
   const labels = domain.split('.')
   if (labels.length < 2 || labels.some(label => label.length > 63) || /^\d+$/.test(labels.at(-1)!)) return false
-  const is_dotted = !local.startsWith('.') && !local.endsWith('.') && !local.includes('..')
-  return is_dotted && !not_of_local.test(local) && labels.every(label => international_label.test(label))
+  const isDotted = !local.startsWith('.') && !local.endsWith('.') && !local.includes('..')
+  return isDotted && !notOfLocal.test(local) && labels.every(label => internationalLabel.test(label))
 }
 
-const language_tag = new RegExp(
+const languageTag = new RegExp(
   [
     '^(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})', // language, with its extended languages
     '(?:-[a-z]{4})?', // script
@@ -73,9 +73,9 @@ const language_tag = new RegExp(
     '(?:-x(?:-[a-z\\d]{1,8})+)?$', // private use
   ].join(''),
 )
-const private_tag = /^x(?:-[a-z\d]{1,8})+$/
+const privateTag = /^x(?:-[a-z\d]{1,8})+$/
 // The other grandfathered tags have the shape of a language tag.
-const irregular_tags = new Set(
+const irregularTags = new Set(
   'en-gb-oed i-ami i-bnn i-default i-enochian i-hak i-klingon i-lux i-mingo i-navajo i-pwn i-tao i-tay i-tsu sgn-be-fr sgn-be-nl sgn-ch-de'.split(
     ' ',
   ),
@@ -86,14 +86,14 @@ export function isLanguage(text: string): boolean {
   if (/^[a-z]{2,3}(?:[-_][a-z]{2})?$/i.test(text)) return true
   if (!/^[\w-]+$/.test(text)) return false
   const tag = text.toLowerCase().replaceAll('_', '-')
-  if (irregular_tags.has(tag) || private_tag.test(tag)) return true
-  return language_tag.test(tag) && !repeats(tag.split('-x-')[0]!.split('-').slice(1))
+  if (irregularTags.has(tag) || privateTag.test(tag)) return true
+  return languageTag.test(tag) && !repeats(tag.split('-x-')[0]!.split('-').slice(1))
 }
 
 /** Whether a variant or the singleton of an extension is there twice. */
 function repeats(subtags: string[]): boolean {
-  const first_singleton = subtags.findIndex(subtag => subtag.length === 1)
-  const end = first_singleton === -1 ? subtags.length : first_singleton
+  const firstSingleton = subtags.findIndex(subtag => subtag.length === 1)
+  const end = firstSingleton === -1 ? subtags.length : firstSingleton
   const variants = subtags.slice(0, end).filter(subtag => subtag.length > 4 || /^\d.{3}$/.test(subtag))
   const singletons = subtags.filter(subtag => subtag.length === 1)
   return new Set(variants).size < variants.length || new Set(singletons).size < singletons.length

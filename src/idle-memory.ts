@@ -10,14 +10,14 @@ const [busy, idle] = [0.2, 0.05]
  */
 export function collectWhenIdle(collect: () => unknown = giveBack): () => Promise<void> {
   let before = performance.eventLoopUtilization()
-  let was_busy = false
+  let wasBusy = false
   return async () => {
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, before)
     before = now
-    if (utilization > busy) was_busy = true
-    if (!was_busy || utilization > idle) return
-    was_busy = false
+    if (utilization > busy) wasBusy = true
+    if (!wasBusy || utilization > idle) return
+    wasBusy = false
     collect()
   }
 }

@@ -3,7 +3,7 @@ import pino, { type Logger } from 'pino'
 import type { Config } from './config.ts'
 
 // A pipe takes so much in one piece: lines of several workers never mix. Of a process alone nothing can.
-const [shared_piece_bytes, own_piece_bytes] = [4_096, 65_536]
+const [sharedPieceBytes, ownPieceBytes] = [4_096, 65_536]
 
 /**
  * Logs to standard output unless told otherwise: a JSON object a line, or lines for a person where the output is a terminal
@@ -12,10 +12,10 @@ const [shared_piece_bytes, own_piece_bytes] = [4_096, 65_536]
  * pino's own asynchronous output took 70 MB more.)
  */
 export async function createLogger(
-  { log_level, log_format }: Pick<Config, 'log_level' | 'log_format'>,
+  { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
   output: NodeJS.WriteStream = process.stdout,
 ): Promise<Logger> {
-  const piece_bytes = cluster.isWorker ? shared_piece_bytes : own_piece_bytes
+  const pieceBytes = cluster.isWorker ? sharedPieceBytes : ownPieceBytes
   let lines = ''
   const flush = () => {
     if (lines !== '') output.write(lines)
@@ -23,13 +23,13 @@ export async function createLogger(
   }
   process.on('exit', flush)
   const write = (line: string) => {
-    if (lines.length + line.length > piece_bytes) flush()
+    if (lines.length + line.length > pieceBytes) flush()
     if (lines === '') setImmediate(flush)
     lines += line
   }
-  const is_pretty = log_format === 'pretty' || (log_format === 'auto' && output.isTTY)
-  const prettify = is_pretty ? await loadPrettifier(output) : undefined
-  return pino({ level: log_level, base: null }, { write: prettify ? json => write(prettify(json)) : write })
+  const isPretty = logFormat === 'pretty' || (logFormat === 'auto' && output.isTTY)
+  const prettify = isPretty ? await loadPrettifier(output) : undefined
+  return pino({ level: logLevel, base: null }, { write: prettify ? json => write(prettify(json)) : write })
 }
 
 /** Loads pino-pretty, which a service that logs JSON does without. */
@@ -39,16 +39,16 @@ async function loadPrettifier(output: NodeJS.WriteStream): Promise<(json: string
   return createPrettifier({ colors: output.isTTY && output.hasColors() })
 }
 
-const again_after_ms = 60_000
-const warned_at_ms = new WeakMap<Logger, Map<string, number>>()
+const againAfterMs = 60_000
+const warnedAtMs = new WeakMap<Logger, Map<string, number>>()
 
 /** Logs at level warn, a message no more than once a minute: for a condition that lasts, and that every request meets. */
 export function warnOfCondition(logger: Logger, message: string): void {
-  const warned = warned_at_ms.get(logger) ?? new Map<string, number>()
-  warned_at_ms.set(logger, warned)
-  const now_ms = performance.now()
-  if (now_ms - (warned.get(message) ?? Number.NEGATIVE_INFINITY) < again_after_ms) return
-  warned.set(message, now_ms)
+  const warned = warnedAtMs.get(logger) ?? new Map<string, number>()
+  warnedAtMs.set(logger, warned)
+  const nowMs = performance.now()
+  if (nowMs - (warned.get(message) ?? Number.NEGATIVE_INFINITY) < againAfterMs) return
+  warned.set(message, nowMs)
   logger.warn(message)
 }
 

@@ -17,7 +17,7 @@ import { describeFault } from './describe-fault.ts'
 import { fillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
 import { sweepLinks } from './entities/sweep.ts'
-import { createDrain, drain_grace_ms } from './http/drain.ts'
+import { createDrain, drainGraceMs } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import type { App } from './http/server.ts'
 import { reloadOnHangup } from './http/tls.ts'
@@ -32,17 +32,17 @@ import { firstSteps } from './welcome.ts'
 import { heedStarter, startWorkers, type Workers } from './workers.ts'
 
 /** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
-const shutdown_ms = 11_800
-const worker_shutdown_ms = 200
+const shutdownMs = 11_800
+const workerShutdownMs = 200
 /** How long whoever comes after SIGTERM is served, so that a balancer may ask /readyz first. */
-const drain_serving_ms = 1_000
-const drain_limit_ms = 11_300
+const drainServingMs = 1_000
+const drainLimitMs = 11_300
 /** The server's own end of a statement stands a second behind the request's. */
-const statement_grace_ms = 1_000
-const sweep_interval_ms = 30_000
-const fill_interval_ms = 1_000
-const forget_interval_ms = 60_000
-const collect_interval_ms = 5_000
+const statementGraceMs = 1_000
+const sweepIntervalMs = 30_000
+const fillIntervalMs = 1_000
+const forgetIntervalMs = 60_000
+const collectIntervalMs = 5_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
@@ -62,8 +62,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     stopped ??= closeAll(closing, starting, hurried, logger)
     return stopped
   }
-  const limit_ms = cluster.isWorker ? shutdown_ms - worker_shutdown_ms : shutdown_ms
-  const shutdown = installShutdown({ logger, skip: config.tls ? ['SIGHUP'] : [], limit_ms, stop })
+  const limitMs = cluster.isWorker ? shutdownMs - workerShutdownMs : shutdownMs
+  const shutdown = installShutdown({ logger, skip: config.tls ? ['SIGHUP'] : [], limitMs, stop })
   if (cluster.isWorker) heedStarter(shutdown)
   try {
     const parts = { config, logger, closing, stopping: stopping.signal }
@@ -123,7 +123,7 @@ async function startSpread(count: number, environment: NodeJS.ProcessEnv, starti
   // Each worker reads the files for itself.
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(starting)
-  instrumentStarter({ embedded_up: storage.up })
+  instrumentStarter({ embeddedUp: storage.up })
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
   closing.push(hurried => workers!.stop(hurried))
   if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
@@ -133,15 +133,15 @@ async function startSpread(count: number, environment: NodeJS.ProcessEnv, starti
 
 async function start(starting: Starting): Promise<string> {
   const { config, logger, closing } = starting
-  const tls_reload = config.tls && reloadOnHangup(config.tls, logger)
+  const tlsReload = config.tls && reloadOnHangup(config.tls, logger)
   const storage = await openStorage(starting)
-  closing.push(async () => tls_reload?.stop())
+  closing.push(async () => tlsReload?.stop())
   const drain = createDrain()
   const instruments = await startInstruments(config, storage, logger, closing)
   const db = openDatabase(storage.url, {
-    connections: config.database_connections,
-    statement_timeout_ms: config.limits.request_ms + statement_grace_ms,
-    page_patience_ms: config.limits.request_ms / 2,
+    connections: config.databaseConnections,
+    statementTimeoutMs: config.limits.requestMs + statementGraceMs,
+    pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
   })
   closing.push(() => db.close())
@@ -149,15 +149,15 @@ async function start(starting: Starting): Promise<string> {
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
-  const rate_limiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
-  closing.push(async () => rate_limiter?.close())
-  const app = createApp({ db, config, authenticator, logger, drain, instruments, rate_limiter })
-  tls_reload?.apply(app.server as Server)
+  const rateLimiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
+  closing.push(async () => rateLimiter?.close())
+  const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
+  tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
   closing.push(() => app.close())
-  const patience_ms = Math.min(drain_serving_ms + config.limits.request_ms + drain_grace_ms, drain_limit_ms)
-  closing.push(signal => app.drain({ serving_ms: drain_serving_ms, patience_ms, signal }))
+  const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
+  closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
   return address
 }
 
@@ -171,7 +171,7 @@ async function startInstruments(
   const report = (problem: string) => logger.warn(problem)
   const tracing = traces && (await import('./instruments/tracing.ts')).startTracing(traces, report)
   closing.push(async () => tracing?.stop())
-  const instruments = createInstruments({ embedded_up: up, tracer: tracing?.tracer })
+  const instruments = createInstruments({ embeddedUp: up, tracer: tracing?.tracer })
   closing.push(async () => instruments.stop())
   return instruments
 }
@@ -179,14 +179,14 @@ async function startInstruments(
 type Storage = { url: string; up?: () => boolean }
 
 async function openStorage({ config, logger, closing, stopping }: Starting): Promise<Storage> {
-  if (config.database_url) await probe(config.database_url)
+  if (config.databaseUrl) await probe(config.databaseUrl)
   const openEmbedded = async () => {
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)
-    const embedded = await startEmbedded({ data_dir: config.data_dir, purpose: 'serve', log, signal: stopping })
+    const embedded = await startEmbedded({ dataDir: config.dataDir, purpose: 'serve', log, signal: stopping })
     closing.push(() => embedded.stop())
     return embedded
   }
-  const storage = config.database_url ? { url: config.database_url } : await openEmbedded()
+  const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
   // The process that started this worker has migrated; a worker replaced in a rolling upgrade runs on the newer tables.
   if (cluster.isWorker) return storage
   const ran = await migrate(storage.url)
@@ -221,11 +221,11 @@ function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Ba
     const { stack, ...fault } = describeFault(error)
     logger.warn({ task, ...fault }, 'a task in the background failed, and will be tried again')
   }
-  const grace_ms = 2 * limits.request_ms
+  const graceMs = 2 * limits.requestMs
   return [
-    repeat(signal => sweepLinks(db, { grace_ms, signal }), sweep_interval_ms, report('sweep')),
-    repeat(signal => fillIndexes(db, { signal }), fill_interval_ms, report('fill')),
-    repeat(signal => forgetKeys(db, { signal }), forget_interval_ms, report('forget')),
-    repeat(collectWhenIdle(), collect_interval_ms, report('collect')),
+    repeat(signal => sweepLinks(db, { graceMs, signal }), sweepIntervalMs, report('sweep')),
+    repeat(signal => fillIndexes(db, { signal }), fillIntervalMs, report('fill')),
+    repeat(signal => forgetKeys(db, { signal }), forgetIntervalMs, report('forget')),
+    repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
 }

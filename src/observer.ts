@@ -4,7 +4,7 @@ import type { Signal } from './signal.ts'
 export type Work = 'read' | 'write'
 
 /** One that came into a queue: when (as performance.now() has it), and the signal of the request it belongs to. */
-export type Arrived = { signal?: Signal | undefined; since_ms: number }
+export type Arrived = { signal?: Signal | undefined; sinceMs: number }
 
 /** How a request ended. Without a status nobody took its answer: the client went away. */
 export type RequestEnd = {
@@ -12,7 +12,7 @@ export type RequestEnd = {
   /** The template, `/v1/people/{external_id}`; undefined where there is no such address. */
   route: string | undefined
   status: number | undefined
-  duration_ms: number
+  durationMs: number
   /** The word of the refusal that was answered. */
   error: string | undefined
 }
@@ -29,7 +29,7 @@ export type Observer = {
   requestEnded(end: RequestEnd): void
   overloaded(reason: Overload): void
   /** A statement was answered, or failed. `under` is what its span hangs on: a request's signal, a batch's, a transaction. */
-  statement(name: string, begun_ms: number, failed: boolean, under: object | undefined): void
+  statement(name: string, begunMs: number, failed: boolean, under: object | undefined): void
   /** Something was looked for in what is remembered. */
   cache(cache: 'token' | 'definitions', hit: boolean): void
   /** A batch of those who waited begins; `signal` is its own. What is returned ends it. */
@@ -56,13 +56,13 @@ export type Tracer = {
   /** 32 hexadecimal digits; undefined of what has no span. */
   traceIdOf(signal: Signal): string | undefined
   batch(work: Work, arrived: readonly Arrived[], signal: Signal): () => void
-  statement(name: string, begun_ms: number, failed: boolean, under: object | undefined): void
+  statement(name: string, begunMs: number, failed: boolean, under: object | undefined): void
   /** A stage below `under`; `self` stands for it from now on. */
   begin(name: string, under: object | undefined, self?: object): EndSpan
 }
 
 /** The metrics in Prometheus' text format. */
-export type Scrape = { content_type: string; text: string }
+export type Scrape = { contentType: string; text: string }
 
 export type Instruments = {
   observer: Observer

@@ -1,12 +1,12 @@
 // V8 (nodejs/node#63785) takes a key with an escape for another one, once it has parsed one that ends in a backslash.
-const has_escaped_key = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
+const hasEscapedKey = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
 
 /**
  * As JSON.parse, but each key is the one that was sent, whatever this process has parsed before. A text that has escaped
  * keys is read by way of plain ones. Throws a SyntaxError.
  */
 export function parseExactly(text: string): unknown {
-  if (!text.includes('\\') || !has_escaped_key.test(text)) return JSON.parse(text)
+  if (!text.includes('\\') || !hasEscapedKey.test(text)) return JSON.parse(text)
   const names: string[] = []
   return restoreKeys(JSON.parse(writePlainKeys(text, names)), names)
 }

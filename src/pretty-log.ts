@@ -11,12 +11,12 @@ export function createPrettifier({ colors }: { colors: boolean }): (json: string
 /** The same entry, with what a person reads first moved into its message. */
 function withReadableMessage(entry: Entry): Entry {
   if (entry.msg === 'request') {
-    const { method, route, status, aborted, duration_ms, ...rest } = entry
-    return { ...rest, msg: `${method} ${route} ${aborted ? 'aborted' : status} in ${duration_ms} ms` }
+    const { method, route, status, aborted, duration_ms: durationMs, ...rest } = entry
+    return { ...rest, msg: `${method} ${route} ${aborted ? 'aborted' : status} in ${durationMs} ms` }
   }
   if (Array.isArray(entry.first_steps)) {
-    const { address, first_steps, hint, msg, ...rest } = entry
-    return { ...rest, msg: [msg, '', hint, '', ...first_steps.map(step => `  ${step}`), ''].join('\n') }
+    const { address, first_steps: firstSteps, hint, msg, ...rest } = entry
+    return { ...rest, msg: [msg, '', hint, '', ...firstSteps.map(step => `  ${step}`), ''].join('\n') }
   }
   if (typeof entry.stack === 'string') {
     const { stack, msg, ...rest } = entry

@@ -7,7 +7,7 @@ import { coerceText } from './scalars.ts'
 /** The number that a body has there; undefined where it is refused, or has something else. */
 function inBody(text: string): number | undefined {
   try {
-    const { n } = parseJson(Buffer.from(`{"n":${text}}`), { json_depth: 32 }) as { n: unknown }
+    const { n } = parseJson(Buffer.from(`{"n":${text}}`), { jsonDepth: 32 }) as { n: unknown }
     return typeof n === 'number' ? n : undefined
   } catch (error) {
     expect(error).toBeInstanceOf(Fault)

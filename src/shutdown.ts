@@ -16,7 +16,7 @@ type Options = {
   /** Signals that mean something else here. */
   skip: readonly NodeJS.Signals[]
   /** The process ends after this time in any case, with 1. */
-  limit_ms: number
+  limitMs: number
   /** Stops all that runs. `hurried` aborts when it should wait for nothing any more. */
   stop(hurried: AbortSignal): Promise<void>
 }
@@ -25,9 +25,9 @@ type Options = {
  * One stop can arrive as several signals: npm forwards the signal that its process group has been sent already, and
  * timeout(1) signals its child and then the group.
  */
-const same_signal_ms = 2_000
+const sameSignalMs = 2_000
 /** Before the limit, so that the database is told to stop within it. */
-const hurry_before_limit_ms = 300
+const hurryBeforeLimitMs = 300
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 const errors = ['uncaughtException', 'unhandledRejection'] as const
@@ -37,29 +37,29 @@ const errors = ['uncaughtException', 'unhandledRejection'] as const
  * the first is the same stop; a later one hurries it. An error that nobody caught runs `stop` as well, and the process
  * exits with 1; so does a standard output that was closed. Nothing but the limit ends the process before `stop` has.
  */
-export function installShutdown({ logger, skip, limit_ms, stop }: Options): Shutdown {
+export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutdown {
   const hurried = new AbortController()
-  let begun_at_ms: number | undefined
-  let exit_code = 0
+  let begunAtMs: number | undefined
+  let exitCode = 0
 
   const hurry = () => hurried.abort()
 
   function begin() {
-    if (begun_at_ms !== undefined) return
-    begun_at_ms = performance.now()
-    setTimeout(hurry, limit_ms - hurry_before_limit_ms)
+    if (begunAtMs !== undefined) return
+    begunAtMs = performance.now()
+    setTimeout(hurry, limitMs - hurryBeforeLimitMs)
     setTimeout(() => {
       logger.error('the time for the shutdown is over')
       process.exit(1)
-    }, limit_ms)
+    }, limitMs)
     stop(hurried.signal)
       .catch(onError)
-      .finally(() => process.exit(exit_code))
+      .finally(() => process.exit(exitCode))
   }
 
   function onSignal(signal: NodeJS.Signals) {
-    if (begun_at_ms === undefined) logger.info({ signal }, 'draining')
-    else if (performance.now() - begun_at_ms > same_signal_ms && !hurried.signal.aborted) {
+    if (begunAtMs === undefined) logger.info({ signal }, 'draining')
+    else if (performance.now() - begunAtMs > sameSignalMs && !hurried.signal.aborted) {
       logger.warn({ signal }, 'another signal: what is under way is given up')
       hurry()
     }
@@ -69,13 +69,13 @@ export function installShutdown({ logger, skip, limit_ms, stop }: Options): Shut
   function onError(error: unknown) {
     const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined }
     logger.fatal({ fault: name, stack }, 'an error that nobody caught ends the process')
-    exit_code = 1
+    exitCode = 1
     begin()
   }
 
   // Ctrl-C ends the reader of a pipe as well, and closes the output of a service that is draining.
   function onClosedOutput() {
-    if (begun_at_ms === undefined) exit_code = 1
+    if (begunAtMs === undefined) exitCode = 1
     begin()
   }
 
@@ -85,7 +85,7 @@ export function installShutdown({ logger, skip, limit_ms, stop }: Options): Shut
   for (const event of errors) process.on(event, onError)
   return {
     get begun() {
-      return begun_at_ms !== undefined
+      return begunAtMs !== undefined
     },
     begin,
     hurry,

@@ -11,7 +11,7 @@ export function firstSteps(address: string, config: Config): { hint: string; fir
   const curl = `curl -s -H "Authorization: Bearer $TOKEN"`
   const json = `-H 'Content-Type: application/json'`
   return {
-    hint: `Make a token, PATCH a person (made here first, unless it is there), read it back${config.database_url ? ' (with the same DATABASE_URL set)' : ''}:`,
+    hint: `Make a token, PATCH a person (made here first, unless it is there), read it back${config.databaseUrl ? ' (with the same DATABASE_URL set)' : ''}:`,
     first_steps: [
       `TOKEN=$(${settings}${kith} token --org default --scope "people:read people:write")`,
       `${curl} ${json} ${address}/v1/people -d '{"external_id":"first"}' -o /dev/null; ${curl} ${json} -X PATCH ${address}/v1/people/first -d '{"first_name":"Ada","email_consent":true,"attribute_values":{"city":"Rome"}}'`,
@@ -21,9 +21,9 @@ export function firstSteps(address: string, config: Config): { hint: string; fir
 }
 
 /** What the token command must know to find the same embedded database; a DATABASE_URL is a secret, and is not repeated. */
-function settingsFor({ database_url, data_dir }: Config): string {
-  if (database_url) return ''
-  const path = resolve(data_dir)
+function settingsFor({ databaseUrl, dataDir }: Config): string {
+  if (databaseUrl) return ''
+  const path = resolve(dataDir)
   return path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
 }
 

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import type { Shutdown } from './shutdown.ts'
 
 /** A worker that ended is replaced, but no faster than this. */
-const replace_interval_ms = 1_000
+const replaceIntervalMs = 1_000
 /** What a worker is told by the process that started it. */
 type Message = 'stop' | 'hurry'
 
@@ -34,7 +34,7 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
 
   async function replace(ended: object) {
     logger.error(ended, 'a worker has ended, and is replaced')
-    await setTimeout(replace_interval_ms, undefined, { ref: false })
+    await setTimeout(replaceIntervalMs, undefined, { ref: false })
     if (!stopping) await fork().catch(() => replace({}))
   }
 

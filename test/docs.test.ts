@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { error_statuses } from '../src/errors.ts'
+import { errorStatuses } from '../src/errors.ts'
 import { type Send, type Service, startService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
@@ -20,8 +20,8 @@ function parseExample(text: string): Example {
   const [asked = '', answered = ''] = text.split('\n→ ')
   const [request = '', ...lines] = asked.split('\n')
   const [method = '', path = ''] = request.split(' ')
-  const header_count = lines.findIndex(line => !/^[\w-]+: /.test(line))
-  const headers = lines.slice(0, header_count === -1 ? lines.length : header_count)
+  const headerCount = lines.findIndex(line => !/^[\w-]+: /.test(line))
+  const headers = lines.slice(0, headerCount === -1 ? lines.length : headerCount)
   const body = lines.slice(headers.length).join('\n')
   const [status = '', ...answer] = answered.split('\n')
   const parse = (json: string) => (json.trim() === '' ? undefined : JSON.parse(json))
@@ -63,6 +63,6 @@ describe('docs/api.md', () => {
   test('lists every error word with every status it may have', () => {
     const rows = [...document.matchAll(/^\| `(\w+)` \| ([\d, ]+) \|/gm)]
     const documented = Object.fromEntries(rows.map(([, word, statuses]) => [word, statuses!.split(', ').map(Number)]))
-    expect(documented).toEqual(error_statuses)
+    expect(documented).toEqual(errorStatuses)
   })
 })

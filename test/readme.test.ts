@@ -37,7 +37,7 @@ test('the lines of README.md do what it says, pasted one after the other', async
   const script = steps.map(({ commands }) => [...commands, `echo; echo '${mark}'`].join('\n')).join('\n')
   // The commands find the database and the port of a service that runs on this machine by its environment.
   const { PATH, HOME } = process.env
-  const env = { PATH, HOME, DATABASE_URL: service.database_url, PORT: new URL(service.address).port }
+  const env = { PATH, HOME, DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port }
   const { stdout, stderr } = await promisify(execFile)(
     'bash',
     ['-euo', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:8080', service.address)],

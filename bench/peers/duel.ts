@@ -13,7 +13,7 @@ export type Work = 'patch' | 'get'
 /** What became of a peer: its figures, or the reason why it was left out. */
 export type Outcome = { peer: Peer; version: string; duels: Duel[] } | { peer: Peer; reason: string }
 
-const warm_up_seconds = 2
+const warmUpSeconds = 2
 const works: readonly Work[] = ['patch', 'get']
 
 /** Installs and starts a peer beside the service, measures both in alternation, and ends the peer. */
@@ -46,8 +46,8 @@ async function duel(theatre: Theatre, peer: Peer, running: RunningPeer, work: Wo
   const found: { ours: number; theirs: number }[] = []
   try {
     // The first seconds of either side fill caches and compile; they do not count.
-    await askTheirs(warm_up_seconds)
-    await askOurs(warm_up_seconds)
+    await askTheirs(warmUpSeconds)
+    await askOurs(warmUpSeconds)
     for (let round = 0; round < rounds; round += 1) found.push(await oneRound(round))
   } catch (error) {
     return { work, failed: (error as Error).message }

@@ -7,10 +7,10 @@ import { inTheatre } from '../run.ts'
 import { directus } from './directus/peer.ts'
 import { meetPeer, type Outcome } from './duel.ts'
 import { parse } from './parse/peer.ts'
-import { postgraphile, postgraphile_logged } from './postgraphile/peer.ts'
+import { postgraphile, postgraphileLogged } from './postgraphile/peer.ts'
 import { printOutcomes } from './table.ts'
 
-const all = [postgraphile, postgraphile_logged, parse, directus]
+const all = [postgraphile, postgraphileLogged, parse, directus]
 const { values } = parseArgs({
   options: {
     people: { type: 'string', default: '100000' },

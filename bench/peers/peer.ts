@@ -14,10 +14,10 @@ export type RunningPeer = { address: string; headers: Record<string, string>; st
 export type Place = { folder: string; url: string; people: number }
 
 export type Peer = {
-  /** The word of `--only`, and the folder here that pins the version, unless that is `pinned_by`. */
+  /** The word of `--only`, and the folder here that pins the version, unless that is `pinnedBy`. */
   name: string
-  pinned_by?: string
-  package_name: string
+  pinnedBy?: string
+  packageName: string
   requests: { patch: PeerRequest; get: PeerRequest }
   start(place: Place): Promise<RunningPeer>
 }
@@ -25,11 +25,11 @@ export type Peer = {
 export const peerPath = `${dirname(process.execPath)}:${process.env.PATH}`
 
 /** Installs the pinned packages into `folder`, and tells the peer's version. */
-export async function installPeer({ name, pinned_by = name, package_name }: Peer, folder: string): Promise<string> {
-  await cp(fileURLToPath(new URL(pinned_by, import.meta.url)), folder, { recursive: true })
+export async function installPeer({ name, pinnedBy = name, packageName }: Peer, folder: string): Promise<string> {
+  await cp(fileURLToPath(new URL(pinnedBy, import.meta.url)), folder, { recursive: true })
   const words = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
   await runOwned('npm', words, folder, { ...process.env, PATH: peerPath })
-  const installed = await readFile(join(folder, 'node_modules', package_name, 'package.json'), 'utf8')
+  const installed = await readFile(join(folder, 'node_modules', packageName, 'package.json'), 'utf8')
   return (JSON.parse(installed) as { version: string }).version
 }
 
@@ -51,8 +51,8 @@ export async function startProgram(folder: string, words: string[], environment:
         if (found) resolve(found)
       })
     child.once('error', reject)
-    const late = () => reject(new Error(`${words.join(' ')} did not listen in ${start_seconds} s:\n${said()}`))
-    setTimeout(late, start_seconds * 1_000).unref()
+    const late = () => reject(new Error(`${words.join(' ')} did not listen in ${startSeconds} s:\n${said()}`))
+    setTimeout(late, startSeconds * 1_000).unref()
     child.once('close', code => reject(new Error(`${words.join(' ')} ended with ${code}:\n${said()}`)))
   })
   const stop = async () => {
@@ -68,7 +68,7 @@ export async function startProgram(folder: string, words: string[], environment:
   }
 }
 
-const start_seconds = 120
+const startSeconds = 120
 
 const moments = ['SIGINT', 'SIGTERM', 'exit'] as const
 

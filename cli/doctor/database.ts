@@ -3,7 +3,14 @@ import type { Config } from '../../src/config.ts'
 import type { Database } from '../../src/db/db.ts'
 import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
-import { count_strangers, find_table, read_archiver, read_clock, read_migrations, read_server } from './sql.ts'
+import {
+  countStrangersSql,
+  findTableSql,
+  readArchiverSql,
+  readClockSql,
+  readMigrationsSql,
+  readServerSql,
+} from './sql.ts'
 
 type Server = {
   version: string
@@ -19,17 +26,17 @@ type Server = {
 }
 
 /** Beside its pool a service holds connections for locks and for looking after its server, and one for each of four exports. */
-const beside_pool = 7
-const newest_tried = 18
+const besidePool = 7
+const newestTried = 18
 
 /** Version, settings and room of the server. */
 export async function checkServer(db: Database, config: Config): Promise<Finding[]> {
-  const [server] = (await db.query<Server>(read_server, [])) as [Server]
+  const [server] = (await db.query<Server>(readServerSql, [])) as [Server]
   const major = Math.floor(server.version_number / 10_000)
   const answers = `PostgreSQL ${server.version} answers`
   const version =
-    major > newest_tried
-      ? warning('database', `${answers}, which kith has not been tried with`, `Use PostgreSQL 15 to ${newest_tried}.`)
+    major > newestTried
+      ? warning('database', `${answers}, which kith has not been tried with`, `Use PostgreSQL 15 to ${newestTried}.`)
       : ok('database', answers)
   const standby = wrong('database', 'it is a standby, which takes no writes', 'Let DATABASE_URL name the primary.')
   return [
@@ -57,11 +64,11 @@ function checkDurability(server: Server): Finding[] {
 async function checkConnections(
   db: Database,
   { connections_limit, connections_reserved }: Server,
-  { database_connections }: Config,
+  { databaseConnections }: Config,
 ): Promise<Finding[]> {
-  const [{ strangers }] = (await db.query<{ strangers: number }>(count_strangers, [])) as [{ strangers: number }]
+  const [{ strangers }] = (await db.query<{ strangers: number }>(countStrangersSql, [])) as [{ strangers: number }]
   const free = connections_limit - connections_reserved - strangers
-  const needed = database_connections + beside_pool
+  const needed = databaseConnections + besidePool
   const workers = Math.floor(free / needed)
   const message = `a process of the service wants ${needed} connections, and ${free} are to be had`
   const advice = 'Lower KITH_DATABASE_CONNECTIONS, or raise max_connections.'
@@ -73,7 +80,7 @@ type Archiver = { archived: number; failing: boolean; failed_segment: string | n
 
 /** Whether there is more than the last dump to restore from. */
 async function checkArchive(db: Database, { wal_level, archive_mode }: Server): Promise<Finding[]> {
-  const [{ archived, failing, failed_segment }] = (await db.query<Archiver>(read_archiver, [])) as [Archiver]
+  const [{ archived, failing, failed_segment }] = (await db.query<Archiver>(readArchiverSql, [])) as [Archiver]
   if (archive_mode === 'off')
     return [ok('archive', `wal_level is ${wal_level}, and no WAL is archived: a restore ends where the last dump does`)]
   if (failing)
@@ -87,31 +94,31 @@ async function checkArchive(db: Database, { wal_level, archive_mode }: Server): 
   return [ok('archive', `wal_level is ${wal_level}, and ${archived} segments of WAL have been archived`)]
 }
 
-const clock_warning_ms = 1_000
-const clock_wrong_ms = 30_000
+const clockWarningMs = 1_000
+const clockWrongMs = 30_000
 
 /** How far the clocks of this machine and of the server are apart. Times in the database are this machine's, ends of tokens both. */
 export async function checkClock(db: Database): Promise<Finding[]> {
-  const sent_ms = Date.now()
-  const [{ now_ms }] = (await db.query<{ now_ms: number }>(read_clock, [])) as [{ now_ms: number }]
-  const got_ms = Date.now()
+  const sentMs = Date.now()
+  const [{ now_ms: nowMs }] = (await db.query<{ now_ms: number }>(readClockSql, [])) as [{ now_ms: number }]
+  const gotMs = Date.now()
   // The server's moment lies between the two of ours.
-  const apart_ms = Math.max(0, sent_ms - now_ms, now_ms - got_ms)
-  const message = `the clocks of this machine and of the database are ${(apart_ms / 1_000).toFixed(1)} s apart`
+  const apartMs = Math.max(0, sentMs - nowMs, nowMs - gotMs)
+  const message = `the clocks of this machine and of the database are ${(apartMs / 1_000).toFixed(1)} s apart`
   const advice = 'Let both follow one time server (NTP).'
-  if (apart_ms > clock_wrong_ms) return [wrong('clock', message, advice)]
-  return [apart_ms > clock_warning_ms ? warning('clock', message, advice) : ok('clock', message)]
+  if (apartMs > clockWrongMs) return [wrong('clock', message, advice)]
+  return [apartMs > clockWarningMs ? warning('clock', message, advice) : ok('clock', message)]
 }
 
 const has = async (db: Database, table: string): Promise<boolean> => {
-  const [row] = await db.query<{ present: boolean }>(find_table, [table])
+  const [row] = await db.query<{ present: boolean }>(findTableSql, [table])
   return row?.present === true
 }
 
 /** Those that have run, beside those that this version has. */
 export async function checkMigrations(db: Database): Promise<Finding[]> {
   const known = await listMigrations()
-  const ran = (await has(db, 'migrations')) ? await db.query<{ name: string }>(read_migrations, []) : []
+  const ran = (await has(db, 'migrations')) ? await db.query<{ name: string }>(readMigrationsSql, []) : []
   const names = ran.map(({ name }) => name)
   const newer = await unknownMigrations(names)
   const pending = known.filter(name => !names.includes(name))
@@ -133,8 +140,8 @@ export async function checkMigrations(db: Database): Promise<Finding[]> {
   ]
 }
 
-const day_ms = 86_400_000
-const rotate_days = 365
+const dayMs = 86_400_000
+const rotateDays = 365
 
 /** Whether there is a key that signs, and how old it is. */
 export async function checkKeys(db: Database): Promise<Finding[]> {
@@ -142,8 +149,8 @@ export async function checkKeys(db: Database): Promise<Finding[]> {
   const signing = keys.find(({ signs }) => signs)
   if (!signing)
     return [warning('keys', 'there is no key that signs tokens', 'Run kith migrate; the first start makes one too.')]
-  const age_days = Math.floor((Date.now() - Date.parse(signing.created_at)) / day_ms)
-  const message = `the key that signs tokens is ${age_days} days old, and ${keys.length - 1} older ones verify`
-  if (age_days > rotate_days) return [warning('keys', message, 'Run kith keys rotate: no token in use is refused.')]
+  const ageDays = Math.floor((Date.now() - Date.parse(signing.created_at)) / dayMs)
+  const message = `the key that signs tokens is ${ageDays} days old, and ${keys.length - 1} older ones verify`
+  if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate: no token in use is refused.')]
   return [ok('keys', message)]
 }

@@ -6,15 +6,15 @@ import type { Config } from '../../src/config.ts'
 import { readTls } from '../../src/http/tls.ts'
 import { attempt, type Finding, ok, warning, wrong } from './finding.ts'
 
-const day_ms = 86_400_000
-const certificate_days = 30
-const enough_bytes = 2 ** 30
-const least_bytes = 2 ** 28
+const dayMs = 86_400_000
+const certificateDays = 30
+const enoughBytes = 2 ** 30
+const leastBytes = 2 ** 28
 
 /** The folder of the embedded PostgreSQL: who may look into it, and how much room there is. */
-export async function checkDataFolder({ data_dir, database_url }: Config): Promise<Finding[]> {
-  if (database_url !== undefined) return []
-  const folder = resolve(data_dir)
+export async function checkDataFolder({ dataDir, databaseUrl }: Config): Promise<Finding[]> {
+  if (databaseUrl !== undefined) return []
+  const folder = resolve(dataDir)
   const known = await stat(folder).catch(() => undefined)
   if (!known)
     return [
@@ -24,7 +24,7 @@ export async function checkDataFolder({ data_dir, database_url }: Config): Promi
   return [...(await checkPermissions(folder)), ...(await checkRoom(folder))]
 }
 
-const group_or_others = 0o077
+const groupOrOthers = 0o077
 const writers = 0o022
 
 async function checkPermissions(folder: string): Promise<Finding[]> {
@@ -35,8 +35,8 @@ async function checkPermissions(folder: string): Promise<Finding[]> {
       found.push(wrong('permissions', `${path} may be ${what} by other users`, `chmod ${mode} ${path}`))
   }
   await forbid(folder, writers, 'changed', 'go-w')
-  await forbid(join(folder, 'postgresql', 'password'), group_or_others, 'read', '600')
-  await forbid(join(folder, 'postgresql', 'data'), group_or_others, 'entered', '700')
+  await forbid(join(folder, 'postgresql', 'password'), groupOrOthers, 'read', '600')
+  await forbid(join(folder, 'postgresql', 'data'), groupOrOthers, 'entered', '700')
   return found.length > 0 ? found : [ok('permissions', `${folder} is closed to other users`)]
 }
 
@@ -48,8 +48,8 @@ async function checkRoom(folder: string): Promise<Finding[]> {
     const free = bavail * bsize
     const message = `${gigabytes(free)} are free where ${folder} lies`
     const advice = 'Make room: PostgreSQL stops writing when there is none.'
-    if (free < least_bytes) return [wrong('disk', message, advice)]
-    return [free < enough_bytes ? warning('disk', message, advice) : ok('disk', message)]
+    if (free < leastBytes) return [wrong('disk', message, advice)]
+    return [free < enoughBytes ? warning('disk', message, advice) : ok('disk', message)]
   })
 }
 
@@ -60,27 +60,27 @@ export function checkTls({ tls }: Config): Promise<Finding[]> {
     const { cert } = readTls(tls)
     const { validFromDate, validToDate } = new X509Certificate(cert)
     const until = validToDate.toISOString().slice(0, 10)
-    const renew = `Renew ${tls.cert_file}, then send the service SIGHUP.`
+    const renew = `Renew ${tls.certFile}, then send the service SIGHUP.`
     const found: Finding[] = []
     if (validToDate.getTime() < Date.now()) found.push(wrong('tls', `the certificate expired on ${until}`, renew))
     else if (validFromDate.getTime() > Date.now())
       found.push(wrong('tls', 'the certificate is not valid yet', 'See the clock of this machine.'))
-    else if (validToDate.getTime() < Date.now() + certificate_days * day_ms)
+    else if (validToDate.getTime() < Date.now() + certificateDays * dayMs)
       found.push(warning('tls', `the certificate expires on ${until}`, renew))
     else found.push(ok('tls', `certificate and key are a pair, good until ${until}`))
-    if ((await stat(tls.key_file)).mode & 0o007)
-      found.push(warning('tls', `${tls.key_file} is open to every user`, `chmod o-rwx ${tls.key_file}`))
+    if ((await stat(tls.keyFile)).mode & 0o007)
+      found.push(warning('tls', `${tls.keyFile} is open to every user`, `chmod o-rwx ${tls.keyFile}`))
     return found
   })
 }
 
 /** Whether the outside issuer's keys can be had, and used. */
-export function checkIssuer({ outside_issuer }: Config): Promise<Finding[]> {
+export function checkIssuer({ outsideIssuer }: Config): Promise<Finding[]> {
   return attempt('issuer', 'See AUTH_JWKS_URL, and whether this machine reaches it.', async () => {
-    if (!outside_issuer) return []
-    const keys = await fetchOutsideKeys(outside_issuer.jwks_url)
-    if (keys.size > 0) return [ok('issuer', `${outside_issuer.issuer} has ${keys.size} keys that can be used`)]
+    if (!outsideIssuer) return []
+    const keys = await fetchOutsideKeys(outsideIssuer.jwksUrl)
+    if (keys.size > 0) return [ok('issuer', `${outsideIssuer.issuer} has ${keys.size} keys that can be used`)]
     const advice = 'The set needs a key with a kid, for ES256, RS256 or EdDSA.'
-    return [wrong('issuer', `none of the keys of ${outside_issuer.issuer} can be used`, advice)]
+    return [wrong('issuer', `none of the keys of ${outsideIssuer.issuer} can be used`, advice)]
   })
 }

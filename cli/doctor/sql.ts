@@ -1,6 +1,6 @@
 import { statement } from '../../src/db/db.ts'
 
-export const read_server = statement(
+export const readServerSql = statement(
   'read_server',
   `select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_number,
           current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
@@ -12,24 +12,24 @@ export const read_server = statement(
 )
 
 /** Connections of others: what is not kith's own may be there tomorrow, too. */
-export const count_strangers = statement(
+export const countStrangersSql = statement(
   'count_strangers',
   `select count(*)::integer as strangers from pg_stat_activity
     where backend_type = 'client backend' and application_name not like 'kith%'`,
 )
 
-export const read_clock = statement(
+export const readClockSql = statement(
   'read_clock',
   `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`,
 )
 
-export const read_archiver = statement(
+export const readArchiverSql = statement(
   'read_archiver',
   `select archived_count::integer as archived, coalesce(last_failed_time > last_archived_time, last_failed_time is not null)
             as failing, last_failed_wal as failed_segment
      from pg_stat_archiver`,
 )
 
-export const find_table = statement('find_table', `select to_regclass($1) is not null as present`)
+export const findTableSql = statement('find_table', `select to_regclass($1) is not null as present`)
 
-export const read_migrations = statement('read_migrations', 'select name from migrations order by id')
+export const readMigrationsSql = statement('read_migrations', 'select name from migrations order by id')

@@ -15,8 +15,8 @@ const profile = [
   'language',
   'push_notification_consent',
 ] as const
-const of_person_reads = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
-const of_record_reads = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
+const ofPersonReads = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
+const ofRecordReads = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
 /** Entities as CSV that an import reads again. */
 export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string }
@@ -26,14 +26,14 @@ export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string 
  * that a cell could not give back (of a key that is not declared, or not of the declared type, or empty) is in the column
  * `attribute_values`, which is JSON. What only a read has comes last.
  */
-export function csvShape(owner: string, definitions: Definitions, list_separator: string): CsvShape {
+export function csvShape(owner: string, definitions: Definitions, listSeparator: string): CsvShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const columns = [
     field('external_id'),
     ...(owner === 'people' ? [...profile.map(field), ...consentColumns(definitions)] : []),
-    ...declared.map(attribute => attributeColumn(attribute, list_separator)),
-    restColumn(declared, list_separator),
-    ...(owner === 'people' ? of_person_reads : of_record_reads).map(field),
+    ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
+    restColumn(declared, listSeparator),
+    ...(owner === 'people' ? ofPersonReads : ofRecordReads).map(field),
   ]
   const options = { cast: { boolean: String } }
   return {
@@ -62,18 +62,18 @@ function consentColumns({ consent_types }: Definitions): Column[] {
   )
 }
 
-function attributeColumn(attribute: Attribute, list_separator: string): Column {
+function attributeColumn(attribute: Attribute, listSeparator: string): Column {
   return {
     name: `attribute_values.${attribute.key}`,
-    cellOf: ({ attribute_values }) => cellOf(attribute, attribute_values[attribute.key], list_separator) ?? null,
+    cellOf: ({ attribute_values }) => cellOf(attribute, attribute_values[attribute.key], listSeparator) ?? null,
   }
 }
 
-function restColumn(declared: Attribute[], list_separator: string): Column {
-  const by_key = new Map(declared.map(attribute => [attribute.key, attribute]))
+function restColumn(declared: Attribute[], listSeparator: string): Column {
+  const byKey = new Map(declared.map(attribute => [attribute.key, attribute]))
   const isRest = ([key, value]: [string, unknown]) => {
-    const attribute = by_key.get(key)
-    return attribute === undefined || cellOf(attribute, value, list_separator) === undefined
+    const attribute = byKey.get(key)
+    return attribute === undefined || cellOf(attribute, value, listSeparator) === undefined
   }
   return {
     name: 'attribute_values',
@@ -85,7 +85,7 @@ function restColumn(declared: Attribute[], list_separator: string): Column {
 }
 
 /** A value as a cell from which an import makes the value again; undefined where there is none. */
-function cellOf({ type, cardinality }: Attribute, value: unknown, list_separator: string): Cell | undefined {
+function cellOf({ type, cardinality }: Attribute, value: unknown, listSeparator: string): Cell | undefined {
   // A link to somebody without a name: nobody can write it, and a patch keeps it.
   if (value === undefined || value === null) return null
   if (type === 'json') return cardinality === 'one' || Array.isArray(value) ? JSON.stringify(value) : undefined
@@ -93,8 +93,8 @@ function cellOf({ type, cardinality }: Attribute, value: unknown, list_separator
   if (!Array.isArray(value) || value.length === 0) return undefined
   const texts = value.map(element => plain(type, element))
   if (texts.includes(undefined)) return undefined
-  const joined = texts.join(list_separator)
-  return texts.some(text => String(text).includes(list_separator)) || joined.startsWith('[')
+  const joined = texts.join(listSeparator)
+  return texts.some(text => String(text).includes(listSeparator)) || joined.startsWith('[')
     ? JSON.stringify(value)
     : joined
 }

@@ -12,7 +12,7 @@ export type Output = {
   /** What stood there already, where an export goes on. */
   remains: Remains
   /** Where what is not whole yet is kept; null for standard output. */
-  part_name: string | null
+  partName: string | null
   write(text: string): Promise<void>
   /** All there is has been written: a file gets its name only now. */
   complete(): Promise<void>
@@ -36,17 +36,17 @@ const nothing: Remains = { bytes: 0, lines: 0, after_id: undefined }
 /** Opens it. A file is written as `<name>.part`, so that half of one is never taken for a whole one. */
 export async function openOutput(wanted: Wanted): Promise<Output> {
   const { name, path, packed, resume, force } = wanted
-  if (name === undefined) return outputTo(process.stdout, packed, { remains: nothing, part_name: null }, async () => {})
-  const [part, part_name] = [`${path}.part`, `${name}.part`]
-  const has_part = await isThere(part)
+  if (name === undefined) return outputTo(process.stdout, packed, { remains: nothing, partName: null }, async () => {})
+  const [part, partName] = [`${path}.part`, `${name}.part`]
+  const hasPart = await isThere(part)
   if (!force && (await isThere(path))) throw new Error(`${name} is there already: --force writes it anew.`)
-  if (!force && !resume && has_part)
-    throw new Error(`${part_name} is of an export that did not end: --resume goes on with it, --force begins anew.`)
-  const remains = resume && has_part ? await takeUp(part, wanted) : nothing
+  if (!force && !resume && hasPart)
+    throw new Error(`${partName} is of an export that did not end: --resume goes on with it, --force begins anew.`)
+  const remains = resume && hasPart ? await takeUp(part, wanted) : nothing
   const fresh = packed ? `${part}.new` : part
   const file = createWriteStream(fresh, { flags: remains.bytes > 0 && !packed ? 'a' : 'w' })
   await once(file, 'open')
-  const output = outputTo(file, packed, { remains, part_name }, () => rename(part, path))
+  const output = outputTo(file, packed, { remains, partName }, () => rename(part, path))
   if (packed && remains.bytes > 0) await copy(part, remains.bytes, output)
   // Whatever was packed before is in the new file by now.
   if (packed) await rename(fresh, part)
@@ -77,20 +77,20 @@ async function copy(part: string, bytes: number, output: Output) {
 function outputTo(
   target: Writable,
   packed: boolean,
-  about: Pick<Output, 'remains' | 'part_name'>,
+  about: Pick<Output, 'remains' | 'partName'>,
   settle: () => Promise<void>,
 ): Output {
   const sink = packed ? createGzip() : target
   if (sink !== target) sink.pipe(target)
-  const is_file = target !== process.stdout
+  const isFile = target !== process.stdout
   const failed = new Promise<never>((_, reject) => {
     for (const stream of new Set([sink, target])) stream.on('error', reject)
   })
   failed.catch(() => {})
   const leave = async () => {
-    if (!is_file && !packed) return
+    if (!isFile && !packed) return
     sink.end()
-    await Promise.race([finished(is_file ? target : sink, { readable: false }), failed])
+    await Promise.race([finished(isFile ? target : sink, { readable: false }), failed])
   }
   return {
     ...about,

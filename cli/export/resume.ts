@@ -43,7 +43,7 @@ async function lastRecord(text: Readable, identifier: string): Promise<Remains> 
   let column = -1
   // The last record may be cut off where it looks whole; but not one that is followed by another.
   let [last, before]: [Remains, Remains] = [none, none]
-  let last_byte = 0
+  let lastByte = 0
   const parser = parse({
     on_record: (cells: string[], { bytes, records }) => {
       if (records === 1) column = cells.indexOf(identifier)
@@ -54,12 +54,12 @@ async function lastRecord(text: Readable, identifier: string): Promise<Remains> 
   }).resume()
   const ended = new Promise<boolean>(resolve => parser.on('end', () => resolve(true)).on('error', () => resolve(false)))
   for await (const piece of text as AsyncIterable<Buffer>) {
-    last_byte = piece.at(-1) ?? last_byte
+    lastByte = piece.at(-1) ?? lastByte
     if (!parser.write(piece)) await Promise.race([new Promise(resolve => parser.once('drain', resolve)), ended])
   }
   parser.end()
-  const is_whole = !(await ended) || last_byte === 10
-  return is_whole ? last : before
+  const isWhole = !(await ended) || lastByte === 10
+  return isWhole ? last : before
 }
 
 const none: Remains = { bytes: 0, lines: 0, after_id: undefined }

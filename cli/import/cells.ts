@@ -7,16 +7,16 @@ export type CellType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'js
 /** How people have written what may be read in several ways. */
 export type Habits = {
   /** What separates the values of one cell where an attribute holds many. */
-  list_separator: string
+  listSeparator: string
   /** Whether 01/02/1999 is the first of February or the second of January; null where nobody said. */
-  date_order: 'dmy' | 'mdy' | null
+  dateOrder: 'dmy' | 'mdy' | null
   /** The offset of times that name none, such as Z or +01:00; null where nobody said. */
   offset: string | null
 }
 
 const yes = new Set(['true', 'yes', 'y', 't', '1', 'on'])
 const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
-const number_form = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const numberForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** A cell that is not empty, as JSON; only texts and identifiers have a prefix. Throws the reason why it cannot be one. */
 export function jsonOf(cell: string, type: CellType, habits: Habits, prefix?: string): string {
@@ -43,7 +43,7 @@ export function listOf(cell: string, type: CellType, habits: Habits, prefix?: st
   const written = text.startsWith('[') ? parsed(text) : undefined
   if (Array.isArray(written)) return prefix === undefined ? oneLine(text) : prefixAll(written, prefix)
   if (type === 'json') throw new Error('is no JSON array')
-  const values = text.split(habits.list_separator).filter(value => value.trim() !== '')
+  const values = text.split(habits.listSeparator).filter(value => value.trim() !== '')
   return `[${values.map(value => jsonOf(value.trim(), type, habits, prefix)).join()}]`
 }
 
@@ -54,7 +54,7 @@ function prefixAll(values: unknown[], prefix: string): string {
 }
 
 function numberOf(text: string): string {
-  if (!number_form.test(text)) throw new Error(`${JSON.stringify(text)} is no number, such as 12 or 0.5`)
+  if (!numberForm.test(text)) throw new Error(`${JSON.stringify(text)} is no number, such as 12 or 0.5`)
   if (!readsBackEqual(text.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number keeps`)
   return JSON.stringify(Number(text))
 }
@@ -67,14 +67,14 @@ function booleanOf(text: string): string {
 }
 
 /** `YYYY-MM-DD` of a date as people write it, perhaps with a midnight. */
-function dateOf(text: string, { date_order }: Habits): string {
+function dateOf(text: string, { dateOrder }: Habits): string {
   const day = text.replace(/[ T]00:00(?::00(?:\.0+)?)?Z?$/, '')
-  const date = isoOf(day, date_order)
+  const date = isoOf(day, dateOrder)
   if (date !== null && isDate(date)) return date
   throw new Error(`${JSON.stringify(text)} is no date, such as 1999-12-31 or 31.12.1999`)
 }
 
-function isoOf(text: string, date_order: Habits['date_order']): string | null {
+function isoOf(text: string, dateOrder: Habits['dateOrder']): string | null {
   const [, year, month, day] =
     /^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})$/.exec(text)?.filter((_, index) => index !== 2) ??
     /^(\d{4})(\d\d)(\d\d)$/.exec(text) ??
@@ -84,13 +84,13 @@ function isoOf(text: string, date_order: Habits['date_order']): string | null {
   if (dotted) return iso(dotted[3]!, dotted[2]!, dotted[1]!)
   const [, first, second, last] = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/.exec(text) ?? []
   if (!first) return null
-  const order = date_order ?? orderOf(Number(first), Number(second))
+  const order = dateOrder ?? orderOf(Number(first), Number(second))
   if (order === null) throw new Error(`${JSON.stringify(text)} may be two dates: say --date-order dmy or mdy`)
   return order === 'dmy' ? iso(last!, second!, first) : iso(last!, first, second!)
 }
 
 /** A number beyond 12 is no month; the same number twice is one date in either order. */
-function orderOf(first: number, second: number): Habits['date_order'] {
+function orderOf(first: number, second: number): Habits['dateOrder'] {
   if (first > 12 || first === second) return 'dmy'
   return second > 12 ? 'mdy' : null
 }
@@ -98,11 +98,11 @@ function orderOf(first: number, second: number): Habits['date_order'] {
 const iso = (year: string, month: string, day: string) => `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
 
 /** RFC 3339 of a date and a time as people write them. */
-function dateTimeOf(text: string, { date_order, offset }: Habits): string {
+function dateTimeOf(text: string, { dateOrder, offset }: Habits): string {
   if (isDateTime(text)) return text
   const [, day = '', time = '', zone = ''] =
     /^(\S+?)(?:[ T]+(\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?))? ?(Z|UTC|[+-]\d\d:?(?:\d\d)?)?$/i.exec(text) ?? []
-  const date = isoOf(day, date_order)
+  const date = isoOf(day, dateOrder)
   if (date === null) throw new Error(`${JSON.stringify(text)} is no date and time, such as 1999-12-31T23:59:59Z`)
   const said = zone === '' ? offset : offsetOf(zone)
   if (said === null) throw new Error(`${JSON.stringify(text)} does not say of which zone: give --offset, such as Z`)

@@ -11,10 +11,10 @@ export type Target =
   | { to: 'consents'; name: string }
 
 /**
- * `state_at` is the column of an exported entity's state; null in any other file. `constants` are cells that every record
+ * `stateAt` is the column of an exported entity's state; null in any other file. `constants` are cells that every record
  * has behind its own; the last targets are theirs.
  */
-export type Columns = { targets: Target[]; state_at: number | null; notices: string[]; constants: string[] }
+export type Columns = { targets: Target[]; stateAt: number | null; notices: string[]; constants: string[] }
 
 export type Wishes = {
   /** Columns by their names, and the fields that were named for them. */
@@ -28,7 +28,7 @@ export type Wishes = {
   constants: Map<string, string>
 }
 
-const profile_fields: Record<string, CellType> = {
+const profileFields: Record<string, CellType> = {
   external_id: 'text',
   first_name: 'text',
   last_name: 'text',
@@ -44,7 +44,7 @@ const profile_fields: Record<string, CellType> = {
 /** Only an export has all of these: no other file's `state` is one of ours. */
 const signature = ['state', 'version', 'created_at', 'updated_at']
 /** What only a read has; the two flags are the summary of the answers, which are exported too. */
-const of_reads = [...signature, 'id', 'record_id', 'stack_key', 'email_consent', 'sms_consent']
+const ofReads = [...signature, 'id', 'record_id', 'stack_key', 'email_consent', 'sms_consent']
 
 /**
  * What each column of a header stands for. Throws, in a sentence for the person, where one is unknown, or two are one:
@@ -55,11 +55,11 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   const missing = [...wishes.map.keys(), ...wishes.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
-  const is_export = signature.every(name => names.includes(name))
+  const isExport = signature.every(name => names.includes(name))
   const known = targetsOf(owner, definitions)
-  const left_out = names.filter(name => is_export && of_reads.includes(name) && !wishes.map.has(name))
+  const leftOut = names.filter(name => isExport && ofReads.includes(name) && !wishes.map.has(name))
   const targets = names.map(name => {
-    if (wishes.ignore.includes(name) || left_out.includes(name)) return nothing
+    if (wishes.ignore.includes(name) || leftOut.includes(name)) return nothing
     return (
       targetOf(wishes.map.get(name) ?? name, known) ?? (wishes.rest && name ? attribute(name, 'text', false) : null)
     )
@@ -71,10 +71,10 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
     [...names, ...[...wishes.constants.keys()].map(name => `--set ${name}`)],
     [...(targets as Target[]), ...set],
   )
-  const notices = left_out.length > 0 ? [`left out, for only a read has them: ${left_out.join(', ')}`] : []
+  const notices = leftOut.length > 0 ? [`left out, for only a read has them: ${leftOut.join(', ')}`] : []
   return {
     targets: [...withPrefixes(names, targets as Target[], wishes.prefixes), ...set],
-    state_at: left_out.includes('state') ? names.indexOf('state') : null,
+    stateAt: leftOut.includes('state') ? names.indexOf('state') : null,
     notices,
     constants: [...wishes.constants.values()],
   }
@@ -88,7 +88,7 @@ function constantOf(name: string, known: Map<string, Target>, rest: boolean): Ta
   )
 }
 
-const prefixed_types: CellType[] = ['text', 'person', 'stack']
+const prefixedTypes: CellType[] = ['text', 'person', 'stack']
 
 /** A prefix belongs to the column of that name, else to the one that stands for that field. */
 function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, string>): Target[] {
@@ -99,7 +99,7 @@ function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, 
     const target = changed[at]
     if (!target || target.to === 'nothing')
       throw new Error(`--prefix ${name}: the file has no such column, and none that stands for such a field.`)
-    if (!('type' in target) || !prefixed_types.includes(target.type))
+    if (!('type' in target) || !prefixedTypes.includes(target.type))
       throw new Error(`--prefix ${name}: only texts and external identifiers take a prefix.`)
     changed[at] = { ...target, prefix }
   }
@@ -124,7 +124,7 @@ function targetsOf(owner: string, { attributes, consent_types }: Definitions): M
     known.set(`attribute_values.${key}`, target)
   }
   known.set('attribute_values', { to: 'attributes', name: 'attribute_values' })
-  const fields = owner === 'people' ? Object.entries(profile_fields) : [['external_id', 'text'] as const]
+  const fields = owner === 'people' ? Object.entries(profileFields) : [['external_id', 'text'] as const]
   // A profile field has the name for itself, whatever is declared.
   for (const [key, type] of fields) known.set(key, { to: 'field', name: key, key, type })
   if (owner !== 'people') return known

@@ -3,7 +3,7 @@ import { type CsvError, parse } from 'csv-parse'
 import { type Habits, jsonOf, listOf } from './cells.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
-import { type Item, type Refusal, reason_column, unfit } from './item.ts'
+import { type Item, type Refusal, reasonColumn, unfit } from './item.ts'
 
 export type CsvSettings = Habits & {
   /** What separates cells; null where the header shall tell. */
@@ -15,9 +15,9 @@ export type CsvSettings = Habits & {
 /** The header, as soon as it is read; cells have a byte a character. */
 export type CsvHead = { cells: string[]; delimiter: string }
 
-const longest_record_bytes = 16_777_216
+const longestRecordBytes = 16_777_216
 const delimiters = [',', ';', '\t', '|']
-const guessing_bytes = 65_536
+const guessingBytes = 65_536
 
 /**
  * The records of RFC 4180 that are not empty, as bodies. `plan` is called once, with the header, before the first. Cells
@@ -28,14 +28,14 @@ export async function* csvItems(
   settings: CsvSettings,
   plan: (head: CsvHead) => Columns,
 ): AsyncGenerator<Item[]> {
-  const [start, all] = await beginning(pieces, guessing_bytes)
+  const [start, all] = await beginning(pieces, guessingBytes)
   const delimiter = settings.delimiter ?? guess(start.toString('latin1'))
   let columns: Columns | undefined
   let reasons = 0
   for await (const records of recordsOf(all, delimiter)) {
     if (columns === undefined && records.length > 0) {
       // The reasons that an import before this one wrote are nobody's data.
-      reasons = records[0]!.cells[0] === reason_column ? 1 : 0
+      reasons = records[0]!.cells[0] === reasonColumn ? 1 : 0
       columns = plan({ cells: records.shift()!.cells.slice(reasons), delimiter })
     }
     if (reasons > 0) for (const record of records) record.cells.shift()
@@ -53,7 +53,7 @@ async function* recordsOf(pieces: AsyncIterable<Buffer>, delimiter: string): Asy
   const parser = parse({
     delimiter,
     encoding: 'latin1',
-    max_record_size: longest_record_bytes,
+    max_record_size: longestRecordBytes,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     // A quote within a cell that does not begin with one is a character of it.
@@ -96,14 +96,14 @@ function guess(text: string): string {
 
 type Sent = { body: string } | { body: null; refusal?: Refusal }
 
-function bodyOf(original: string[], { targets, state_at, constants }: Columns, settings: CsvSettings): Sent {
+function bodyOf(original: string[], { targets, stateAt, constants }: Columns, settings: CsvSettings): Sent {
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
     const expected = targets.length - constants.length
     const refusal = unfit(`has ${original.length} cells, and the header has ${expected}`)
     return { body: null, refusal }
   }
-  if (state_at !== null && cells[state_at] === 'placeholder') return { body: null }
+  if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
   const parts: Parts = { fields: [], attributes: [], consents: [] }
   const details: Refusal['details'] = []
   for (const [index, target] of targets.entries()) {
@@ -121,26 +121,26 @@ function bodyOf(original: string[], { targets, state_at, constants }: Columns, s
 type Parts = { fields: string[]; attributes: string[]; consents: string[] }
 
 function put(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
-  const is_empty = cell.trim() === ''
-  if (is_empty && settings.empty === 'absent') return
+  const isEmpty = cell.trim() === ''
+  if (isEmpty && settings.empty === 'absent') return
   switch (target.to) {
     case 'field':
-      parts.fields.push(`"${target.key}":${is_empty ? 'null' : jsonOf(cell, target.type, settings, target.prefix)}`)
+      parts.fields.push(`"${target.key}":${isEmpty ? 'null' : jsonOf(cell, target.type, settings, target.prefix)}`)
       break
     case 'attribute': {
       const value = target.many ? listOf : jsonOf
-      const json = is_empty ? 'null' : value(cell, target.type, settings, target.prefix)
+      const json = isEmpty ? 'null' : value(cell, target.type, settings, target.prefix)
       parts.attributes.push(`${JSON.stringify(target.key)}:${json}`)
       break
     }
     case 'consent': {
       const { consent_type_id, channel } = target
-      const state = is_empty ? null : jsonOf(cell, 'boolean', settings)
+      const state = isEmpty ? null : jsonOf(cell, 'boolean', settings)
       if (state) parts.consents.push(`{"consent_type_id":${consent_type_id},"channel":"${channel}","state":${state}}`)
       break
     }
     default:
-      if (!is_empty) parts[target.to].push(inner(cell, target.to === 'attributes' ? '{}' : '[]', settings))
+      if (!isEmpty) parts[target.to].push(inner(cell, target.to === 'attributes' ? '{}' : '[]', settings))
   }
 }
 
@@ -152,10 +152,10 @@ function inner(cell: string, around: '{}' | '[]', settings: CsvSettings): string
 }
 
 function join({ fields, attributes, consents }: Parts): string {
-  const attribute_texts = attributes.filter(Boolean)
-  const consent_texts = consents.filter(Boolean)
-  if (attribute_texts.length > 0) fields.push(`"attribute_values":{${attribute_texts.join()}}`)
-  if (consent_texts.length > 0) fields.push(`"consents":[${consent_texts.join()}]`)
+  const attributeTexts = attributes.filter(Boolean)
+  const consentTexts = consents.filter(Boolean)
+  if (attributeTexts.length > 0) fields.push(`"attribute_values":{${attributeTexts.join()}}`)
+  if (consentTexts.length > 0) fields.push(`"consents":[${consentTexts.join()}]`)
   return `{${fields.join()}}`
 }
 

@@ -11,14 +11,14 @@ export type Format = 'ndjson' | 'csv'
 export type Input = {
   pieces: AsyncIterable<Buffer>
   /** How much there is to read, as it lies on the disk; null where nobody knows. */
-  total_bytes: number | null
+  totalBytes: number | null
   /** How much of that has been read. */
   readBytes(): number
   /** Lets go of it: a terminal, or a pipe, would keep the process. */
   close(): void
 }
 
-const piece_bytes = 262_144
+const pieceBytes = 262_144
 
 /** What a name says of the format; `--format` says more. */
 export function formatOf(file: string, asked: Format | undefined): Format {
@@ -34,18 +34,18 @@ export function formatOf(file: string, asked: Format | undefined): Format {
  * not UTF-8. Throws, in a sentence, what cannot be read.
  */
 export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
-  const total_bytes = file === '-' ? null : await sizeOf(file, path)
-  const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: piece_bytes })
-  let read_bytes = 0
+  const totalBytes = file === '-' ? null : await sizeOf(file, path)
+  const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: pieceBytes })
+  let readBytes = 0
   async function* counted() {
     for await (const piece of source) {
-      read_bytes += piece.length
+      readBytes += piece.length
       yield piece as Buffer
     }
   }
   const plain = unpacked(file, counted())
   const pieces = encoding === undefined ? withoutMark(file, plain) : decoded(file, plain, encoding)
-  return { pieces, total_bytes, readBytes: () => read_bytes, close: () => source.destroy() }
+  return { pieces, totalBytes, readBytes: () => readBytes, close: () => source.destroy() }
 }
 
 async function sizeOf(file: string, path: string): Promise<number | null> {
@@ -59,7 +59,7 @@ async function sizeOf(file: string, path: string): Promise<number | null> {
 async function* unpacked(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 2)
   if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
-  const plain = createGunzip({ chunkSize: piece_bytes })
+  const plain = createGunzip({ chunkSize: pieceBytes })
   // What fails is thrown to whoever reads on.
   pipeline(Readable.from(all, { objectMode: false }), plain, () => {})
   try {
@@ -86,10 +86,10 @@ async function* withoutMark(file: string, pieces: AsyncIterable<Buffer>): AsyncG
   const [start, all] = await beginning(pieces, 3)
   if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff))
     throw new Error(`${file} is written in UTF-16: say --encoding utf-16le or utf-16be.`)
-  let mark_bytes = start.indexOf('\ufeff') === 0 ? 3 : 0
+  let markBytes = start.indexOf('\ufeff') === 0 ? 3 : 0
   for await (const piece of all) {
-    yield mark_bytes > 0 ? piece.subarray(mark_bytes) : piece
-    mark_bytes = 0
+    yield markBytes > 0 ? piece.subarray(markBytes) : piece
+    markBytes = 0
   }
 }
 

@@ -11,7 +11,7 @@ export type Item = {
 }
 
 /** The column of a refused record's reason. It stands first, for a record may have any number of cells. */
-export const reason_column = 'refused_because'
+export const reasonColumn = 'refused_because'
 
 /** `word` is the service's, or ours where the line never got there. */
 export type Refusal = { word: string; message: string; details: { path: string; message: string }[] }

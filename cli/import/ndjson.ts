@@ -3,8 +3,8 @@ import { writable } from '../../client/index.ts'
 import { type Item, type Refusal, unfit } from './item.ts'
 
 /** More than any service takes of one entity; a longer line is not even held. */
-const longest_line_bytes = 16_777_216
-const shown_bytes = 1_000
+const longestLineBytes = 16_777_216
+const shownBytes = 1_000
 
 /** The lines that are not blank, each with the JSON that is to be sent: its own, but for reads and refused lines. */
 export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<Item[]> {
@@ -16,7 +16,7 @@ export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string)
 function itemsOf(lines: Line[], owner: string): Item[] {
   return lines.flatMap(({ line, bytes, cut }): Item[] => {
     const refused = (message: string) => [{ line, body: null, original: bytes, refusal: unfit(message) }]
-    if (cut) return refused(`has more than ${longest_line_bytes} bytes`)
+    if (cut) return refused(`has more than ${longestLineBytes} bytes`)
     if (!isUtf8(bytes)) return refused('is not UTF-8')
     const text = withoutReason(bytes.toString()).trim()
     return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner) }]
@@ -50,9 +50,9 @@ class Lines {
 
   #hold(part: Buffer) {
     this.#bytes += part.length
-    this.#cut ||= this.#bytes > longest_line_bytes
+    this.#cut ||= this.#bytes > longestLineBytes
     this.#parts.push(part)
-    if (this.#cut) this.#parts = [Buffer.concat(this.#parts).subarray(0, shown_bytes)]
+    if (this.#cut) this.#parts = [Buffer.concat(this.#parts).subarray(0, shownBytes)]
   }
 
   #end(): Line {
@@ -66,17 +66,17 @@ class Lines {
 /** A refused line has its reason as the first field, or before it where the line is no object. */
 export function withReason(original: Buffer, reason: string): Buffer {
   const head = `{"refused_because":${JSON.stringify(reason)}`
-  const body = /^\s*\{\s*/.exec(original.toString('latin1', 0, shown_bytes))
+  const body = /^\s*\{\s*/.exec(original.toString('latin1', 0, shownBytes))
   if (!body) return Buffer.concat([Buffer.from(`${head}} `), original])
   const rest = original.subarray(body[0].length)
   return Buffer.concat([Buffer.from(rest[0] === 0x7d ? head : `${head},`), rest])
 }
 
-const reason_of_old = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/
+const reasonOfOld = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/
 
 /** The line as it was before it was refused, or as it was mended since. */
 export function withoutReason(text: string): string {
-  const [reason, end] = reason_of_old.exec(text) ?? []
+  const [reason, end] = reasonOfOld.exec(text) ?? []
   if (reason === undefined) return text
   const rest = text.slice(reason.length)
   if (end === ',') return `{${rest}`

@@ -1,7 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { stringify } from 'csv-stringify/sync'
 import type { CsvHead } from './csv.ts'
-import { type Item, reason_column, reasonOf } from './item.ts'
+import { type Item, reasonColumn, reasonOf } from './item.ts'
 import { withReason } from './ndjson.ts'
 
 /** The file that the refused lines go to, and their reasons. */
@@ -13,13 +13,13 @@ export type RefusedFile = {
   close(): Promise<void>
 }
 
-const unlike_others = 99
+const unlikeOthers = 99
 
 /** `people.csv.gz` → `people.refused.csv`; `people.refused-2.csv` where there is one, so that none is ever lost. */
 function* namesFor(file: string, extension: string): Generator<string> {
   const stem = file === '-' ? 'stdin' : file.replace(/\.gz$/i, '').replace(/\.\w+$/, '')
   yield `${stem}.refused.${extension}`
-  for (let number = 2; number <= unlike_others; number++) yield `${stem}.refused-${number}.${extension}`
+  for (let number = 2; number <= unlikeOthers; number++) yield `${stem}.refused-${number}.${extension}`
 }
 
 /**
@@ -43,7 +43,7 @@ export async function openRefused(
           ? textOf([Buffer.from(reasonOf(item)).toString('latin1'), ...item.original])
           : Buffer.concat([withReason(item.original, reasonOf(item)), Buffer.from('\n')]),
       )
-      if (count === 0 && wanted.extension === 'csv') parts.unshift(textOf([reason_column, ...head.cells]))
+      if (count === 0 && wanted.extension === 'csv') parts.unshift(textOf([reasonColumn, ...head.cells]))
       count += items.length
       await handle.appendFile(Buffer.concat(parts))
     },
@@ -68,5 +68,5 @@ async function make(
       throw new Error(`Refused lines cannot be written to ${name}: ${why}. Name another file by --refused.`)
     }
   }
-  throw new Error(`There are ${unlike_others} files of refused lines of ${file}: remove some, or use --refused.`)
+  throw new Error(`There are ${unlikeOthers} files of refused lines of ${file}: remove some, or use --refused.`)
 }

@@ -7,9 +7,9 @@ import { Window } from './window.ts'
 
 /**
  * How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too.
- * `left_out` were neither sent nor refused.
+ * `leftOut` were neither sent nor refused.
  */
-export type State = ImportCounts & { line: number; drawn: number; left_out: number }
+export type State = ImportCounts & { line: number; drawn: number; leftOut: number }
 
 export type Sending = {
   /** In the order of the file, a piece of it at a time. */
@@ -21,11 +21,11 @@ export type Sending = {
   /** Lines that are done, in order. */
   done: (items: Item[]) => Promise<void>
   /** The request broke, and is sent again in so many milliseconds. */
-  broken: (error: Error, pause_ms: number) => void
+  broken: (error: Error, pauseMs: number) => void
 }
 
 /** Whoever feeds us may be slow. The service does not wait ten seconds for a line: then the next one gets a request. */
-const longest_idle_ms = 5_000
+const longestIdleMs = 5_000
 
 /**
  * Sends all items, in as many requests as it takes: one that breaks is sent again from the last line that is known to be
@@ -37,18 +37,18 @@ export async function sendAll(sending: Sending): Promise<void> {
   const source = new Source(sending.items)
   const attempts = new Attempts()
   while (!interrupt.asked) {
-    const line_before = state.line
+    const lineBefore = state.line
     try {
       await sendOnce(sending, window, source)
-      if (source.is_used_up) return
+      if (source.isUsedUp) return
       attempts.succeed()
       await Promise.race([source.more(), interrupt.whenAsked])
     } catch (error) {
-      if (state.line > line_before) attempts.succeed()
-      const pause_ms = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.received > 0)
-      if (pause_ms === null) throw error
-      sending.broken(error as Error, pause_ms)
-      await Promise.race([pause(pause_ms), interrupt.whenAsked])
+      if (state.line > lineBefore) attempts.succeed()
+      const pauseMs = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.received > 0)
+      if (pauseMs === null) throw error
+      sending.broken(error as Error, pauseMs)
+      await Promise.race([pause(pauseMs), interrupt.whenAsked])
     }
   }
 }
@@ -62,9 +62,9 @@ async function sendOnce(sending: Sending, window: Window, source: Source): Promi
   const settle = async (counts: ImportCounts) => {
     const done = window.acknowledge(counts.created + counts.updated + counts.unchanged + counts.failed)
     for (const name of ['created', 'updated', 'unchanged'] as const) state[name] = before[name] + counts[name]
-    const left_out = done.filter(({ body, refusal }) => body === null && !refusal).length
-    state.left_out += left_out
-    state.received += done.length - left_out
+    const leftOut = done.filter(({ body, refusal }) => body === null && !refusal).length
+    state.leftOut += leftOut
+    state.received += done.length - leftOut
     state.failed += done.filter(({ refusal }) => refusal).length
     state.line = done.at(-1)?.line ?? state.line
     await sending.done(done)
@@ -92,7 +92,7 @@ async function* linesOf(sending: Sending, window: Window, source: Source): Async
     yield item.body!
   }
   while (!interrupt.asked) {
-    if (window.is_full) {
+    if (window.isFull) {
       await Promise.race([window.room(), interrupt.whenAsked])
       continue
     }
@@ -103,7 +103,7 @@ async function* linesOf(sending: Sending, window: Window, source: Source): Async
       if (item.body === null) continue
       window.send(item)
       yield item.body
-    } else if (!(await source.refill(longest_idle_ms, interrupt.whenAsked))) return
+    } else if (!(await source.refill(longestIdleMs, interrupt.whenAsked))) return
   }
 }
 
@@ -113,7 +113,7 @@ class Source {
   #batch: Item[] = []
   #taken = 0
   #coming: Promise<boolean> | undefined
-  is_used_up = false
+  isUsedUp = false
 
   constructor(batches: AsyncIterator<Item[]>) {
     this.#batches = batches
@@ -128,8 +128,8 @@ class Source {
   more(): Promise<boolean> {
     this.#coming ??= this.#batches.next().then(({ done, value }) => {
       ;[this.#batch, this.#taken, this.#coming] = [value ?? [], 0, undefined]
-      this.is_used_up = done === true
-      return !this.is_used_up
+      this.isUsedUp = done === true
+      return !this.isUsedUp
     })
     // Whoever was told to stop does not wait for it, and the file is closed.
     this.#coming.catch(() => {})

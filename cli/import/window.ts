@@ -1,8 +1,8 @@
 import type { Item, Refusal } from './item.ts'
 
 /** What may be under way: enough for some seconds of a fast service, and little memory. */
-const most_bytes = 16_777_216
-const most_items = 50_000
+const mostBytes = 16_777_216
+const mostItems = 50_000
 
 /**
  * The items that have been drawn from the file and are not known to be done, in the order of the file: what a request
@@ -57,8 +57,8 @@ export class Window {
     return this.#items.splice(0, count)
   }
 
-  get is_full(): boolean {
-    return this.#bytes >= most_bytes || this.#items.length >= most_items
+  get isFull(): boolean {
+    return this.#bytes >= mostBytes || this.#items.length >= mostItems
   }
 
   /** Until something more is done. */

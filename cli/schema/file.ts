@@ -1,31 +1,31 @@
 import { type Static, Type } from 'typebox'
 import type { Attribute, ConsentType, Definitions, Stack } from '../../client/index.ts'
-import { new_attribute } from '../../src/attributes/schema.ts'
-import { new_consent_type } from '../../src/consents/schema.ts'
+import { newAttribute } from '../../src/attributes/schema.ts'
+import { newConsentType } from '../../src/consents/schema.ts'
 import { type Detail, Fault } from '../../src/errors.ts'
 import { parseJson } from '../../src/http/json.ts'
 import { trimAndCheck } from '../../src/http/trim.ts'
 import { compile } from '../../src/http/validate.ts'
-import { definition_state } from '../../src/organizations/definition-schema.ts'
-import { people_key } from '../../src/organizations/definitions.ts'
-import { new_stack } from '../../src/stacks/schema.ts'
+import { definitionState } from '../../src/organizations/definition-schema.ts'
+import { peopleKey } from '../../src/organizations/definitions.ts'
+import { newStack } from '../../src/stacks/schema.ts'
 import type { Declared } from './declared.ts'
 import { faultsWithin } from './rules.ts'
 
 const closed = { additionalProperties: false }
-const state = Type.Optional(definition_state)
+const state = Type.Optional(definitionState)
 
 /** The file: what the service takes as bodies of its schema endpoints, and what is archived. */
-const schema_file = Type.Object(
+const schemaFile = Type.Object(
   {
     version: Type.Literal(1),
-    stacks: Type.Array(new_stack),
-    attributes: Type.Array(Type.Object({ ...new_attribute.properties, state }, closed)),
-    consent_types: Type.Array(Type.Object({ ...new_consent_type.properties, state }, closed)),
+    stacks: Type.Array(newStack),
+    attributes: Type.Array(Type.Object({ ...newAttribute.properties, state }, closed)),
+    consent_types: Type.Array(Type.Object({ ...newConsentType.properties, state }, closed)),
   },
   closed,
 )
-type SchemaFile = Static<typeof schema_file>
+type SchemaFile = Static<typeof schemaFile>
 
 /** The file breaks its form or a rule, or asks for what never changes; nothing was done. */
 export class SchemaFileError extends Error {
@@ -35,7 +35,7 @@ export class SchemaFileError extends Error {
 }
 
 // What the service would refuse of a request.
-const limits = { json_depth: 32, string_bytes: 65_536, key_bytes: 150 }
+const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
 
 /**
  * What a file of `kith schema` declares, read as the service reads a body: trimmed, no key twice, none unknown. `name` is
@@ -44,7 +44,7 @@ const limits = { json_depth: 32, string_bytes: 65_536, key_bytes: 150 }
 export function parseSchemaFile(bytes: Buffer, name: string): Declared {
   try {
     const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
-    compile(schema_file)(parsed, 'body')
+    compile(schemaFile)(parsed, 'body')
     const declared = withDefaults(parsed as SchemaFile)
     const faults = faultsWithin(declared)
     if (faults.length > 0) throw new SchemaFileError(name, faults)
@@ -95,7 +95,7 @@ export function schemaFileText({ stacks, attributes, consent_types }: Definition
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
-  Number(b === people_key) - Number(a === people_key) || compare(a, b)
+  Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
 function shownStack({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
   return { key, kind, ...(name !== key && { name }) }

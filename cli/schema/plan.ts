@@ -1,6 +1,6 @@
 import type { Attribute, ConsentType, Definitions } from '../../client/index.ts'
 import { type Detail, pointer } from '../../src/errors.ts'
-import { people_key } from '../../src/organizations/definitions.ts'
+import { peopleKey } from '../../src/organizations/definitions.ts'
 import {
   type Declared,
   type DeclaredAttribute,
@@ -33,13 +33,13 @@ export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
 
 /**
  * What makes the organization stand as the file declares, in an order in which every step is possible, whatever other
- * pushes got half-way. What the file does not name stays, unless `archive_missing` archives it where that is possible.
+ * pushes got half-way. What the file does not name stays, unless `archiveMissing` archives it where that is possible.
  */
-export function planPush(declared: Declared, standing: Definitions, archive_missing = false): Plan {
+export function planPush(declared: Declared, standing: Definitions, archiveMissing = false): Plan {
   const plan: Plan = { steps: [], missing: [], faults: [] }
   planStacks(declared, standing, plan)
-  planAttributes(declared, standing, plan, archive_missing)
-  planConsentTypes(declared, standing, plan, archive_missing)
+  planAttributes(declared, standing, plan, archiveMissing)
+  planConsentTypes(declared, standing, plan, archiveMissing)
   return plan
 }
 
@@ -59,13 +59,13 @@ function planStacks({ stacks }: Declared, standing: Definitions, { steps, missin
   for (const { key: name } of standing.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
 }
 
-function planAttributes(declared: Declared, standing: Definitions, plan: Plan, archive_missing: boolean) {
+function planAttributes(declared: Declared, standing: Definitions, plan: Plan, archiveMissing: boolean) {
   const stacks = new Set([...declared.stacks, ...standing.stacks].map(stack => stack.key))
   for (const [index, attribute] of declared.attributes.entries()) {
     const { owner, target_stack } = attribute
     const fault = (field: string, message: string) =>
       plan.faults.push({ path: pointer('attributes', index, field), message })
-    if (owner !== people_key && !stacks.has(owner)) fault('owner', 'is neither `people` nor a stack key')
+    if (owner !== peopleKey && !stacks.has(owner)) fault('owner', 'is neither `people` nor a stack key')
     if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'is no stack key')
     planAttribute(attribute, standing, plan, fault)
   }
@@ -73,7 +73,7 @@ function planAttributes(declared: Declared, standing: Definitions, plan: Plan, a
   for (const attribute of standing.attributes) {
     const name = nameOf(attribute)
     if (attribute.state === 'archived' || named.has(name)) continue
-    if (!archive_missing) plan.missing.push({ kind: 'attribute', name })
+    if (!archiveMissing) plan.missing.push({ kind: 'attribute', name })
     else addChange(plan.steps, { kind: 'attribute', name, id: attribute.id }, archived)
   }
 }
@@ -118,7 +118,7 @@ function planConsentTypes(
   declared: Declared,
   standing: Definitions,
   { steps, missing }: Plan,
-  archive_missing: boolean,
+  archiveMissing: boolean,
 ) {
   const changes: Step[] = []
   for (const type of declared.consent_types) {
@@ -128,8 +128,8 @@ function planConsentTypes(
   }
   const named = new Set(declared.consent_types.map(type => type.key))
   for (const stands of standing.consent_types.filter(({ key }) => !named.has(key))) {
-    if (stands.state === 'active' && !archive_missing) missing.push({ kind: 'consent_type', name: stands.key })
-    planConsentType(changes, stands, leftOut(stands, declared, archive_missing))
+    if (stands.state === 'active' && !archiveMissing) missing.push({ kind: 'consent_type', name: stands.key })
+    planConsentType(changes, stands, leftOut(stands, declared, archiveMissing))
   }
   const takes = (step: Step) => step.action === 'change' && takesMark(step.fields)
   steps.push(...changes.filter(takes), ...changes.filter(step => !takes(step)))
@@ -142,11 +142,11 @@ function planConsentType(steps: Step[], standing: ConsentType, { key, ...wanted 
 }
 
 /** A type that the file does not name: it loses the marks that the file gives to others, and all when it is archived. */
-function leftOut(standing: ConsentType, { consent_types }: Declared, archive_missing: boolean): DeclaredConsentType {
+function leftOut(standing: ConsentType, { consent_types }: Declared, archiveMissing: boolean): DeclaredConsentType {
   const marks = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
-  const keeps = ({ channel, is_default }: Channel) => is_default && !archive_missing && !marks.has(channel)
+  const keeps = ({ channel, is_default }: Channel) => is_default && !archiveMissing && !marks.has(channel)
   const channels = standing.channels.map(entry => ({ ...entry, is_default: keeps(entry) }))
-  return { ...standing, channels, state: archive_missing ? 'archived' : standing.state }
+  return { ...standing, channels, state: archiveMissing ? 'archived' : standing.state }
 }
 
 type Channel = ConsentType['channels'][number]

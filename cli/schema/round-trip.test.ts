@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const types = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
-const stack_keys = ['alpha', 'beta', 'gamma']
+const stackKeys = ['alpha', 'beta', 'gamma']
 const called = {
   name: fc.option(fc.constantFrom('A name', 'Übrigens “so”'), { nil: undefined }),
   description: fc.constantFrom(undefined, null, 'What it says.\nAnd more.'),
@@ -22,7 +22,7 @@ const state = fc.constantFrom(undefined, 'active', 'archived')
 
 /** What never changes follows from the key, so that any of these files may be pushed after any other. */
 const attribute = fc
-  .record({ owner: fc.constantFrom('people', ...stack_keys), type: fc.constantFrom(...types), many: fc.boolean() })
+  .record({ owner: fc.constantFrom('people', ...stackKeys), type: fc.constantFrom(...types), many: fc.boolean() })
   .chain(({ owner, type, many }) =>
     fc.record(
       {
@@ -56,7 +56,7 @@ const consent_type = fc.record(
 
 const file = fc
   .record({
-    stacks: fc.tuple(...stack_keys.map(key => fc.record({ key: fc.constant(key), ...called }))),
+    stacks: fc.tuple(...stackKeys.map(key => fc.record({ key: fc.constant(key), ...called }))),
     attributes: fc.uniqueArray(attribute, { maxLength: 8, selector: ({ owner, key }) => `${owner}.${key}` }),
     consent_types: fc.uniqueArray(consent_type, { selector: ({ key }) => key }),
   })
@@ -81,10 +81,10 @@ const file = fc
 const declaredIn = (content: object) => parseSchemaFile(Buffer.from(JSON.stringify(content)), 'a file')
 
 /** Pushes as the command does, but gives up after some steps; answers how many there were. */
-async function push(client: Client, content: object, { archive_missing = true, steps_at_most = Infinity } = {}) {
-  const { steps, faults } = planPush(declaredIn(content), await client.schema.get(), archive_missing)
+async function push(client: Client, content: object, { archiveMissing = true, stepsAtMost = Infinity } = {}) {
+  const { steps, faults } = planPush(declaredIn(content), await client.schema.get(), archiveMissing)
   expect(faults).toEqual([])
-  for (const step of steps.slice(0, steps_at_most)) await applyStep(client, step)
+  for (const step of steps.slice(0, stepsAtMost)) await applyStep(client, step)
   return steps.length
 }
 
@@ -101,7 +101,7 @@ it(
         await push(first, content)
         expect(await push(first, content)).toBe(0)
         const pulled = schemaFileText(await first.schema.get())
-        await push(second, JSON.parse(pulled), { archive_missing: false })
+        await push(second, JSON.parse(pulled), { archiveMissing: false })
         expect(schemaFileText(await second.schema.get())).toBe(pulled)
         const plan = planPush(declaredIn(JSON.parse(pulled)), await second.schema.get())
         expect(plan).toEqual({ steps: [], missing: [], faults: [] })
@@ -118,10 +118,10 @@ it(
   'any file may follow any other, a push may break off anywhere, and the next one finishes it',
   () =>
     fc.assert(
-      fc.asyncProperty(file, file, fc.nat({ max: 12 }), async (before, after, steps_at_most) => {
+      fc.asyncProperty(file, file, fc.nat({ max: 12 }), async (before, after, stepsAtMost) => {
         const client = await newClient()
         await push(client, before)
-        await push(client, after, { steps_at_most })
+        await push(client, after, { stepsAtMost: stepsAtMost })
         await push(client, after)
         expect(await push(client, after)).toBe(0)
         const { stacks, attributes, consent_types } = await client.schema.get()

@@ -1,14 +1,12 @@
 import { type Detail, pointer } from '../../src/errors.ts'
-import { people_key } from '../../src/organizations/definitions.ts'
+import { peopleKey } from '../../src/organizations/definitions.ts'
 import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf } from './declared.ts'
 
 /** What the service would refuse of these definitions whatever stands: each fault with its JSON Pointer into the file. */
 export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key }, index) =>
-      key === people_key
-        ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are no stack' }]
-        : [],
+      key === peopleKey ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are no stack' }] : [],
     ),
     ...repeated('stacks', stacks, ({ key }) => key),
     ...repeated('attributes', attributes, nameOf),

@@ -1,6 +1,6 @@
 import type { ConsentAssignment, PersonBody, RecordBody } from '../../client/index.ts'
 import type { Dice } from './dice.ts'
-import { type Country, countries, order_states, pages } from './words.ts'
+import { type Country, countries, orderStates, pages } from './words.ts'
 import { centsOf, companyCount, diceIn, momentsOf, productCount, type World } from './world.ts'
 
 /** What one customer has bought, in order of time. */
@@ -25,7 +25,7 @@ function purchasesOf(world: World, index: number): Purchase[] {
   return moments.map(placed_at => {
     const products = [...new Set(Array.from({ length: 1 + dice.below(4) }, () => popularProduct(world, dice)))]
     const cents = products.reduce((sum, product) => sum + centsOf(product), 0)
-    return { products, cents, placed_at, status: dice.one(order_states) }
+    return { products, cents, placed_at, status: dice.one(orderStates) }
   })
 }
 
@@ -65,8 +65,8 @@ export function customerOf(world: World, index: number): PersonBody {
   }
 }
 
-function nameOf({ one }: Dice, { first_names, last_names }: Country, index: number) {
-  const [first_name, last_name] = [one(first_names), one(last_names)]
+function nameOf({ one }: Dice, { firstNames, lastNames }: Country, index: number) {
+  const [first_name, last_name] = [one(firstNames), one(lastNames)]
   const email = `${plain(first_name)}.${plain(last_name)}.${index}@${one(['example.com', 'example.net', 'example.org'])}`
   return { first_name, last_name, email }
 }
@@ -111,7 +111,7 @@ function referrerOf({ below, chance }: Dice, index: number, people: number): str
 }
 
 /** Some answer, some refuse, many say nothing. */
-function answersOf({ consent_type_ids: { marketing, surveys } }: World, { below }: Dice): ConsentAssignment[] {
+function answersOf({ consentTypeIds: { marketing, surveys } }: World, { below }: Dice): ConsentAssignment[] {
   const asked = [
     { consent_type_id: marketing, channel: 'email', granted: 55, refused: 20 },
     { consent_type_id: marketing, channel: 'sms', granted: 20, refused: 25 },

@@ -6,7 +6,7 @@ import { bodiesOf, type FileName, formerSelves } from './lines.ts'
 import type { World } from './world.ts'
 
 /** Declares what the shop needs, and answers the numbers of its consent types. Throws before it has changed anything. */
-export async function declareShop(client: Client): Promise<World['consent_type_ids']> {
+export async function declareShop(client: Client): Promise<World['consentTypeIds']> {
   const standing = await client.schema.get()
   const marketing = marketingOf(standing)
   const { steps, faults } = planPush(shop, standing)
@@ -27,7 +27,7 @@ function marketingOf({ consent_types }: Definitions): number {
 }
 
 // As many as the service takes.
-const batch_size = 1_000
+const batchSize = 1_000
 
 /**
  * Creates those who will have changed their minds as they were before, so that their consents have a history. Who is there
@@ -41,7 +41,7 @@ export async function sendFormerSelves({ people }: Client, world: World): Promis
   }
   for (const body of formerSelves(world)) {
     operations.push({ op: 'create', body })
-    if (operations.length === batch_size) await send()
+    if (operations.length === batchSize) await send()
   }
   await send()
 }

@@ -3,8 +3,8 @@
 /** A country's own names, cities and numbers. `number` is the mobile prefix, and how to make a number nobody has. */
 export type Country = {
   language: string
-  first_names: readonly string[]
-  last_names: readonly string[]
+  firstNames: readonly string[]
+  lastNames: readonly string[]
   cities: readonly string[]
   /** Only where a range is kept free for fiction: `count` numbers from `first` on. */
   mobile?: { prefix: string; first: number; count: number }
@@ -15,42 +15,42 @@ const words = (text: string): string[] => text.split('|').map(word => word.trim(
 export const countries: readonly Country[] = [
   {
     language: 'it-IT',
-    first_names: words('Giulia|Lorenzo|Chiara|Matteo|Niccolò|Elena|Davide|Martina|Paolo|Beatrice|Tommaso|Noemi'),
-    last_names: words('Moretti|Ricci|Gallo|Conti|De Luca|Marchetti|Ferrara|Bianchi|Greco|Rinaldi|Villa|Serra'),
+    firstNames: words('Giulia|Lorenzo|Chiara|Matteo|Niccolò|Elena|Davide|Martina|Paolo|Beatrice|Tommaso|Noemi'),
+    lastNames: words('Moretti|Ricci|Gallo|Conti|De Luca|Marchetti|Ferrara|Bianchi|Greco|Rinaldi|Villa|Serra'),
     cities: words('Rome|Rome|Milan|Turin|Naples|Bologna'),
   },
   {
     language: 'en-GB',
-    first_names: words('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
-    last_names: words('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
+    firstNames: words('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
+    lastNames: words('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
     cities: words('London|London|Leeds|Bristol|Glasgow|Cardiff'),
     // Ofcom's numbers for drama.
     mobile: { prefix: '+44', first: 7_700_900_000, count: 1_000 },
   },
   {
     language: 'fr-FR',
-    first_names: words('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
-    last_names: words('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
+    firstNames: words('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
+    lastNames: words('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
     cities: words('Paris|Paris|Lyon|Nantes|Lille|Marseille'),
     // Arcep's numbers for works of fiction.
     mobile: { prefix: '+33', first: 639_980_000, count: 10_000 },
   },
   {
     language: 'de-DE',
-    first_names: words('Hannah|Jonas|Mia|Felix|Käthe|Lukas|Clara|Jürgen|Emilia|Moritz|Frieda|Anton'),
-    last_names: words('Schäfer|Krüger|Vogel|Winkler|Groß|Brandt|Yılmaz|Lehmann|Köhler|Sommer|Busch|Weiß'),
+    firstNames: words('Hannah|Jonas|Mia|Felix|Käthe|Lukas|Clara|Jürgen|Emilia|Moritz|Frieda|Anton'),
+    lastNames: words('Schäfer|Krüger|Vogel|Winkler|Groß|Brandt|Yılmaz|Lehmann|Köhler|Sommer|Busch|Weiß'),
     cities: words('Berlin|Berlin|Hamburg|Leipzig|Köln|Freiburg'),
   },
   {
     language: 'nb-NO',
-    first_names: words('Ingrid|Søren|Astrid|Håkon|Liv|Magnus|Nora|Bjørn|Sigrid|Jonas|Maja|Eirik'),
-    last_names: words('Hansen|Nygård|Solberg|Bakke|Østby|Haugen|Lie|Strand|Moen|Dahl|Lund|Aas'),
+    firstNames: words('Ingrid|Søren|Astrid|Håkon|Liv|Magnus|Nora|Bjørn|Sigrid|Jonas|Maja|Eirik'),
+    lastNames: words('Hansen|Nygård|Solberg|Bakke|Østby|Haugen|Lie|Strand|Moen|Dahl|Lund|Aas'),
     cities: words('Oslo|Oslo|Bergen|Trondheim|Tromsø|Stavanger'),
   },
   {
     language: 'es-PE',
-    first_names: words('Lucía|Mateo|Valeria|Thiago|Camila|Joaquín|Ximena|Andrés|Rosa|Íñigo|Milagros|Diego'),
-    last_names: words('Quispe|Flores|Núñez|Huamán|Rojas|Mamani|Castillo|Peña|Salazar|Vargas|Chávez|Medina'),
+    firstNames: words('Lucía|Mateo|Valeria|Thiago|Camila|Joaquín|Ximena|Andrés|Rosa|Íñigo|Milagros|Diego'),
+    lastNames: words('Quispe|Flores|Núñez|Huamán|Rojas|Mamani|Castillo|Peña|Salazar|Vargas|Chávez|Medina'),
     cities: words('Lima|Lima|Arequipa|Cusco|Trujillo|Piura'),
   },
 ]
@@ -107,4 +107,4 @@ export const trades: readonly (readonly [name: string, industry: string])[] = [
 ]
 
 export const pages = ['/', '/', '/sale', '/cart', '/about', '/account']
-export const order_states = ['delivered', 'delivered', 'delivered', 'shipped', 'placed', 'returned']
+export const orderStates = ['delivered', 'delivered', 'delivered', 'shipped', 'placed', 'returned']

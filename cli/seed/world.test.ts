@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 
 const world = fc
   .record({ seed: fc.nat(), people: fc.nat({ max: 60 }) })
-  .map(({ seed, people }): World => ({ seed, people, consent_type_ids: { marketing: 1, surveys: 2 } }))
+  .map(({ seed, people }): World => ({ seed, people, consentTypeIds: { marketing: 1, surveys: 2 } }))
 
 const linesOf = (world: World, file: FileName) => [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
 const digestOf = (world: World) =>
@@ -17,7 +17,7 @@ const digestOf = (world: World) =>
     .digest('hex')
 
 it('the same numbers make the same shop to the byte, in this version and the next', () => {
-  const shop: World = { seed: 1, people: 1_000, consent_type_ids: { marketing: 1, surveys: 2 } }
+  const shop: World = { seed: 1, people: 1_000, consentTypeIds: { marketing: 1, surveys: 2 } }
   expect(digestOf(shop)).toBe('da7514202b92059526ae20f3f025e50516b157d5bfb703570346e6ada10f9d9d')
 })
 
@@ -73,13 +73,13 @@ it('people have addresses that nobody has and that are well-formed, and orders c
         expect(formats['date-of-birth']!.holds(date_of_birth!)).toBe(true)
       }
       const prices = new Map([...bodiesOf(shop, 'products')].map(body => [body.external_id, valuesOf(body).price]))
-      for (const { products, total, placed_at } of [...bodiesOf(shop, 'orders')].map(valuesOf)) {
+      for (const { products, total, placed_at: placedAt } of [...bodiesOf(shop, 'orders')].map(valuesOf)) {
         const sum = (products as string[]).reduce(
           (cents, name) => cents + Math.round(Number(prices.get(name)) * 100),
           0,
         )
         expect(total).toBe(sum / 100)
-        expect(formats['date-time']!.holds(placed_at as string)).toBe(true)
+        expect(formats['date-time']!.holds(placedAt as string)).toBe(true)
       }
     }),
   ))

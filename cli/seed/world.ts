@@ -3,7 +3,7 @@ import { type Dice, diceOf } from './dice.ts'
 import { countries, materials, things, trades } from './words.ts'
 
 /** Which of all shops it is. Everything in it follows from these: nothing is remembered, so a shop of any size fits. */
-export type World = { seed: number; people: number; consent_type_ids: { marketing: number; surveys: number } }
+export type World = { seed: number; people: number; consentTypeIds: { marketing: number; surveys: number } }
 
 /** The dice of one thing of this world. */
 export const diceIn = ({ seed }: World, name: string): Dice => diceOf(`${seed}/${name}`)
@@ -15,9 +15,9 @@ export const productCount = ({ people }: World): number =>
 export function companyOf(world: World, index: number): RecordBody {
   const external_id = `company-${index}`
   const { one } = diceIn(world, external_id)
-  const { last_names, cities } = one(countries)
+  const { lastNames, cities } = one(countries)
   const [trade, industry] = one(trades)
-  return { external_id, attribute_values: { name: `${one(last_names)} ${trade}`, industry, city: one(cities) } }
+  return { external_id, attribute_values: { name: `${one(lastNames)} ${trade}`, industry, city: one(cities) } }
 }
 
 export function productOf(index: number): RecordBody {
@@ -40,11 +40,11 @@ function madeOf(index: number): [thing: string, category: string, material: stri
   return [thing, category, material, Math.round((cents * (100 + percent)) / 1_000) * 10]
 }
 
-const opening_ms = Date.UTC(2026, 0, 1)
-const minutes_open = (Date.UTC(2026, 10, 1) - opening_ms) / 60_000
+const openingMs = Date.UTC(2026, 0, 1)
+const minutesOpen = (Date.UTC(2026, 10, 1) - openingMs) / 60_000
 
 /** Moments of the shop's first ten months, earliest first: RFC 3339. */
 export function momentsOf({ below }: Dice, count: number): string[] {
-  const minutes = Array.from({ length: count }, () => below(minutes_open)).sort((a, b) => a - b)
-  return minutes.map(minute => new Date(opening_ms + minute * 60_000).toISOString())
+  const minutes = Array.from({ length: count }, () => below(minutesOpen)).sort((a, b) => a - b)
+  return minutes.map(minute => new Date(openingMs + minute * 60_000).toISOString())
 }

@@ -13,13 +13,13 @@ type Envelope = {
 }
 
 /** The payload of the success envelope; a {@link KithError} of the error envelope, a {@link KithConnectionError} of all else. */
-export function payloadOf(response: Response, text: string, now_ms: number): unknown {
+export function payloadOf(response: Response, text: string, nowMs: number): unknown {
   const envelope = parse(text)
   if (response.ok && envelope?.status === 'Success') return envelope.data
-  if (!response.ok && typeof envelope?.error === 'string') throw refusalOf(response, envelope, now_ms)
+  if (!response.ok && typeof envelope?.error === 'string') throw refusalOf(response, envelope, nowMs)
   throw new KithConnectionError(
     `What answered is not the service: status ${response.status}, and not its envelope. Is the url right?`,
-    { status: response.status, retry_after_seconds: secondsUntil(response.headers.get('retry-after'), now_ms) },
+    { status: response.status, retryAfterSeconds: secondsUntil(response.headers.get('retry-after'), nowMs) },
   )
 }
 
@@ -32,7 +32,7 @@ function parse(text: string): Envelope | null {
   }
 }
 
-function refusalOf(response: Response, envelope: Envelope, now_ms: number): KithError {
+function refusalOf(response: Response, envelope: Envelope, nowMs: number): KithError {
   return new KithError({
     word: envelope.error as ErrorWord,
     status: response.status,
@@ -40,15 +40,15 @@ function refusalOf(response: Response, envelope: Envelope, now_ms: number): Kith
     details: Array.isArray(envelope.details) ? envelope.details : [],
     request_id: typeof envelope.request_id === 'string' ? envelope.request_id : response.headers.get('x-request-id'),
     errorstack: (envelope.errorstack ?? null) as KithError['errorstack'],
-    retry_after_seconds: secondsUntil(response.headers.get('retry-after'), now_ms),
+    retryAfterSeconds: secondsUntil(response.headers.get('retry-after'), nowMs),
     outcome: envelope.outcome === 'unknown' ? 'unknown' : null,
   })
 }
 
 /** `Retry-After` is a number of seconds, or a date. */
-export function secondsUntil(header: string | null, now_ms: number): number | null {
+export function secondsUntil(header: string | null, nowMs: number): number | null {
   if (header === null) return null
   if (/^\d+$/.test(header)) return Number(header)
-  const at_ms = Date.parse(header)
-  return Number.isNaN(at_ms) ? null : Math.max(0, (at_ms - now_ms) / 1_000)
+  const atMs = Date.parse(header)
+  return Number.isNaN(atMs) ? null : Math.max(0, (atMs - nowMs) / 1_000)
 }

@@ -83,15 +83,15 @@ function parse(text: string): Record<string, unknown> | null {
 /** RFC 6749, 5.2, has an envelope of its own; 429 and 503 come in the service's. */
 function refusalOf(response: Response, answer: Record<string, unknown> | null): KithError | KithConnectionError {
   const { status } = response
-  const retry_after_seconds = secondsUntil(response.headers.get('retry-after'), Date.now())
+  const retryAfterSeconds = secondsUntil(response.headers.get('retry-after'), Date.now())
   const sentence = answer?.error_description ?? answer?.message
   if (typeof sentence !== 'string')
     return new KithConnectionError(`POST /oauth/token answered ${status}, and not as kith does. Is the url right?`, {
       status,
-      retry_after_seconds,
+      retryAfterSeconds,
     })
   const word = status === 429 ? 'rate_limit_exceeded' : status >= 500 ? 'operation_failed' : 'unauthorized'
   const request_id = response.headers.get('x-request-id')
-  const told = { message: sentence, details: [], request_id, errorstack: null, retry_after_seconds }
+  const told = { message: sentence, details: [], request_id, errorstack: null, retryAfterSeconds }
   return new KithError({ word, status, ...told })
 }

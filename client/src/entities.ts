@@ -184,7 +184,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     try {
       return await this.#write<true>('DELETE', path, undefined, options, true)
     } catch (error) {
-      if (isKithError(error, 'not_found') && error.answer_lost) return true
+      if (isKithError(error, 'not_found') && error.answerLost) return true
       throw error
     }
   }

@@ -9,7 +9,7 @@ export type Refusal = {
   request_id: string | null
   errorstack: { reason: string; request_id: string } | null
   /** What `Retry-After` asked for, in seconds. */
-  retry_after_seconds: number | null
+  retryAfterSeconds: number | null
   outcome?: 'unknown' | null
 }
 
@@ -35,7 +35,7 @@ export class KithError extends Error {
   readonly request_id: string | null
   /** Null below 500. */
   readonly errorstack: Refusal['errorstack']
-  readonly retry_after_seconds: number | null
+  readonly retryAfterSeconds: number | null
   /** `unknown` where the service cannot say whether the write was done. */
   readonly outcome: 'unknown' | null
   /** How many times the request was sent. */
@@ -44,7 +44,7 @@ export class KithError extends Error {
    * An earlier attempt of this very call ended without an answer, so it may have been done: then 412 or `duplicate_entry`
    * may speak of this call's own work.
    */
-  answer_lost = false
+  answerLost = false
 
   constructor(refusal: Refusal) {
     super(messageOf(refusal))
@@ -55,7 +55,7 @@ export class KithError extends Error {
     this.details = refusal.details
     this.request_id = refusal.request_id
     this.errorstack = refusal.errorstack
-    this.retry_after_seconds = refusal.retry_after_seconds
+    this.retryAfterSeconds = refusal.retryAfterSeconds
     this.outcome = refusal.outcome ?? null
   }
 }
@@ -83,25 +83,25 @@ export class KithConnectionError extends Error {
   override readonly name: string = 'KithConnectionError'
   /** The status of what answered instead of the service; null where nothing did. */
   readonly status: number | null
-  readonly retry_after_seconds: number | null
+  readonly retryAfterSeconds: number | null
   attempts = 1
 
-  constructor(message: string, given: { status?: number; retry_after_seconds?: number | null; cause?: unknown }) {
+  constructor(message: string, given: { status?: number; retryAfterSeconds?: number | null; cause?: unknown }) {
     super(message, given.cause === undefined ? undefined : { cause: given.cause })
     this.status = given.status ?? null
-    this.retry_after_seconds = given.retry_after_seconds ?? null
+    this.retryAfterSeconds = given.retryAfterSeconds ?? null
   }
 }
 
-/** No answer within `timeout_ms`. A write may have been done. */
+/** No answer within `timeoutMs`. A write may have been done. */
 export class KithTimeoutError extends Error {
   override readonly name: string = 'KithTimeoutError'
-  readonly timeout_ms: number
+  readonly timeoutMs: number
   attempts = 1
 
-  constructor(timeout_ms: number) {
-    super(`There was no answer within ${timeout_ms} ms.`)
-    this.timeout_ms = timeout_ms
+  constructor(timeoutMs: number) {
+    super(`There was no answer within ${timeoutMs} ms.`)
+    this.timeoutMs = timeoutMs
   }
 }
 

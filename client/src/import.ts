@@ -33,7 +33,7 @@ export class KithImportError extends KithError {
 
   constructor({ error, message, details, request_id, outcome, progress }: Fault) {
     const refusal = { status: 200, details: details ?? [], request_id: request_id ?? null, errorstack: null }
-    super({ ...refusal, word: error, message, retry_after_seconds: null, outcome: outcome ?? null })
+    super({ ...refusal, word: error, message, retryAfterSeconds: null, outcome: outcome ?? null })
     this.progress = progress
   }
 }

@@ -1,9 +1,9 @@
 import { encode } from './json.ts'
 
 /** Lines are sent in pieces of about this size: a write for every line costs more than the line. */
-const piece_characters = 32_768
+const pieceCharacters = 32_768
 /** How long a line waits for others to be sent with. */
-const longest_wait_ms = 50
+const longestWaitMs = 50
 
 /** What is to be sent, line by line, drawn from its source no faster than the connection takes it. */
 export type Upload = {
@@ -41,8 +41,8 @@ async function* piecesOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Asy
       const first = await next
       if (first.done) return
       let piece = textOf(first.value)
-      const due = after(longest_wait_ms)
-      for (next = iterator.next(); piece.length < piece_characters; next = iterator.next()) {
+      const due = after(longestWaitMs)
+      for (next = iterator.next(); piece.length < pieceCharacters; next = iterator.next()) {
         const line = await Promise.race([next, due.promise])
         if (line === 'due' || line.done) break
         piece += textOf(line.value)

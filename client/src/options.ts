@@ -13,7 +13,7 @@ export type ClientOptions = (
   /** Instead of the global `fetch`. */
   fetch?: typeof fetch
   /** How long one attempt waits for its answer; 12,000 by default: the service itself gives up after 10,000. */
-  timeout_ms?: number
+  timeoutMs?: number
   /** How many times a request may be sent again; 2 by default. What is safe to send again, the README says. */
   retries?: number
   /** From 0 to 1, instead of `Math.random`: the part of the longest pause that is waited before a retry. */

@@ -9,10 +9,10 @@ export type Failure = KithError | KithConnectionError | KithTimeoutError
  */
 export type Work = 'none' | 'unknown' | 'final'
 
-const first_pause_ms = 200
-const longest_pause_ms = 5_000
+const firstPauseMs = 200
+const longestPauseMs = 5_000
 /** A service that asks for a longer pause than this is not waited for. */
-const longest_retry_after_ms = 30_000
+const longestRetryAfterMs = 30_000
 
 // The request never left: nobody listens, or there is no such host.
 const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
@@ -58,7 +58,7 @@ export function pauseBefore(
 ): number | null {
   const work = workOf(failure)
   if (attempt > retries || work === 'final' || (work === 'unknown' && !repeatable)) return null
-  const asked_ms = failure instanceof KithTimeoutError ? 0 : (failure.retry_after_seconds ?? 0) * 1_000
-  if (asked_ms > longest_retry_after_ms) return null
-  return asked_ms + random() * Math.min(longest_pause_ms, first_pause_ms * 2 ** (attempt - 1))
+  const askedMs = failure instanceof KithTimeoutError ? 0 : (failure.retryAfterSeconds ?? 0) * 1_000
+  if (askedMs > longestRetryAfterMs) return null
+  return askedMs + random() * Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1))
 }

@@ -8,7 +8,7 @@ export type Asking = {
   url: string
   headers: Headers
   /** The longest silence: until the answer begins, and between two pieces of it. */
-  timeout_ms: number
+  timeoutMs: number
   signal: AbortSignal | undefined
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
 }
@@ -18,9 +18,9 @@ export type Asking = {
  * Rejects as a call does, with the signal's reason, and with what the source of the lines threw.
  */
 export async function* valuesFrom(asking: Asking): AsyncGenerator<unknown, void, undefined> {
-  const { ask, url, headers, timeout_ms, signal, lines } = asking
+  const { ask, url, headers, timeoutMs, signal, lines } = asking
   const upload = lines === undefined ? undefined : uploadOf(lines)
-  const watch = watchOver(timeout_ms, signal)
+  const watch = watchOver(timeoutMs, signal)
   // Half means that the answer need not be awaited with the body unsent; it is read while the body is sent all the same.
   const sending = upload && ({ body: upload.stream, duplex: 'half' } as RequestInit)
   try {
@@ -56,7 +56,7 @@ async function* piecesOf({ body }: Response, watch: Watch): AsyncGenerator<Uint8
 type Watch = { signal: AbortSignal; within<T>(answer: Promise<T>): Promise<T>; end(): void }
 
 /** Aborts with the caller's signal, and when an answer takes too long; the time between two of them does not count. */
-function watchOver(timeout_ms: number, signal: AbortSignal | undefined): Watch {
+function watchOver(timeoutMs: number, signal: AbortSignal | undefined): Watch {
   const ending = new AbortController()
   const stop = () => ending.abort(signal?.reason)
   signal?.addEventListener('abort', stop, { once: true })
@@ -64,7 +64,7 @@ function watchOver(timeout_ms: number, signal: AbortSignal | undefined): Watch {
   return {
     signal: ending.signal,
     async within(answer) {
-      const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeout_ms)), timeout_ms)
+      const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
       return answer.finally(() => clearTimeout(timer))
     },
     end() {

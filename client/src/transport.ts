@@ -36,24 +36,24 @@ export type StreamRequest = Pick<Request, 'path' | 'options'> & {
 export type Transport = { send: Send; stream: (request: StreamRequest) => AsyncGenerator<unknown, void, undefined> }
 
 // What a timer can hold; a longer one would ring at once.
-const longest_timer_ms = 2_147_483_647
+const longestTimerMs = 2_147_483_647
 
 /** The ways to one service, for one caller. */
 export function createTransport(options: ClientOptions): Transport {
   const base = baseOf(options.url)
-  const { retries = 2, timeout_ms = 12_000, random = Math.random, sleep = sleepFor } = options
+  const { retries = 2, timeoutMs = 12_000, random = Math.random, sleep = sleepFor } = options
   if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries is a whole number, 0 or more')
-  if (!(timeout_ms > 0 && timeout_ms <= longest_timer_ms))
-    throw new TypeError(`timeout_ms is more than 0, and at most ${longest_timer_ms}`)
+  if (!(timeoutMs > 0 && timeoutMs <= longestTimerMs))
+    throw new TypeError(`timeout_ms is more than 0, and at most ${longestTimerMs}`)
   const ask = options.fetch ?? globalThis.fetch
-  const authorization = authorizationOf(options, ask, base, timeout_ms)
+  const authorization = authorizationOf(options, ask, base, timeoutMs)
   const send: Send = async request => {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
     const init = { method: request.method, headers, body }
     const keyed = headers.has('Idempotency-Key')
-    let [answer_lost, renewed] = [false, false]
+    let [answerLost, renewed] = [false, false]
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
       let token: string | undefined
@@ -62,21 +62,21 @@ export function createTransport(options: ClientOptions): Transport {
         if (request.authorized !== false) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        return await sendOnce(ask, timeout_ms, `${base}${request.path}`, init, signal)
+        return await sendOnce(ask, timeoutMs, `${base}${request.path}`, init, signal)
       } catch (error) {
         if (!isFailure(error)) throw error
         error.attempts = attempt
-        if (error instanceof KithError) error.answer_lost = answer_lost
+        if (error instanceof KithError) error.answerLost = answerLost
         if (sent && !renewed && authorization.renew(token, error)) {
           renewed = true
           continue
         }
         // The service found the database in doubt: sent again without a key, the write could be taken for done.
         const repeatable = !sent || keyed || (request.repeatable && !isOutcomeUnknown(error))
-        const pause_ms = pauseBefore(error, { attempt, retries, repeatable, random })
-        if (pause_ms === null) throw error
-        answer_lost ||= sent && workOf(error) === 'unknown'
-        await sleep(pause_ms, signal)
+        const pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
+        if (pauseMs === null) throw error
+        answerLost ||= sent && workOf(error) === 'unknown'
+        await sleep(pauseMs, signal)
       }
     }
   }
@@ -89,7 +89,7 @@ export function createTransport(options: ClientOptions): Transport {
     const token = await authorization.get()
     headers.set('Authorization', `Bearer ${token}`)
     try {
-      yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeout_ms, signal: told?.signal, lines })
+      yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeoutMs, signal: told?.signal, lines })
     } catch (error) {
       // Lines that were drawn for the request cannot be drawn again.
       if (!authorization.renew(token, error) || renewed || lines) throw error
@@ -112,10 +112,10 @@ type Authorization = {
 }
 
 /** Where the tokens of the requests come from. A 401 comes before any work, so the request may be sent again. */
-function authorizationOf(options: ClientOptions, ask: typeof fetch, base: string, timeout_ms: number): Authorization {
+function authorizationOf(options: ClientOptions, ask: typeof fetch, base: string, timeoutMs: number): Authorization {
   const { token, getToken, clientCredentials } = options
   if (!clientCredentials) return { get: async () => checked(getToken ? await getToken() : token), renew: () => false }
-  const source = createTokenSource(ask, `${base}/oauth/token`, clientCredentials, timeout_ms)
+  const source = createTokenSource(ask, `${base}/oauth/token`, clientCredentials, timeoutMs)
   return {
     get: source.get,
     renew(token, error) {
@@ -162,13 +162,13 @@ function newKey(): string {
 
 async function sendOnce(
   ask: typeof fetch,
-  timeout_ms: number,
+  timeoutMs: number,
   url: string,
   init: RequestInit,
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const ending = new AbortController()
-  const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeout_ms)), timeout_ms)
+  const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
   const end = () => ending.abort(signal?.reason)
   signal?.addEventListener('abort', end, { once: true })
   if (signal?.aborted) end()

@@ -24,8 +24,8 @@ describe('what cannot be asked is refused before it is sent', () => {
     [{ url: 'kith' }],
     [{ retries: Number.NaN }],
     [{ retries: -1 }],
-    [{ timeout_ms: Number.POSITIVE_INFINITY }],
-    [{ timeout_ms: 0 }],
+    [{ timeoutMs: Number.POSITIVE_INFINITY }],
+    [{ timeoutMs: 0 }],
   ])('a client of %o', options => {
     expect(() => scriptedClient([], options)).toThrow(TypeError)
   })
@@ -70,10 +70,10 @@ describe('a call ends', () => {
   })
 
   it('when no answer comes in time', async () => {
-    const { client } = scriptedClient(['silence'], { timeout_ms: 5, retries: 0 })
+    const { client } = scriptedClient(['silence'], { timeoutMs: 5, retries: 0 })
     const error = await client.people.create({}).catch(each => each)
     expect(error).toBeInstanceOf(KithTimeoutError)
-    expect(error).toMatchObject({ timeout_ms: 5, attempts: 1 })
+    expect(error).toMatchObject({ timeoutMs: 5, attempts: 1 })
   })
 })
 
@@ -92,10 +92,10 @@ describe('an error', () => {
       details: [],
       request_id: 'r1',
       errorstack: { reason: 'a reason', request_id: 'r1' },
-      retry_after_seconds: null,
+      retryAfterSeconds: null,
       outcome: null,
       attempts: 1,
-      answer_lost: false,
+      answerLost: false,
     })
   })
 

@@ -83,7 +83,7 @@ describe('clientCredentials of a service', () => {
   it('are those of kith client create, with its scopes or fewer, until it is revoked', async () => {
     const { key } = await service.organization()
     const made = await createCredentials(service.db, {
-      organization_key: key,
+      organizationKey: key,
       scope: 'people:read people:write',
       name: 'shop',
     })

@@ -34,7 +34,7 @@ const unrepeatable: [string, Call][] = [
   ['replace that renames', client => client.people.replace('ada', { external_id: 'other' })],
 ]
 
-const nothing_done: [string, () => Step][] = [
+const nothingDone: [string, () => Step][] = [
   ['429', () => refusal('rate_limit_exceeded', 429)],
   ['a key that is still running', () => refusal('invalid_parameter', 409)],
   ['429 of a proxy', () => new Response('slow down', { status: 429 })],
@@ -46,7 +46,7 @@ const nothing_done: [string, () => Step][] = [
   ],
 ]
 
-const perhaps_done: [string, () => Step][] = [
+const perhapsDone: [string, () => Step][] = [
   ['503', () => refusal('operation_failed', 503)],
   ['502 of a proxy', () => new Response('<h1>bad gateway</h1>', { status: 502 })],
   ['504 of a proxy', () => new Response('', { status: 504 })],
@@ -55,7 +55,7 @@ const perhaps_done: [string, () => Step][] = [
   ['silence', () => 'silence'],
 ]
 
-const in_doubt = (): Step =>
+const inDoubt = (): Step =>
   Response.json({ error: 'operation_failed', message: 'It may have been done.', outcome: 'unknown' }, { status: 503 })
 
 /** Without an Idempotency-Key. */
@@ -74,12 +74,12 @@ const final: [string, () => Step][] = [
   ['a page of somebody else', () => new Response('<h1>hello</h1>')],
 ]
 
-const patience = { timeout_ms: 20 }
+const patience = { timeoutMs: 20 }
 const crossed = (calls: [string, Call][], steps: [string, () => Step][]) =>
   calls.flatMap(([name, call]) => steps.map(([ending, step]) => [name, ending, call, step] as const))
 
 describe('a request is sent again', () => {
-  it.each([...crossed(repeatable, [...nothing_done, ...perhaps_done]), ...crossed(unrepeatable, nothing_done)])(
+  it.each([...crossed(repeatable, [...nothingDone, ...perhapsDone]), ...crossed(unrepeatable, nothingDone)])(
     '%s after %s',
     async (_, __, call, step) => {
       const { client, sent, pauses } = scriptedClient([step(), success({ items: [], has_more: false })], patience)
@@ -93,20 +93,20 @@ describe('a request is sent again', () => {
 
 describe('a write of unknown outcome', () => {
   it.each(unkeyed)('is not sent again without a key: %s', async (_, call) => {
-    const { client, sent } = scriptedClient([in_doubt()])
+    const { client, sent } = scriptedClient([inDoubt()])
     await expect(call(client)).rejects.toMatchObject({ status: 503, outcome: 'unknown', attempts: 1 })
     expect(sent).toHaveLength(1)
   })
 
   it.each(keyed)('is sent again under its key: %s', async (_, call) => {
-    const { client, sent } = scriptedClient([in_doubt(), success({})])
+    const { client, sent } = scriptedClient([inDoubt(), success({})])
     await call(client)
     expect(sent[1]).toEqual(sent[0])
   })
 })
 
 describe('a request is not sent again', () => {
-  it.each([...crossed(unrepeatable, perhaps_done), ...crossed([...repeatable, ...unrepeatable], final)])(
+  it.each([...crossed(unrepeatable, perhapsDone), ...crossed([...repeatable, ...unrepeatable], final)])(
     '%s after %s',
     async (_, __, call, step) => {
       const { client, sent } = scriptedClient([step()], patience)
@@ -164,7 +164,7 @@ describe('the pause before a retry', () => {
 
   it('is not waited where it is longer than half a minute', async () => {
     const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429, { 'Retry-After': '31' })])
-    await expect(client.people.get('ada')).rejects.toMatchObject({ retry_after_seconds: 31, attempts: 1 })
+    await expect(client.people.get('ada')).rejects.toMatchObject({ retryAfterSeconds: 31, attempts: 1 })
     expect(sent).toHaveLength(1)
   })
 })
@@ -177,14 +177,14 @@ describe('when an answer was lost', () => {
 
   it('a delete that was refused for sure, and then finds nothing, has not', async () => {
     const { client } = scriptedClient([refusal('rate_limit_exceeded', 429), refusal('not_found', 404)])
-    await expect(client.people.delete('ada')).rejects.toMatchObject({ word: 'not_found', answer_lost: false })
+    await expect(client.people.delete('ada')).rejects.toMatchObject({ word: 'not_found', answerLost: false })
   })
 
   it('the refusal of the next attempt says so', async () => {
     const { client } = scriptedClient([networkError('ECONNRESET'), refusal('invalid_parameter', 412)])
     await expect(client.people.patch('ada', {}, { ifMatch: 3 })).rejects.toMatchObject({
       status: 412,
-      answer_lost: true,
+      answerLost: true,
       attempts: 2,
     })
   })

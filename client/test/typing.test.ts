@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { describe, expectTypeOf, it } from 'vitest'
 import type { shownAttribute } from '../../src/attributes/attributes.ts'
 import type { NewConsentType as StoredNewConsentType } from '../../src/consents/schema.ts'
-import type { batch_answer } from '../../src/entities/schema.ts'
+import type { batchAnswer } from '../../src/entities/schema.ts'
 import type { ErrorWord as StoredErrorWord } from '../../src/errors.ts'
 import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
 import type { personBody, Person as StoredPerson } from '../../src/people/schema.ts'
@@ -60,7 +60,7 @@ describe('the shapes on the wire', () => {
     expectTypeOf<NewConsentType>().toEqualTypeOf<StoredNewConsentType>()
     expectTypeOf<ErrorWord>().toEqualTypeOf<StoredErrorWord>()
     expectTypeOf<Person>().toEqualTypeOf<StoredPerson>()
-    expectTypeOf<BatchResult>().toExtend<Static<typeof batch_answer>>()
+    expectTypeOf<BatchResult>().toExtend<Static<typeof batchAnswer>>()
     expectTypeOf<StackRecord>().toEqualTypeOf<StoredRecord>()
     expectTypeOf<Stack>().toEqualTypeOf<ReturnType<typeof shownStack>>()
     expectTypeOf<Attribute>().toEqualTypeOf<ReturnType<typeof shownAttribute>>()
@@ -288,9 +288,9 @@ describe('a filter with a schema', () => {
     never(() => shop.people.filter({ 'attribute_values.referrer': ['ada'] }))
     // @ts-expect-error: the target is an order
     never(() => shop.people.filter({ 'attribute_values.orders': { $some: { 'attribute_values.age': 1 } } }))
-    const by_text = { 'attribute_values.orders': { $some: { 'attribute_values.total': '' } } }
+    const byText = { 'attribute_values.orders': { $some: { 'attribute_values.total': '' } } }
     // @ts-expect-error: a number, two relationships away
-    never(() => shop.people.filter({ 'attribute_values.referrer': { $some: by_text } }))
+    never(() => shop.people.filter({ 'attribute_values.referrer': { $some: byText } }))
   })
 
   it('of an organization that has declared nothing takes no attribute', () => {

@@ -8,14 +8,14 @@ import {
   refuseMore,
   refuseTaken,
 } from '../organizations/define.ts'
-import { type Attribute, type Definitions, people_key, people_stack_id } from '../organizations/definitions.ts'
+import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { indexOf, indexState } from './indexing.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
-import { insert_attribute, update_attribute } from './sql.ts'
+import { insertAttributeSql, updateAttributeSql } from './sql.ts'
 
 /** The attribute of that id; a Fault of 404 where there is none. */
-export function findAttribute({ attribute_by_id }: Definitions, id: number): Attribute {
-  return attribute_by_id.get(id) ?? fail('not_found', 'There is no such attribute.')
+export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
+  return attributeById.get(id) ?? fail('not_found', 'There is no such attribute.')
 }
 
 export async function createAttribute(author: Author, body: NewAttribute): Promise<Created> {
@@ -53,7 +53,7 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
       at,
       index_id,
     ]
-    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insert_attribute, values }]
+    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insertAttributeSql, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
 }
@@ -73,18 +73,18 @@ export async function patchAttribute(author: Author, id: number, patch: Attribut
     if (next.state === 'active' && namesake && namesake.id !== id) refuseTaken('is declared anew for this owner')
     const { name, description, cardinality, indexed, state } = next
     const values = [id, name, description, cardinality, indexed, state, at, indexOf(standing, next)]
-    return [{ subject: 'attribute', id, operation: 'update', ...changed, store: update_attribute, values }]
+    return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
 }
 
 function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
-  return key === people_key ? people_stack_id : stacks.find(stack => stack.key === key)?.id
+  return key === peopleKey ? peopleStackId : stacks.find(stack => stack.key === key)?.id
 }
 
 function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
   if (type !== 'stack' && target_stack) refuseField('/target_stack', 'belongs to type `stack` alone')
-  if (type === 'person') return people_stack_id
+  if (type === 'person') return peopleStackId
   if (type !== 'stack') return null
   if (!target_stack) refuseField('/target_stack', 'is required for type `stack`')
   return (
@@ -97,7 +97,7 @@ function refuseUnindexable(type: string, indexed: boolean) {
 }
 
 function keyOf({ stacks }: Definitions, stack_id: number): string {
-  return stack_id === people_stack_id ? people_key : stacks.find(stack => stack.id === stack_id)!.key
+  return stack_id === peopleStackId ? peopleKey : stacks.find(stack => stack.id === stack_id)!.key
 }
 
 /** An attribute as a read shows it: stacks by their keys. */

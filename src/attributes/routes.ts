@@ -5,10 +5,10 @@ import { createAttribute, findAttribute, patchAttribute, shownAttribute } from '
 import { definitionsWithProgress } from './indexing.ts'
 import {
   type AttributePatch,
-  attribute_patch,
   attribute as attribute_shape,
+  attributePatch,
   type NewAttribute,
-  new_attribute,
+  newAttribute,
 } from './schema.ts'
 
 const path = '/v1/schema/attributes'
@@ -22,10 +22,10 @@ export function attributeRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:write',
-      operation_id: 'createAttribute',
+      operationId: 'createAttribute',
       summary: 'Declare an attribute',
       description: 'It concerns later writes: values that are stored stay, and read unchanged.',
-      body: new_attribute,
+      body: newAttribute,
       answer: attribute_shape,
       successes: { 201: 'Declared.' },
       refusals: { 409: 'duplicate_entry' },
@@ -40,7 +40,7 @@ export function attributeRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:read',
-      operation_id: 'listAttributes',
+      operationId: 'listAttributes',
       summary: 'List the attributes',
       answer: listSchema(attribute_shape),
       handle: async ({ db, caller, signal }) => {
@@ -53,7 +53,7 @@ export function attributeRoutes(): Route[] {
       method: 'GET',
       ...one,
       scope: 'schema:read',
-      operation_id: 'getAttribute',
+      operationId: 'getAttribute',
       summary: 'Read an attribute',
       handle: async ({ db, caller, params, signal }) => {
         const definitions = await definitionsWithProgress(db, caller.organization.id, signal)
@@ -64,9 +64,9 @@ export function attributeRoutes(): Route[] {
       method: 'PATCH',
       ...one,
       scope: 'schema:write',
-      operation_id: 'patchAttribute',
+      operationId: 'patchAttribute',
       summary: 'Change or archive an attribute',
-      body: attribute_patch,
+      body: attributePatch,
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const { attribute, definitions } = await patchAttribute(authorOf(call), Number(call.params.id), call.body)

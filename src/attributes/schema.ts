@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import {
-  definition_description,
-  definition_key,
-  definition_name,
-  definition_state,
+  definitionDescription,
+  definitionKey,
+  definitionName,
+  definitionState,
   nullable,
   times,
 } from '../organizations/definition-schema.ts'
@@ -13,16 +13,16 @@ const cardinality = Type.Enum(['one', 'many'], { description: '`one` may become 
 const type = Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'])
 
 /** Body of POST /v1/schema/attributes. */
-export const new_attribute = Type.Object(
+export const newAttribute = Type.Object(
   {
-    key: definition_key,
+    key: definitionKey,
     owner: Type.String({ description: '`people`, or the key of a stack.' }),
     type,
     target_stack: Type.Optional(
       nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
     ),
-    name: Type.Optional(definition_name),
-    description: Type.Optional(definition_description),
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean({ description: 'Equality and ranges are answered by an index.' })),
   },
@@ -32,20 +32,20 @@ export const new_attribute = Type.Object(
     examples: [{ key: 'your_key', owner: 'people', type: 'text' }],
   },
 )
-export type NewAttribute = Static<typeof new_attribute>
+export type NewAttribute = Static<typeof newAttribute>
 
 /** Body of PATCH /v1/schema/attributes/{id}: owner, key, type and target never change. */
-export const attribute_patch = Type.Object(
+export const attributePatch = Type.Object(
   {
-    name: Type.Optional(definition_name),
-    description: Type.Optional(definition_description),
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean()),
-    state: Type.Optional(definition_state),
+    state: Type.Optional(definitionState),
   },
   { additionalProperties: false, title: 'AttributePatch', examples: [{}] },
 )
-export type AttributePatch = Static<typeof attribute_patch>
+export type AttributePatch = Static<typeof attributePatch>
 
 const index_state = Type.Object(
   {
@@ -62,14 +62,14 @@ export const attribute = Type.Object(
     id: Type.Integer({ minimum: 1 }),
     key: Type.String(),
     name: Type.String(),
-    description: definition_description,
+    description: definitionDescription,
     owner: Type.String({ description: '`people`, or the key of a stack.' }),
     type,
     target_stack: nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
     cardinality,
     indexed: Type.Boolean(),
     index_state: nullable(index_state),
-    state: definition_state,
+    state: definitionState,
     ...times,
   },
   {

@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** $2: id, $3: owner, $4: key, $5: name, $6: description, $7: type, $8: target, $9: cardinality, $10: indexed, $11: the time, $12: index. */
-export const insert_attribute = statement(
+export const insertAttributeSql = statement(
   'insert_attribute',
   `insert into attributes (organization_id, id, owner_stack_id, key, name, description, type, target_stack_id, cardinality,
      indexed, state, created_at, updated_at, index_id)
@@ -9,7 +9,7 @@ export const insert_attribute = statement(
 )
 
 /** $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index, another than before is not ready. */
-export const update_attribute = statement(
+export const updateAttributeSql = statement(
   'update_attribute',
   `update attributes set name = $3, description = $4, cardinality = $5, indexed = $6, state = $7, updated_at = $8,
      index_id = $9, index_ready = index_ready and $9 is not distinct from index_id

@@ -1,17 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import {
-  encode,
-  expectRefused,
-  good_claims,
-  invalid_token,
-  present,
-  signOwn,
-  useGate,
-} from '../../test/support/gate.ts'
+import { encode, expectRefused, goodClaims, invalidToken, present, signOwn, useGate } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 
 const gate = useGate()
-const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...good_claims, ...claims })
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
 
 const accepted = { subject: 'attacker', organization: { key: 'default' } }
 
@@ -37,7 +29,7 @@ describe('a token is refused of the form', () => {
     'a token in a token': ([header, ...rest]) => `${header}.${encode([header, ...rest].join('.'))}.${rest[1]}`,
   }
   it.each(Object.entries(forms))('%s', async (_, change) => {
-    await expectRefused(gate, change((await signOwn(gate, good_claims)).split('.') as [string, string, string]))
+    await expectRefused(gate, change((await signOwn(gate, goodClaims)).split('.') as [string, string, string]))
   })
 
   it('a payload that is no object', async () => {
@@ -46,11 +38,11 @@ describe('a token is refused of the form', () => {
   })
 
   it('one byte more than the limit, and not of the limit', async () => {
-    const { token_bytes } = loadConfig({}).limits
+    const { tokenBytes } = loadConfig({}).limits
     const length = async (padding: number) => (await withClaims({ pad: 'p'.repeat(padding) })).length
-    const base = Math.floor(((token_bytes - (await length(0))) * 3) / 4)
+    const base = Math.floor(((tokenBytes - (await length(0))) * 3) / 4)
     let padding = base
-    while ((await length(padding + 1)) <= token_bytes) padding++
+    while ((await length(padding + 1)) <= tokenBytes) padding++
     expect(await present(gate.authenticator, `Bearer ${await withClaims({ pad: 'p'.repeat(padding) })}`)).toMatchObject(
       accepted,
     )
@@ -78,12 +70,12 @@ describe('Authorization', () => {
   it('takes exactly one space', async () => {
     const token = await withClaims({})
     for (const header of ['Bearer', 'Bearer ', `Bearer\t${token}`, `Bearer  ${token}`, `Bearer ${token},${token}`])
-      expect(await present(gate.authenticator, header)).toMatchObject(invalid_token)
+      expect(await present(gate.authenticator, header)).toMatchObject(invalidToken)
   })
 
   it('stands once, also when both are right', async () => {
     const header = `Bearer ${await withClaims({})}`
     expect(await present(gate.authenticator, header)).toMatchObject(accepted)
-    expect(await present(gate.authenticator, header, header)).toMatchObject(invalid_token)
+    expect(await present(gate.authenticator, header, header)).toMatchObject(invalidToken)
   })
 })

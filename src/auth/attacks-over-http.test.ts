@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shared_secret, signShared } from '../../test/support/gate.ts'
+import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseAnswer } from '../../test/support/process.ts'
-import { all_scopes, type Service, startService } from '../../test/support/service.ts'
+import { allScopes, type Service, startService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/route.ts'
 import { scopes } from './scopes.ts'
@@ -11,7 +11,7 @@ let service: Service
 let token: string
 let key: string
 beforeAll(async () => {
-  service = await startService({ AUTH_SECRET: shared_secret })
+  service = await startService({ AUTH_SECRET: sharedSecret })
   const organization = await service.organization()
   ;({ token, key } = organization)
 })
@@ -190,5 +190,5 @@ describe('a token that was tampered with', () => {
 })
 
 it('all scopes are those of the route table', () => {
-  expect([...new Set(rows().map(({ scope }) => scope))].sort()).toEqual(all_scopes.split(' ').sort())
+  expect([...new Set(rows().map(({ scope }) => scope))].sort()).toEqual(allScopes.split(' ').sort())
 })

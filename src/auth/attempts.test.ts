@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { createAttempts } from './attempts.ts'
 
 function open() {
-  const clock = { now_ms: 1_000_000 }
-  return { clock, ...createAttempts(() => clock.now_ms) }
+  const clock = { nowMs: 1_000_000 }
+  return { clock, ...createAttempts(() => clock.nowMs) }
 }
 
 const times = (count: number, attempt: (index: number) => number | undefined) =>
@@ -16,11 +16,11 @@ describe('failed attempts', () => {
   it('of one client from one address may be ten in a minute, and the next waits for its rest', () => {
     const { clock, begin } = open()
     expect(times(10, () => begin('a', '192.0.2.1'))).toEqual(none(10))
-    clock.now_ms += 1_500
+    clock.nowMs += 1_500
     expect(begin('a', '192.0.2.1')).toBe(59)
-    clock.now_ms += 58_499
+    clock.nowMs += 58_499
     expect(begin('a', '192.0.2.1')).toBe(1)
-    clock.now_ms += 1
+    clock.nowMs += 1
     expect(begin('a', '192.0.2.1')).toBeUndefined()
   })
 
@@ -54,7 +54,7 @@ describe('failed attempts', () => {
     times(10, () => begin('a', '192.0.2.1'))
     for (let second = 60; second > 0; second--) {
       expect(begin('a', '192.0.2.1')).toBe(second)
-      clock.now_ms += 1_000
+      clock.nowMs += 1_000
     }
     expect(begin('a', '192.0.2.1')).toBeUndefined()
   })

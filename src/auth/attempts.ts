@@ -3,11 +3,11 @@ import { ageOf } from './age.ts'
 import { setBounded } from './bounded.ts'
 
 /** Failed attempts of one client id from one address, and of one address in all, before both have to wait. */
-const most_of_client = 10
-const most_of_address = 100
-const window_ms = 60_000
+const mostOfClient = 10
+const mostOfAddress = 100
+const windowMs = 60_000
 /** Some 3 MB when full. Whoever has that many addresses makes others be forgotten, and still guesses 256 bits. */
-const most_remembered = 20_000
+const mostRemembered = 20_000
 /** No client id or address has more characters: what claims to be one must not fill the memory. */
 const longest = 80
 
@@ -18,24 +18,24 @@ export type Attempts = {
   takeBack(client_id: string, address: string): void
 }
 
-type Window = { failures: number; since_ms: number }
+type Window = { failures: number; sinceMs: number }
 
 /**
  * Counts failed attempts to authenticate, in windows of a minute. An attempt counts before it is decided, so that a
  * thousand at once are no more than ten; by the pair, so that nobody shuts a client out from elsewhere.
  */
-export function createAttempts(now_ms: () => number = Date.now): Attempts {
+export function createAttempts(nowMs: () => number = Date.now): Attempts {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
     const found = windows.get(key)
-    return found && ageOf(found.since_ms, now_ms()) < window_ms ? found : { failures: 0, since_ms: now_ms() }
+    return found && ageOf(found.sinceMs, nowMs()) < windowMs ? found : { failures: 0, sinceMs: nowMs() }
   }
   const limits = (client_id: string, address: string) => {
     const place = placeOf(address).slice(0, longest)
     return [
-      { key: place, most: most_of_address },
-      { key: `${place} ${client_id.slice(0, longest)}`, most: most_of_client },
+      { key: place, most: mostOfAddress },
+      { key: `${place} ${client_id.slice(0, longest)}`, most: mostOfClient },
     ]
   }
 
@@ -44,11 +44,11 @@ export function createAttempts(now_ms: () => number = Date.now): Attempts {
       const found = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
       const full = found.filter(({ window, most }) => window.failures >= most)
       if (full.length > 0) {
-        const left_ms = full.map(({ window }) => window_ms - ageOf(window.since_ms, now_ms()))
-        return Math.ceil(Math.max(...left_ms) / 1_000)
+        const leftMs = full.map(({ window }) => windowMs - ageOf(window.sinceMs, nowMs()))
+        return Math.ceil(Math.max(...leftMs) / 1_000)
       }
       for (const { key, window } of found)
-        setBounded(windows, key, { ...window, failures: window.failures + 1 }, most_remembered)
+        setBounded(windows, key, { ...window, failures: window.failures + 1 }, mostRemembered)
       return undefined
     },
     takeBack: (client_id, address) => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { good_claims, invalid_token, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
 import { createOrganization, findOrganization } from '../organizations/directory.ts'
 import type { Caller } from './caller.ts'
 
 const gate = useGate()
-const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...good_claims, ...claims })
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
 const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
 const scopesOf = async (scope: unknown) => ((await ask(await withClaims({ scope }))) as Caller).scopes
 
@@ -13,12 +13,12 @@ describe('a caller', () => {
     const { id } = (await findOrganization(gate.db, 'default'))!
     const expected = { organization: { id, key: 'default' }, subject: 'attacker', scopes: new Set(['people:read']) }
     expect(await ask(await withClaims({}))).toEqual(expected)
-    expect(await ask(signShared(good_claims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
+    expect(await ask(signShared(goodClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
   })
 
   it('of a token that was issued here may do what was asked for', async () => {
     const scope = 'people:read schema:write'
-    const request = { organization_key: 'default', subject: 'import', scope, ttl_seconds: 60 }
+    const request = { organizationKey: 'default', subject: 'import', scope, ttlSeconds: 60 }
     const caller = await ask(await gate.authenticator.issueToken(request))
     expect(caller).toMatchObject({ subject: 'import', scopes: new Set(['people:read', 'schema:write']) })
   })
@@ -55,10 +55,10 @@ describe('a token that was verified', () => {
 
   it('ends at its exp, sharp, and says so', async () => {
     const token = await withClaims({ jti: 'sharp' })
-    gate.now_ms = (now + 60) * 1_000 - 1
+    gate.nowMs = (now + 60) * 1_000 - 1
     expect(await ask(token)).toMatchObject({ subject: 'attacker' })
-    gate.now_ms++
-    const refusal = { ...invalid_token, message: 'The token is not valid: it has expired.' }
+    gate.nowMs++
+    const refusal = { ...invalidToken, message: 'The token is not valid: it has expired.' }
     expect(await ask(token)).toMatchObject(refusal)
     expect(await ask(token)).toMatchObject(refusal)
   })
@@ -66,11 +66,11 @@ describe('a token that was verified', () => {
   it('does not vouch for another that differs in its last letter', async () => {
     const token = await withClaims({ jti: 'letter' })
     expect(await ask(token)).toMatchObject({ subject: 'attacker' })
-    expect(await ask(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalid_token)
+    expect(await ask(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
   })
 
   it('makes room when ten thousand others came after it', { timeout: 60_000 }, async () => {
-    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...good_claims, jti: `room ${index}` }))
+    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...goodClaims, jti: `room ${index}` }))
     const authenticator = gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })
     for (const token of tokens) await authenticator.authenticate([`Bearer ${token}`])
     expect(authenticator.authenticate([`Bearer ${tokens[1]}`])).not.toBeInstanceOf(Promise)
@@ -87,12 +87,12 @@ describe('the organization of a token', () => {
 
   it('that does not exist is refused, and asked for again after a second', async () => {
     const token = await withClaims({ org: 'late' })
-    expect(await ask(token)).toMatchObject(invalid_token)
+    expect(await ask(token)).toMatchObject(invalidToken)
     await createOrganization(gate.db, 'late')
-    gate.now_ms += 999
-    expect(await ask(token)).toMatchObject(invalid_token)
+    gate.nowMs += 999
+    expect(await ask(token)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
-    gate.now_ms += 1
+    gate.nowMs += 1
     expect(await ask(token)).toMatchObject({ organization: { key: 'late' } })
   })
 

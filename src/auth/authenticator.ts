@@ -32,9 +32,9 @@ export type Authenticator = Readonly<{
 type AuthenticatorOptions = {
   db: Database
   keys: Keys
-  config: Pick<Config, 'auth_secret' | 'outside_issuer' | 'limits'>
+  config: Pick<Config, 'authSecret' | 'outsideIssuer' | 'limits'>
   /** The clock, Unix time in milliseconds. */
-  now_ms?: () => number
+  nowMs?: () => number
   /** Told in a sentence what the operator should know. */
   report?: (problem: string) => void
 }
@@ -42,33 +42,33 @@ type AuthenticatorOptions = {
 type Remembered = Verified & { caller: Caller }
 
 // A token of ours has 400 bytes: some 5 MB when full.
-const most_verified = 10_000
+const mostVerified = 10_000
 
 export function createAuthenticator({
   db,
   keys,
   config,
-  now_ms = Date.now,
+  nowMs = Date.now,
   report = () => {},
 }: AuthenticatorOptions): Authenticator {
-  const own_keys = createOwnKeys({ db, keys, shared_secret: sharedKey(config.auth_secret) }, now_ms)
-  const issuers = [ownIssuer(own_keys), ...outsideIssuers(config, now_ms, report)]
-  const organizations = createOrganizations(db, now_ms)
-  const clients = createClients(db, now_ms)
+  const ownKeys = createOwnKeys({ db, keys, sharedSecret: sharedKey(config.authSecret) }, nowMs)
+  const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
+  const organizations = createOrganizations(db, nowMs)
+  const clients = createClients(db, nowMs)
   // Keyed by the whole header: what was verified is this signature over these bytes. Wrong tokens are not kept.
   const verified = new Map<string, Remembered>()
 
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
-    const verdict = await verifyToken(token, issuers, now_ms)
+    const verdict = await verifyToken(token, issuers, nowMs)
     if ('problem' in verdict) return refuseToken(verdict.problem)
-    const { organization_key, subject, scopes } = verdict.claims
+    const { organizationKey, subject, scopes } = verdict.claims
     const client_id = clientOf(verdict)
-    const organization = await organizations.find(organization_key, signal)
+    const organization = await organizations.find(organizationKey, signal)
     if (!organization) return refuseToken('its organization does not exist')
     if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
       return refuseToken('its client has been revoked')
     const caller = Object.freeze({ organization, subject, scopes })
-    setBounded(verified, authorization, { ...verdict, caller }, most_verified)
+    setBounded(verified, authorization, { ...verdict, caller }, mostVerified)
     return caller
   }
 
@@ -90,28 +90,28 @@ export function createAuthenticator({
     authenticate: (authorizations, signal) => {
       const [authorization = ''] = authorizations
       const known = authorizations.length === 1 ? verified.get(authorization) : undefined
-      const serves = known !== undefined && now_ms() < known.claims.expires_at_ms && stands(known)
+      const serves = known !== undefined && nowMs() < known.claims.expiresAtMs && stands(known)
       const token = serves ? '' : readBearer(authorizations)
       db.observer?.cache('token', serves)
       if (serves) return known.caller
       if (known) verified.delete(authorization)
-      if (known && now_ms() >= known.claims.expires_at_ms) return refuseToken(expired)
-      if (token.length > config.limits.token_bytes) return refuseToken()
+      if (known && nowMs() >= known.claims.expiresAtMs) return refuseToken(expired)
+      if (token.length > config.limits.tokenBytes) return refuseToken()
       return verify(token, authorization, signal)
     },
     recall: authorization => verified.get(authorization)?.caller.organization.id,
-    jwks: own_keys.jwks,
-    issueToken: (request, signal) => issueToken(db, request, now_ms, signal),
+    jwks: ownKeys.jwks,
+    issueToken: (request, signal) => issueToken(db, request, nowMs, signal),
   } satisfies Authenticator)
 }
 
 function outsideIssuers(
-  { outside_issuer }: AuthenticatorOptions['config'],
-  now_ms: () => number,
+  { outsideIssuer: settings }: AuthenticatorOptions['config'],
+  nowMs: () => number,
   report: (problem: string) => void,
 ): Issuer[] {
-  if (!outside_issuer) return []
-  return [outsideIssuer(outside_issuer, createOutsideKeys({ ...outside_issuer, now_ms, report }))]
+  if (!settings) return []
+  return [outsideIssuer(settings, createOutsideKeys({ ...settings, nowMs, report }))]
 }
 
 const sharedKey = (secret: string | undefined) =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { good_claims, invalid_token, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
 import type { Fault } from '../errors.ts'
 import { createOrganization } from '../organizations/directory.ts'
 import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
@@ -7,25 +7,25 @@ import { type Credentials, createClient, listClients, revokeClient, verifyClient
 const gate = useGate()
 let client: Credentials
 let organizations = 0
-let organization_key: string
+let organizationKey: string
 beforeEach(async () => {
-  organization_key = `clients-${++organizations}`
-  await createOrganization(gate.db, organization_key)
-  client = await createClient(gate.db, { organization_key, name: 'shop', scope: 'people:read' })
+  organizationKey = `clients-${++organizations}`
+  await createOrganization(gate.db, organizationKey)
+  client = await createClient(gate.db, { organizationKey, name: 'shop', scope: 'people:read' })
 })
 
 const tokenOf = (claims: object = {}) =>
-  signOwn(gate, { ...good_claims, org: organization_key, exp: now + 3_600, client_id: client.client_id, ...claims })
+  signOwn(gate, { ...goodClaims, org: organizationKey, exp: now + 3_600, client_id: client.client_id, ...claims })
 const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
 const accepted = {
   subject: 'attacker',
   organization: {
     get key() {
-      return organization_key
+      return organizationKey
     },
   },
 }
-const revoked = { ...invalid_token, message: 'The token is not valid: its client has been revoked.' }
+const revoked = { ...invalidToken, message: 'The token is not valid: its client has been revoked.' }
 
 describe('a token of a client', () => {
   it('is taken while the client is not revoked, and remembered', async () => {
@@ -42,7 +42,7 @@ describe('a token of a client', () => {
     expect(await ask(token, authenticator)).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
     expect(await ask(token, gate.open({}))).toMatchObject(revoked)
-    gate.now_ms += 5_000
+    gate.nowMs += 5_000
     gate.queries = 0
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
     // The keys, the organization and the client.
@@ -54,20 +54,20 @@ describe('a token of a client', () => {
     const token = await tokenOf()
     expect(await ask(token)).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
-    gate.now_ms += 10_000
+    gate.nowMs += 10_000
     expect(await ask(token)).toMatchObject(revoked)
   })
 
   it('is refused in every other organization, and when its client is none', async () => {
     expect(await ask(await tokenOf({ org: 'default' }))).toMatchObject(revoked)
-    for (const client_id of ['', 'web', `${client.client_id} `, `x${client.client_id}`, `${organization_key}.`])
+    for (const client_id of ['', 'web', `${client.client_id} `, `x${client.client_id}`, `${organizationKey}.`])
       expect(await ask(await tokenOf({ client_id }))).toMatchObject(revoked)
     for (const client_id of [1, null, [client.client_id], {}])
-      expect(await ask(await tokenOf({ client_id }))).toMatchObject(invalid_token)
+      expect(await ask(await tokenOf({ client_id }))).toMatchObject(invalidToken)
   })
 
   it('by the shared secret is one, too', async () => {
-    const claims = { ...good_claims, org: organization_key, client_id: client.client_id }
+    const claims = { ...goodClaims, org: organizationKey, client_id: client.client_id }
     expect(await ask(signShared(claims))).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
     expect(
@@ -78,7 +78,7 @@ describe('a token of a client', () => {
 
 describe('a client', () => {
   it('is known by its secret alone, until it is revoked', async () => {
-    expect(await verifyClient(gate.db, client)).toEqual({ organization_key, scope: 'people:read' })
+    expect(await verifyClient(gate.db, client)).toEqual({ organizationKey, scope: 'people:read' })
     for (const client_secret of ['', client.client_secret.slice(1), `${client.client_secret}A`])
       expect(await verifyClient(gate.db, { ...client, client_secret })).toBeUndefined()
     await revokeClient(gate.db, client.client_id)
@@ -87,13 +87,13 @@ describe('a client', () => {
 
   it('has a secret of 256 bits that is nowhere kept, and no two are alike', async () => {
     const made = await Promise.all(
-      Array.from({ length: 100 }, () => createClient(gate.db, { organization_key, name: '', scope: 'people:read' })),
+      Array.from({ length: 100 }, () => createClient(gate.db, { organizationKey, name: '', scope: 'people:read' })),
     )
     expect(new Set(made.map(({ client_secret }) => client_secret)).size).toBe(100)
     expect(new Set(made.map(({ client_id }) => client_id)).size).toBe(100)
     for (const { client_secret } of made) expect(Buffer.from(client_secret, 'base64url')).toHaveLength(32)
     const { id } = (
-      await gate.db.query({ name: '', text: 'select id from organizations where key = $1' }, [organization_key])
+      await gate.db.query({ name: '', text: 'select id from organizations where key = $1' }, [organizationKey])
     )[0]!
     const clients = await listClients(gate.db, id as number)
     expect(clients).toHaveLength(101)
@@ -109,13 +109,13 @@ describe('a client', () => {
   it.each([
     ['no scope', { scope: '' }, 'invalid_parameter'],
     ['an unknown scope', { scope: 'people:read people:all' }, 'invalid_parameter'],
-    ['an unknown organization', { organization_key: 'nobody' }, 'not_found'],
-    ['no organization', { organization_key: '' }, 'not_found'],
+    ['an unknown organization', { organizationKey: 'nobody' }, 'not_found'],
+    ['no organization', { organizationKey: '' }, 'not_found'],
     ['a line end in its name', { name: 'a\nb' }, 'invalid_parameter'],
     ['a tab in its name', { name: 'a\tb' }, 'invalid_parameter'],
     ['an endless name', { name: 'a'.repeat(256) }, 'invalid_parameter'],
   ])('is not made with %s', async (_, change, word) => {
-    const error = await createClient(gate.db, { organization_key, name: '', scope: 'people:read', ...change }).catch(
+    const error = await createClient(gate.db, { organizationKey, name: '', scope: 'people:read', ...change }).catch(
       caught => caught,
     )
     expect((error as Fault).refusal).toMatchObject({ word })

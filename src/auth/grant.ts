@@ -4,8 +4,8 @@ import { splitScopes } from './scopes.ts'
 /** What a token is asked for with: a form (RFC 6749, 4.4.2), and the headers that say who asks. */
 export type GrantRequest = {
   authorizations: readonly string[]
-  content_type: string | undefined
-  query_string: string
+  contentType: string | undefined
+  queryString: string
   body: Uint8Array | undefined
 }
 
@@ -17,7 +17,7 @@ export type GrantError = 'invalid_request' | 'invalid_client' | 'invalid_scope' 
 /** A refusal in the words of RFC 6749, 5.2. */
 export type GrantRefusal = { error: GrantError; error_description: string }
 
-const is_form = /^[\t ]*application\/x-www-form-urlencoded[\t ]*(;|$)/i
+const isForm = /^[\t ]*application\/x-www-form-urlencoded[\t ]*(;|$)/i
 
 export const refuseGrant = (error: GrantError, error_description: string): GrantRefusal => ({
   error,
@@ -25,13 +25,13 @@ export const refuseGrant = (error: GrantError, error_description: string): Grant
 })
 
 /** Who asks is not known, or not with this secret: which of the two is not said. */
-export const unknown_client = refuseGrant('invalid_client', 'The client is not known, or its secret is wrong.')
+export const unknownClient = refuseGrant('invalid_client', 'The client is not known, or its secret is wrong.')
 
 /** Understands a request for a token, or says what is wrong with it. */
-export function readGrant({ authorizations, content_type, query_string, body }: GrantRequest): Grant | GrantRefusal {
-  if (query_string !== '')
+export function readGrant({ authorizations, contentType, queryString, body }: GrantRequest): Grant | GrantRefusal {
+  if (queryString !== '')
     return refuseGrant('invalid_request', 'Everything belongs into the body: addresses are logged.')
-  if (!is_form.test(content_type ?? ''))
+  if (!isForm.test(contentType ?? ''))
     return refuseGrant('invalid_request', 'The body is sent as application/x-www-form-urlencoded.')
   const fields = readForm(body)
   if (!fields) return refuseGrant('invalid_request', 'The body names something twice, or is not UTF-8.')
@@ -62,13 +62,13 @@ function readCredentials(authorizations: readonly string[], fields: Fields): Cre
   const { client_id, client_secret } = fields
   const [authorization] = authorizations
   if (authorization === undefined)
-    return client_id !== undefined && client_secret !== undefined ? { client_id, client_secret } : unknown_client
+    return client_id !== undefined && client_secret !== undefined ? { client_id, client_secret } : unknownClient
   if (authorizations.length > 1 || client_secret !== undefined)
     return refuseGrant('invalid_request', 'A client says who it is in one way: in the header, or in the body.')
   const credentials = readBasic(authorization)
   if (credentials && client_id !== undefined && client_id !== credentials.client_id)
     return refuseGrant('invalid_request', 'The body names another client than the header.')
-  return credentials ?? unknown_client
+  return credentials ?? unknownClient
 }
 
 /** `Basic`, with id and secret form-encoded each (RFC 6749, 2.3.1). */

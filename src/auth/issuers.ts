@@ -1,5 +1,5 @@
 import type { VerifyingKey } from './jwk.ts'
-import { own_name } from './keys.ts'
+import { ownName } from './keys.ts'
 import type { TokenAlgorithm } from './shape.ts'
 
 /** Keys by `kid`. A token that names none may only come from who knows the shared secret. */
@@ -16,13 +16,13 @@ export type Issuer = Readonly<{
   audience: string
   algorithms: readonly TokenAlgorithm[]
   /** How long a token is taken past its `exp`: the clock of an outside issuer is not ours. */
-  tolerance_ms: number
+  toleranceMs: number
   keys: KeySource
 }>
 
 /** The service itself. */
 export const ownIssuer = (keys: KeySource): Issuer =>
-  Object.freeze({ name: own_name, audience: own_name, algorithms: ['ES256', 'HS256'] as const, tolerance_ms: 0, keys })
+  Object.freeze({ name: ownName, audience: ownName, algorithms: ['ES256', 'HS256'] as const, toleranceMs: 0, keys })
 
 /** The one that the configuration names. */
 export const outsideIssuer = ({ issuer, audience }: { issuer: string; audience: string }, keys: KeySource): Issuer =>
@@ -30,6 +30,6 @@ export const outsideIssuer = ({ issuer, audience }: { issuer: string; audience: 
     name: issuer,
     audience,
     algorithms: ['ES256', 'RS256', 'EdDSA'] as const,
-    tolerance_ms: 30_000,
+    toleranceMs: 30_000,
     keys,
   })

@@ -5,7 +5,7 @@ import type { JsonObject, TokenAlgorithm } from './shape.ts'
 export type VerifyingKey = Readonly<{ algorithm: TokenAlgorithm; key: CryptoKey | Uint8Array }>
 
 /** Below 2,048 bits a modulus can be factored; beyond 8,192 checking a signature takes too long. */
-const modulus_bits = { least: 2_048, most: 8_192 }
+const modulusBits = { least: 2_048, most: 8_192 }
 
 /**
  * The key of a public JWK, with the one algorithm that it may be used with; undefined for a key of another kind or
@@ -30,11 +30,11 @@ function kindOf({ kty, crv, x, y, n, e }: JsonObject): { algorithm: TokenAlgorit
   return undefined
 }
 
-function isForVerifying({ use, key_ops, alg, d, p, q, k }: JsonObject, algorithm: TokenAlgorithm): boolean {
+function isForVerifying({ use, key_ops: keyOps, alg, d, p, q, k }: JsonObject, algorithm: TokenAlgorithm): boolean {
   return (
     (alg === undefined || alg === algorithm) &&
     (use === undefined || use === 'sig') &&
-    (key_ops === undefined || (Array.isArray(key_ops) && key_ops.includes('verify'))) &&
+    (keyOps === undefined || (Array.isArray(keyOps) && keyOps.includes('verify'))) &&
     [d, p, q, k].every(secret => secret === undefined)
   )
 }
@@ -45,7 +45,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 function isStrong(modulus: string, exponent: string): boolean {
   const [n, e] = [numberOf(modulus), numberOf(exponent)]
   const bits = n.toString(2).length
-  return bits >= modulus_bits.least && bits <= modulus_bits.most && n % 2n === 1n && e >= 3n && e % 2n === 1n
+  return bits >= modulusBits.least && bits <= modulusBits.most && n % 2n === 1n && e >= 3n && e % 2n === 1n
 }
 
 /** At most 4 KiB are read: more is no modulus that would be taken. */

@@ -15,7 +15,7 @@ const servers: Database[] = []
 beforeAll(async () => {
   database = await createTestDatabase()
   for (let index = 0; index < 4; index++)
-    servers.push(openDatabase(database.url, { connections: 2, statement_timeout_ms: 10_000 }))
+    servers.push(openDatabase(database.url, { connections: 2, statementTimeoutMs: 10_000 }))
 })
 
 afterAll(async () => {
@@ -23,15 +23,15 @@ afterAll(async () => {
   await database.drop()
 })
 
-const request = { organization_key: 'default', subject: 'tests', scope: 'people:read', ttl_seconds: 60 }
+const request = { organizationKey: 'default', subject: 'tests', scope: 'people:read', ttlSeconds: 60 }
 
 /** An authenticator of a server, and the clock it goes by. */
-async function open(db: Database, clock = { now_ms: Date.now() }) {
+async function open(db: Database, clock = { nowMs: Date.now() }) {
   const authenticator = createAuthenticator({
     db,
     keys: await loadOrCreateKeys(db),
     config: loadConfig({}),
-    now_ms: () => clock.now_ms,
+    nowMs: () => clock.nowMs,
   })
   const ask = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
   return { ...authenticator, clock, ask }
@@ -54,7 +54,7 @@ describe('the signing key', () => {
 
   it('is the same after a restart', async () => {
     const [before, after] = [await loadOrCreateKeys(servers[0]!), await loadOrCreateKeys(servers[1]!)]
-    expect(after.public_jwks).toEqual(before.public_jwks)
+    expect(after.publicJwks).toEqual(before.publicJwks)
     expect(await sql('select kid from signing_keys')).toHaveLength(1)
   })
 
@@ -78,20 +78,20 @@ describe('rotation', () => {
   it('refuses no token in use, in no server, however long it lasts; the new key signs from then on', async () => {
     const opened = await Promise.all(servers.map(db => open(db)))
     const tokens = [await issueToken(servers[0]!, request)]
-    for (const ttl_seconds of [60, 3_600, 86_400, 99 * 366 * 86_400])
+    for (const ttlSeconds of [60, 3_600, 86_400, 99 * 366 * 86_400])
       for (const [index, db] of servers.entries()) {
         const kid = await rotateKeys(db)
         // Each server makes one of its own, and is shown one that it cannot know: all are taken at once.
-        const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttl_seconds })
+        const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttlSeconds })
         expect(kidOf(token)).toBe(kid)
         tokens.push(token)
         for (const { ask, clock } of opened) {
-          clock.now_ms += 1_000
+          clock.nowMs += 1_000
           expect(await ask(token)).toMatchObject({ subject: 'tests' })
         }
       }
     for (const { ask, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
-      clock.now_ms = Date.now()
+      clock.nowMs = Date.now()
       for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
     }
   }, 60_000)
@@ -120,7 +120,7 @@ describe('rotation', () => {
     await rotateKeys(servers[1]!)
     expect(await kids(servers[0]!)).toContain(kid)
     await sql(`update signing_keys set vouches_until = now() where kid = $1`, [kid])
-    clock.now_ms += 1_000
+    clock.nowMs += 1_000
     expect((await jwks()).keys.map(each => each.kid)).not.toContain(kid)
     await expect(ask(token)).rejects.toThrow('not valid')
     await rotateKeys(servers[1]!)
@@ -156,7 +156,7 @@ describe('rotation', () => {
     const kid = await rotateKeys(servers[0]!)
     const ends = new Set<unknown>()
     for (let index = 0; index < 5; index++) {
-      await issueToken(servers[0]!, { ...request, ttl_seconds: 60 + index })
+      await issueToken(servers[0]!, { ...request, ttlSeconds: 60 + index })
       ends.add((await sql('select vouches_until::text from signing_keys where kid = $1', [kid]))[0]!.vouches_until)
     }
     expect(ends.size).toBe(1)
@@ -171,7 +171,7 @@ describe('a key that is revoked', () => {
     await rotateKeys(servers[0]!)
     await revokeKey(servers[0]!, kidOf(token))
     for (const { ask, clock } of opened) {
-      clock.now_ms += 10_000
+      clock.nowMs += 10_000
       await expect(ask(token)).rejects.toThrow('not valid')
     }
   })
@@ -190,9 +190,9 @@ describe('a token is not issued', () => {
     ['with scopes between tabs', { scope: 'people:read\tpeople:write' }, '/scope'],
     ['without a subject', { subject: '' }, '/subject'],
     ['with a line end in its subject', { subject: 'a\nb' }, '/subject'],
-    ['for no time', { ttl_seconds: 0 }, '/ttl_seconds'],
-    ['for part of a second', { ttl_seconds: 0.5 }, '/ttl_seconds'],
-    ['for ever', { ttl_seconds: Number.POSITIVE_INFINITY }, '/ttl_seconds'],
+    ['for no time', { ttlSeconds: 0 }, '/ttl_seconds'],
+    ['for part of a second', { ttlSeconds: 0.5 }, '/ttl_seconds'],
+    ['for ever', { ttlSeconds: Number.POSITIVE_INFINITY }, '/ttl_seconds'],
   ])('%s', async (_, change, path) => {
     const error = await issueToken(servers[0]!, { ...request, ...change }).catch(caught => caught)
     expect(error).toBeInstanceOf(Fault)

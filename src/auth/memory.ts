@@ -11,34 +11,34 @@ export type Memory<V> = {
 }
 
 type MemoryOptions = {
-  now_ms: () => number
+  nowMs: () => number
   /** From this age on an answer is asked for anew while it still serves, and from that one on before it does. */
-  renew_ms: number
-  forget_ms: number
+  renewMs: number
+  forgetMs: number
   /** How long what was not there counts as not there. */
-  unknown_ms: number
+  unknownMs: number
 }
 
-type Known<V> = { value: V; since_ms: number; renewing: boolean }
+type Known<V> = { value: V; sinceMs: number; renewing: boolean }
 
-const most_known = 10_000
-const most_unknown = 1_000
+const mostKnown = 10_000
+const mostUnknown = 1_000
 
 /** Remembers what `ask` answers; undefined is the answer for what does not exist. */
 export function createMemory<V>(
   ask: (key: string, signal?: Signal) => Promise<V | undefined>,
-  { now_ms, renew_ms, forget_ms, unknown_ms }: MemoryOptions,
+  { nowMs, renewMs, forgetMs, unknownMs }: MemoryOptions,
 ): Memory<V> {
   const known = new Map<string, Known<V>>()
-  const unknown_since_ms = new Map<string, number>()
+  const unknownSinceMs = new Map<string, number>()
 
   async function askFor(key: string, signal?: Signal): Promise<V | undefined> {
-    const since_ms = now_ms()
+    const sinceMs = nowMs()
     const value = await ask(key, signal)
-    if (value !== undefined) setBounded(known, key, { value, since_ms, renewing: false }, most_known)
+    if (value !== undefined) setBounded(known, key, { value, sinceMs, renewing: false }, mostKnown)
     else {
       known.delete(key)
-      setBounded(unknown_since_ms, key, now_ms(), most_unknown)
+      setBounded(unknownSinceMs, key, nowMs(), mostUnknown)
     }
     return value
   }
@@ -53,9 +53,9 @@ export function createMemory<V>(
 
   function peek(key: string): V | undefined {
     const entry = known.get(key)
-    const age_ms = entry ? ageOf(entry.since_ms, now_ms()) : Number.POSITIVE_INFINITY
-    if (!entry || age_ms >= forget_ms) return undefined
-    if (age_ms >= renew_ms) renew(key, entry)
+    const ageMs = entry ? ageOf(entry.sinceMs, nowMs()) : Number.POSITIVE_INFINITY
+    if (!entry || ageMs >= forgetMs) return undefined
+    if (ageMs >= renewMs) renew(key, entry)
     return entry.value
   }
 
@@ -63,7 +63,7 @@ export function createMemory<V>(
     peek,
     find: async (key, signal) => {
       const value = peek(key)
-      if (value !== undefined || ageOf(unknown_since_ms.get(key) ?? Number.NEGATIVE_INFINITY, now_ms()) < unknown_ms)
+      if (value !== undefined || ageOf(unknownSinceMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs()) < unknownMs)
         return value
       return askFor(key, signal)
     },

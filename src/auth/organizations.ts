@@ -3,18 +3,18 @@ import { findOrganization } from '../organizations/directory.ts'
 import type { Caller } from './caller.ts'
 import { createMemory, type Memory } from './memory.ts'
 
-/** How long a token outlives its organization, or a client its revocation, at most: `forget_ms`. */
-export const memory_times = { renew_ms: 5_000, forget_ms: 10_000, unknown_ms: 1_000 }
+/** How long a token outlives its organization, or a client its revocation, at most: `forgetMs`. */
+export const memoryTimes = { renewMs: 5_000, forgetMs: 10_000, unknownMs: 1_000 }
 
 export type Organizations = Memory<Caller['organization']>
 
 /** Organizations by key. One that is unknown is asked for again after a second. */
-export function createOrganizations(db: Database, now_ms: () => number): Organizations {
+export function createOrganizations(db: Database, nowMs: () => number): Organizations {
   return createMemory(
     async (key, signal) => {
       const organization = await findOrganization(db, key, signal)
       return organization && Object.freeze({ id: organization.id, key })
     },
-    { now_ms, ...memory_times },
+    { nowMs, ...memoryTimes },
   )
 }

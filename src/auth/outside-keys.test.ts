@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { encode, good_claims, invalid_token, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { encode, goodClaims, invalidToken, now, present, signOwn, useGate } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 
@@ -17,7 +17,7 @@ const weak = generateKeyPairSync('rsa', { modulusLength: 2_047 })
 const jwkOf = (key: KeyObject, more: object) => ({ ...key.export({ format: 'jwk' }), use: 'sig', ...more })
 
 /** The key set of an issuer in good health. */
-const good_set = [
+const goodSet = [
   jwkOf(ec.publicKey, { kid: 'ec', alg: 'ES256' }),
   jwkOf(rsa.publicKey, { kid: 'rsa' }),
   jwkOf(ed.publicKey, { kid: 'ed', key_ops: ['verify'] }),
@@ -44,29 +44,29 @@ let problems: string[]
 beforeEach(() => {
   fetches = 0
   problems = []
-  answer = sendSet(good_set)
+  answer = sendSet(goodSet)
   authenticator = open(`${address}/jwks.json`)
 })
 afterEach(() => server.closeAllConnections())
 
-function open(jwks_url: string): Authenticator {
-  const config = loadConfig({ AUTH_ISSUER: 'https://issuer.example', AUTH_JWKS_URL: jwks_url, AUTH_AUDIENCE: 'crm' })
+function open(jwksUrl: string): Authenticator {
+  const config = loadConfig({ AUTH_ISSUER: 'https://issuer.example', AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: 'crm' })
   return createAuthenticator({
     db: gate.db,
     keys: gate.keys,
     config,
-    now_ms: () => gate.now_ms,
+    nowMs: () => gate.nowMs,
     report: problem => problems.push(problem),
   })
 }
 
-const outside_claims = { ...good_claims, iss: 'https://issuer.example', aud: 'crm', exp: now + 36_000 }
+const outsideClaims = { ...goodClaims, iss: 'https://issuer.example', aud: 'crm', exp: now + 36_000 }
 
 type Signing = { key: KeyObject; alg: string; kid?: string }
-const by_ec: Signing = { key: ec.privateKey, alg: 'ES256', kid: 'ec' }
+const byEc: Signing = { key: ec.privateKey, alg: 'ES256', kid: 'ec' }
 
-function tokenOf(claims: object = {}, { key, alg, kid }: Signing = by_ec, header: object = {}): string {
-  const signed = `${encode({ alg, kid, ...header })}.${encode({ ...outside_claims, ...claims })}`
+function tokenOf(claims: object = {}, { key, alg, kid }: Signing = byEc, header: object = {}): string {
+  const signed = `${encode({ alg, kid, ...header })}.${encode({ ...outsideClaims, ...claims })}`
   const hash = alg === 'EdDSA' ? null : 'sha256'
   const signature = sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
   return `${signed}.${signature.toString('base64url')}`
@@ -78,7 +78,7 @@ const unavailable = { word: 'operation_failed', status: 503, headers: { 'Retry-A
 
 describe('a token of the outside issuer', () => {
   it.each<[string, Signing]>([
-    ['ES256', by_ec],
+    ['ES256', byEc],
     ['RS256', { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }],
     ['EdDSA', { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }],
   ])('is taken when it is signed by %s, and not fetched for again', async (_, signing) => {
@@ -88,14 +88,14 @@ describe('a token of the outside issuer', () => {
 
   it('is taken when its header calls it an access token', async () => {
     for (const typ of ['JWT', 'at+jwt', 'application/at+jwt'])
-      expect(await ask(tokenOf({}, by_ec, { typ }))).toMatchObject(accepted)
+      expect(await ask(tokenOf({}, byEc, { typ }))).toMatchObject(accepted)
   })
 
   it('is taken for half a minute beyond its exp: its clock is not ours', async () => {
     const token = tokenOf({ exp: now - 29 })
     expect(await ask(token)).toMatchObject(accepted)
-    gate.now_ms += 1_000
-    expect(await ask(token)).toMatchObject({ ...invalid_token, message: 'The token is not valid: it has expired.' })
+    gate.nowMs += 1_000
+    expect(await ask(token)).toMatchObject({ ...invalidToken, message: 'The token is not valid: it has expired.' })
   })
 
   it('may name a client, which is none of ours', async () => {
@@ -109,18 +109,18 @@ describe('a token of the outside issuer', () => {
     'without an organization': () => tokenOf({ org: undefined }),
     'of another issuer': () => tokenOf({ iss: 'https://issuer.example/' }),
     'of ours, by its key': () => tokenOf({ iss: 'kith', aud: 'kith' }),
-    'of its own, by our key': () => signOwn(gate, outside_claims),
-    'of its own, by our key under its name': () => signOwn(gate, outside_claims, { alg: 'ES256', kid: 'ec' }),
-    'without a kid': () => tokenOf({}, { ...by_ec, kid: undefined as never }),
-    'under the name of a key of another algorithm': () => tokenOf({}, { ...by_ec, kid: 'rsa' }),
-    'whose algorithm is not its key’s': () => tokenOf({}, { ...by_ec, alg: 'RS256' }),
-    'by HS256, with the public key': () => tokenOf({}, by_ec, { alg: 'HS256' }),
-    'that brings its keys’ address along': () => tokenOf({}, by_ec, { jku: `${address}/mine.json` }),
+    'of its own, by our key': () => signOwn(gate, outsideClaims),
+    'of its own, by our key under its name': () => signOwn(gate, outsideClaims, { alg: 'ES256', kid: 'ec' }),
+    'without a kid': () => tokenOf({}, { ...byEc, kid: undefined as never }),
+    'under the name of a key of another algorithm': () => tokenOf({}, { ...byEc, kid: 'rsa' }),
+    'whose algorithm is not its key’s': () => tokenOf({}, { ...byEc, alg: 'RS256' }),
+    'by HS256, with the public key': () => tokenOf({}, byEc, { alg: 'HS256' }),
+    'that brings its keys’ address along': () => tokenOf({}, byEc, { jku: `${address}/mine.json` }),
     'that expired': () => tokenOf({ exp: now - 30 }),
-    'under __proto__': () => tokenOf({}, { ...by_ec, kid: '__proto__' }),
+    'under __proto__': () => tokenOf({}, { ...byEc, kid: '__proto__' }),
   }
   it.each(Object.entries(attacks))('%s is refused', async (_, forge) => {
-    expect(await ask(await forge())).toMatchObject(invalid_token)
+    expect(await ask(await forge())).toMatchObject(invalidToken)
     expect(fetches).toBeLessThanOrEqual(1)
   })
 
@@ -128,10 +128,10 @@ describe('a token of the outside issuer', () => {
     const issuers = ['https://evil.example', `${address}/`, address, 'HTTPS://ISSUER.EXAMPLE', '', null, 1, [], {}]
     for (const iss of issuers) {
       const header = { jku: `${address}/jku`, x5u: `${address}/x5u` }
-      expect(await ask(tokenOf({ iss }))).toMatchObject(invalid_token)
-      expect(await ask(tokenOf({ iss }, by_ec, header))).toMatchObject(invalid_token)
+      expect(await ask(tokenOf({ iss }))).toMatchObject(invalidToken)
+      expect(await ask(tokenOf({ iss }, byEc, header))).toMatchObject(invalidToken)
     }
-    expect(await present(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalid_token)
+    expect(await present(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalidToken)
     expect(fetches).toBe(0)
   })
 })
@@ -147,31 +147,31 @@ describe('the keys of the outside issuer', () => {
     expect(await ask(tokenOf())).toMatchObject(accepted)
     const next = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const token = tokenOf({}, { key: next.privateKey, alg: 'ES256', kid: 'next' })
-    answer = sendSet([...good_set, jwkOf(next.publicKey, { kid: 'next' })])
-    gate.now_ms += 29_999
+    answer = sendSet([...goodSet, jwkOf(next.publicKey, { kid: 'next' })])
+    gate.nowMs += 29_999
     for (let index = 0; index < 20; index++)
-      expect(await ask(tokenOf({}, { ...by_ec, kid: `unknown ${index}` }))).toMatchObject(invalid_token)
-    expect(await ask(token)).toMatchObject(invalid_token)
+      expect(await ask(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
+    expect(await ask(token)).toMatchObject(invalidToken)
     expect(fetches).toBe(1)
-    gate.now_ms += 1
+    gate.nowMs += 1
     expect(await Promise.all(Array.from({ length: 20 }, () => ask(token)))).toMatchObject(Array(20).fill(accepted))
     for (let index = 0; index < 20; index++)
-      expect(await ask(tokenOf({}, { ...by_ec, kid: `unknown ${index}` }))).toMatchObject(invalid_token)
+      expect(await ask(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
     expect(fetches).toBe(2)
   })
 
   it('are fetched behind the scenes after five minutes, and a key that was withdrawn takes its tokens along', async () => {
     const token = tokenOf()
     expect(await ask(token)).toMatchObject(accepted)
-    answer = sendSet(good_set.slice(1))
-    gate.now_ms += 299_999
+    answer = sendSet(goodSet.slice(1))
+    gate.nowMs += 299_999
     expect(await ask(token)).toMatchObject(accepted)
     expect(fetches).toBe(1)
-    gate.now_ms += 1
+    gate.nowMs += 1
     const fetched = once(server, 'request')
     expect(await ask(token)).toMatchObject(accepted)
     await fetched
-    await expect.poll(() => ask(token)).toMatchObject(invalid_token)
+    await expect.poll(() => ask(token)).toMatchObject(invalidToken)
     expect(fetches).toBe(2)
   })
 
@@ -179,33 +179,33 @@ describe('the keys of the outside issuer', () => {
     const token = tokenOf()
     expect(await ask(token)).toMatchObject(accepted)
     answer = sendSet([])
-    gate.now_ms += 600_000
-    expect(await ask(token)).toMatchObject(invalid_token)
+    gate.nowMs += 600_000
+    expect(await ask(token)).toMatchObject(invalidToken)
   })
 
   it('serve on for an hour while they cannot be fetched, and are asked for every thirty seconds', async () => {
     expect(await ask(tokenOf())).toMatchObject(accepted)
     answer = (_, response) => response.writeHead(500).end()
     for (let minute = 1; minute < 60; minute++) {
-      gate.now_ms += 60_000
+      gate.nowMs += 60_000
       expect(await ask(tokenOf({ jti: `${minute}` }))).toMatchObject(accepted)
       await expect.poll(() => problems.length).toBe(Math.max(0, minute - 4))
       expect(await ask(tokenOf({ jti: `${minute}, too` }))).toMatchObject(accepted)
       expect(fetches).toBe(1 + problems.length)
     }
-    gate.now_ms += 60_000
+    gate.nowMs += 60_000
     expect(await ask(tokenOf({ jti: 'late' }))).toMatchObject(unavailable)
     expect(new Set(problems)).toEqual(new Set(['the keys of the outside issuer cannot be read: it was answered 500']))
-    answer = sendSet(good_set)
+    answer = sendSet(goodSet)
     expect(await ask(tokenOf())).toMatchObject(unavailable)
-    gate.now_ms += 30_000
+    gate.nowMs += 30_000
     expect(await ask(tokenOf())).toMatchObject(accepted)
   })
 
   it('leave our own tokens alone when they cannot be had', async () => {
     answer = (_, response) => response.destroy()
     expect(await ask(tokenOf())).toMatchObject(unavailable)
-    expect(await ask(await signOwn(gate, good_claims))).toMatchObject(accepted)
+    expect(await ask(await signOwn(gate, goodClaims))).toMatchObject(accepted)
     expect(fetches).toBe(1)
   })
 
@@ -214,15 +214,15 @@ describe('the keys of the outside issuer', () => {
       'a redirect, also to a set that is right',
       (request, response) => {
         if (request.url === '/jwks.json') response.writeHead(302, { Location: `${address}/elsewhere` }).end()
-        else sendSet(good_set)(request, response)
+        else sendSet(goodSet)(request, response)
       },
       /answered 302/,
     ],
-    ['another status', (_, response) => response.writeHead(404).end(JSON.stringify({ keys: good_set })), /404/],
+    ['another status', (_, response) => response.writeHead(404).end(JSON.stringify({ keys: goodSet })), /404/],
     ['no JSON', (_, response) => response.end('<html>'), /no JSON Web Key Set/],
     ['no set', (_, response) => response.end('{"keys":{}}'), /no JSON Web Key Set/],
     ['a set that names its keys twice', (_, response) => response.end('{"keys":[],"keys":[]}'), /no JSON Web Key Set/],
-    ['too many keys', sendSet(Array(101).fill(good_set[0])), /more than 100/],
+    ['too many keys', sendSet(Array(101).fill(goodSet[0])), /more than 100/],
     ['an endless body', (_, response) => void endless(response), /more than 262144 bytes/],
     ['a server that never comes to an end', (_, response) => void response.write('{'), /timeout/],
     ['a broken connection', (_, response) => response.write('{', () => response.destroy()), /./],
@@ -254,22 +254,22 @@ describe('the keys of the outside issuer', () => {
     ['is for another algorithm', jwkOf(ec.publicKey, { kid: 'ec', alg: 'ES384' })],
     ['is a shared secret', { kty: 'oct', kid: 'ec', k: Buffer.alloc(32, 7).toString('base64url'), alg: 'HS256' }],
     ['brings its private half along', jwkOf(ec.privateKey, { kid: 'ec' })],
-    ['is not on its curve', { ...jwkOf(ec.publicKey, { kid: 'ec' }), y: (good_set[0] as { x: string }).x }],
+    ['is not on its curve', { ...jwkOf(ec.publicKey, { kid: 'ec' }), y: (goodSet[0] as { x: string }).x }],
     ['is of another curve', jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey, { kid: 'ec' })],
     ['has no name', jwkOf(ec.publicKey, {})],
     ['has a name that is no text', jwkOf(ec.publicKey, { kid: 1 })],
   ]
   it.each(unusable)('leave out one that %s, and keep the others', async (_, jwk) => {
-    answer = sendSet([jwk, null, 'text', ...good_set.slice(1)])
-    const signings = [by_ec, { key: weak.privateKey, alg: 'RS256', kid: 'ec' }]
-    for (const signing of signings) expect(await ask(tokenOf({}, signing))).toMatchObject(invalid_token)
+    answer = sendSet([jwk, null, 'text', ...goodSet.slice(1)])
+    const signings = [byEc, { key: weak.privateKey, alg: 'RS256', kid: 'ec' }]
+    for (const signing of signings) expect(await ask(tokenOf({}, signing))).toMatchObject(invalidToken)
     expect(await ask(tokenOf({}, { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }))).toMatchObject(accepted)
   })
 
   it('leave out two of one name: it would not be one key, one algorithm', async () => {
-    answer = sendSet([...good_set, jwkOf(rsa.publicKey, { kid: 'ec' })])
-    expect(await ask(tokenOf())).toMatchObject(invalid_token)
-    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'ec' }))).toMatchObject(invalid_token)
+    answer = sendSet([...goodSet, jwkOf(rsa.publicKey, { kid: 'ec' })])
+    expect(await ask(tokenOf())).toMatchObject(invalidToken)
+    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'ec' }))).toMatchObject(invalidToken)
     expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }))).toMatchObject(accepted)
   })
 })
@@ -277,8 +277,8 @@ describe('the keys of the outside issuer', () => {
 /** Writes until nobody takes it any more. */
 async function endless(response: ServerResponse) {
   const gone = once(response, 'close').then(() => true)
-  for (let is_gone = false; !is_gone; ) {
+  for (let isGone = false; !isGone; ) {
     response.write(' '.repeat(65_536))
-    is_gone = await Promise.race([gone, once(response, 'drain').then(() => false)])
+    isGone = await Promise.race([gone, once(response, 'drain').then(() => false)])
   }
 }

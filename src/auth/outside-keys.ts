@@ -5,20 +5,20 @@ import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 import { parseObject } from './shape.ts'
 
 /** From this age on keys are fetched again while they still serve, and from that one on before they do. */
-const renew_ms = 300_000
-const stale_ms = 600_000
+const renewMs = 300_000
+const staleMs = 600_000
 /** While they cannot be fetched the last ones serve on, but no longer than this. */
-const trust_ms = 3_600_000
+const trustMs = 3_600_000
 /** Between two fetches, whatever is asked for and however the last one went. */
-const pause_ms = 30_000
+const pauseMs = 30_000
 
-const fetch_ms = 5_000
-const most_bytes = 262_144
-const most_keys = 100
+const fetchMs = 5_000
+const mostBytes = 262_144
+const mostKeys = 100
 
 type Options = {
-  jwks_url: string
-  now_ms: () => number
+  jwksUrl: string
+  nowMs: () => number
   /** Told in a sentence why a fetch failed. */
   report: (problem: string) => void
 }
@@ -27,17 +27,17 @@ type Options = {
  * The keys of an outside issuer (RFC 7517). All who wait share one fetch. jose's own remote set would fetch again for
  * every token while the issuer is down, and then refuse what it knew a moment ago.
  */
-export function createOutsideKeys({ jwks_url, now_ms, report }: Options): KeySource {
+export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySource {
   let keys: ReadonlyMap<string, VerifyingKey> = new Map()
-  let fetched_at_ms = Number.NEGATIVE_INFINITY
-  let asked_at_ms = Number.NEGATIVE_INFINITY
+  let fetchedAtMs = Number.NEGATIVE_INFINITY
+  let askedAtMs = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
 
   async function read() {
-    asked_at_ms = now_ms()
+    askedAtMs = nowMs()
     try {
-      keys = await fetchOutsideKeys(jwks_url)
-      fetched_at_ms = asked_at_ms
+      keys = await fetchOutsideKeys(jwksUrl)
+      fetchedAtMs = askedAtMs
     } catch (error) {
       report(`the keys of the outside issuer cannot be read: ${reasonOf(error)}`)
     }
@@ -45,18 +45,18 @@ export function createOutsideKeys({ jwks_url, now_ms, report }: Options): KeySou
 
   /** One that is under way, a new one, or none where the last was a moment ago. Never rejects. */
   async function run(): Promise<void> {
-    if (!running && ageOf(asked_at_ms, now_ms()) < pause_ms) return
+    if (!running && ageOf(askedAtMs, nowMs()) < pauseMs) return
     running ??= read().finally(() => {
       running = undefined
     })
     await running
   }
 
-  const age_ms = () => ageOf(fetched_at_ms, now_ms())
+  const ageMs = () => ageOf(fetchedAtMs, nowMs())
 
   function peek(kid: string | undefined): VerifyingKey | undefined {
-    if (kid === undefined || age_ms() >= stale_ms) return undefined
-    if (age_ms() >= renew_ms) void run()
+    if (kid === undefined || ageMs() >= staleMs) return undefined
+    if (ageMs() >= renewMs) void run()
     return keys.get(kid)
   }
 
@@ -64,7 +64,7 @@ export function createOutsideKeys({ jwks_url, now_ms, report }: Options): KeySou
     const known = peek(kid)
     if (known || kid === undefined) return known
     await run()
-    if (age_ms() >= trust_ms) refuseForNow()
+    if (ageMs() >= trustMs) refuseForNow()
     return keys.get(kid)
   }
 
@@ -74,20 +74,20 @@ export function createOutsideKeys({ jwks_url, now_ms, report }: Options): KeySou
 function refuseForNow(): never {
   fail('operation_failed', 'The keys of the token’s issuer cannot be had at the moment.', {
     status: 503,
-    headers: { 'Retry-After': String(pause_ms / 1_000) },
+    headers: { 'Retry-After': String(pauseMs / 1_000) },
   })
 }
 
 /** The usable keys at an address, by `kid`. Throws an Error that says why they cannot be had. */
-export async function fetchOutsideKeys(jwks_url: string): Promise<ReadonlyMap<string, VerifyingKey>> {
-  return readKeySet(await fetchBounded(jwks_url))
+export async function fetchOutsideKeys(jwksUrl: string): Promise<ReadonlyMap<string, VerifyingKey>> {
+  return readKeySet(await fetchBounded(jwksUrl))
 }
 
 /** The body of a 200, within its time and size. A redirect is no 200: keys come from the address that was configured. */
 async function fetchBounded(url: string): Promise<Uint8Array> {
   const response = await fetch(url, {
     redirect: 'manual',
-    signal: AbortSignal.timeout(fetch_ms),
+    signal: AbortSignal.timeout(fetchMs),
     // A connection that was kept for minutes is one that the other side has closed.
     headers: { Accept: 'application/jwk-set+json, application/json', Connection: 'close' },
   })
@@ -96,11 +96,11 @@ async function fetchBounded(url: string): Promise<Uint8Array> {
   // Leaving the loop cancels the rest of the body.
   for await (const part of response.body ?? []) {
     bytes += part.byteLength
-    if (response.status !== 200 || bytes > most_bytes) break
+    if (response.status !== 200 || bytes > mostBytes) break
     parts.push(part)
   }
   if (response.status !== 200) throw new Error(`it was answered ${response.status}`)
-  if (bytes > most_bytes) throw new Error(`they have more than ${most_bytes} bytes`)
+  if (bytes > mostBytes) throw new Error(`they have more than ${mostBytes} bytes`)
   return Buffer.concat(parts)
 }
 
@@ -108,7 +108,7 @@ async function fetchBounded(url: string): Promise<Uint8Array> {
 async function readKeySet(body: Uint8Array): Promise<ReadonlyMap<string, VerifyingKey>> {
   const listed = parseObject(body)?.keys
   if (!Array.isArray(listed)) throw new Error('they are no JSON Web Key Set')
-  if (listed.length > most_keys) throw new Error(`there are more than ${most_keys}`)
+  if (listed.length > mostKeys) throw new Error(`there are more than ${mostKeys}`)
   const named = listed.filter(jwk => typeof jwk?.kid === 'string')
   const unique = named.filter(jwk => named.every(other => other === jwk || other.kid !== jwk.kid))
   const read = await Promise.all(unique.map(async jwk => [jwk.kid as string, await readVerifyingKey(jwk)] as const))

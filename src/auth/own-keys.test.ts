@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { encode, good_claims, invalid_token, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { encode, goodClaims, invalidToken, now, present, signOwn, useGate } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { createAuthenticator } from './authenticator.ts'
@@ -9,7 +9,7 @@ const gate = useGate()
 
 /** A token as good as any, under a kid of the right form that nobody has. */
 const unknown = async (letter: string) => {
-  const [, payload, signature] = (await signOwn(gate, good_claims)).split('.')
+  const [, payload, signature] = (await signOwn(gate, goodClaims)).split('.')
   return `${encode({ alg: 'ES256', kid: letter.repeat(43) })}.${payload}.${signature}`
 }
 
@@ -17,7 +17,7 @@ const tokenOfNewKey = async () => {
   await rotateKeys(gate.db)
   const signing = await takeSigningKey(gate.db, now + 3_600)
   const kid = signing.kid
-  return signOwn({ ...gate, signing, kid }, { ...good_claims, jti: kid })
+  return signOwn({ ...gate, signing, kid }, { ...goodClaims, jti: kid })
 }
 
 const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
@@ -36,25 +36,25 @@ describe('a key that the process does not know yet', () => {
     const authenticator = gate.open({})
     const tokens = await Promise.all(['a', 'b', 'c'].map(unknown))
     const attacks = await Promise.all(tokens.map(token => ask(token, authenticator)))
-    for (const refusal of attacks) expect(refusal).toMatchObject(invalid_token)
+    for (const refusal of attacks) expect(refusal).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
     const token = await tokenOfNewKey()
     const more = Array.from({ length: 50 }, async (_, index) =>
       ask(await unknown(String.fromCharCode(65 + (index % 26))), authenticator),
     )
     expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
-    for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalid_token)
+    for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalidToken)
     // The clock stands still: all of them came in one second, and shared its one look-up; then the organization.
     expect(gate.queries).toBeLessThanOrEqual(4)
   })
 
   it('is refused to the byte as a wrong signature is', async () => {
-    const wrong = (await signOwn(gate, good_claims)).replace(/.{20}$/, 'A'.repeat(20))
+    const wrong = (await signOwn(gate, goodClaims)).replace(/.{20}$/, 'A'.repeat(20))
     expect(await ask(await unknown('u'), gate.open({}))).toEqual(await ask(wrong))
   })
 
   it('is not looked up under a kid that cannot be one of ours, nor for another algorithm', async () => {
-    const [, payload, signature] = (await signOwn(gate, good_claims)).split('.')
+    const [, payload, signature] = (await signOwn(gate, goodClaims)).split('.')
     for (const header of [
       { alg: 'ES256', kid: 'a'.repeat(42) },
       { alg: 'ES256', kid: 'a'.repeat(44) },
@@ -63,7 +63,7 @@ describe('a key that the process does not know yet', () => {
       { alg: 'RS256', kid: 'a'.repeat(43) },
       { alg: 'HS256', kid: 'a'.repeat(43) },
     ])
-      expect(await ask(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalid_token)
+      expect(await ask(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(0)
   })
 
@@ -75,7 +75,7 @@ describe('a key that the process does not know yet', () => {
       db: { ...gate.db, query: away },
       keys: gate.keys,
       config: loadConfig({}),
-      now_ms: () => gate.now_ms,
+      nowMs: () => gate.nowMs,
     })
     await expect(authenticate([`Bearer ${await unknown('x')}`])).rejects.toThrow('away')
   })
@@ -90,25 +90,25 @@ describe('a remembered token', () => {
     await rotateKeys(gate.db)
     await revokeKey(gate.db, kid)
     gate.queries = 0
-    gate.now_ms += 4_999
+    gate.nowMs += 4_999
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
     expect(gate.queries).toBe(0)
-    gate.now_ms += 1
+    gate.nowMs += 1
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
     await vi.waitFor(() => expect(gate.queries).toBe(2))
-    gate.now_ms += 5_000
-    expect(await ask(token, authenticator)).toMatchObject(invalid_token)
+    gate.nowMs += 5_000
+    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
   })
 
   it('dies with its organization', async () => {
     const authenticator = gate.open({})
     const db = gate.db
     await db.query({ name: '', text: `insert into organizations (key) values ('mortal')` }, [])
-    const token = await signOwn(gate, { ...good_claims, org: 'mortal' })
+    const token = await signOwn(gate, { ...goodClaims, org: 'mortal' })
     expect(await ask(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
     await db.query({ name: '', text: `delete from organizations where key = 'mortal'` }, [])
-    gate.now_ms += 10_000
-    expect(await ask(token, authenticator)).toMatchObject(invalid_token)
+    gate.nowMs += 10_000
+    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
   })
 
   it('lives on through a database that is away for less than ten seconds', async () => {
@@ -118,17 +118,17 @@ describe('a remembered token', () => {
       db: { ...gate.db, query },
       keys: gate.keys,
       config: loadConfig({}),
-      now_ms: () => gate.now_ms,
+      nowMs: () => gate.nowMs,
     })
-    const headers = [`Bearer ${await signOwn(gate, good_claims)}`]
+    const headers = [`Bearer ${await signOwn(gate, goodClaims)}`]
     const caller = await authenticate(headers)
     away = true
     for (let index = 0; index < 9; index++) {
-      gate.now_ms += 1_000
+      gate.nowMs += 1_000
       expect(authenticate(headers)).toBe(caller)
       await new Promise(setImmediate)
     }
-    gate.now_ms += 1_000
+    gate.nowMs += 1_000
     await expect(authenticate(headers)).rejects.toThrow('away')
   })
 })
@@ -137,10 +137,10 @@ it('keys are those of the database, whoever asks for them', async () => {
   const kids = async (to = gate.authenticator) => (await to.jwks()).keys.map(({ kid }) => kid)
   // One that has signed nothing would go when another takes its place.
   await takeSigningKey(gate.db, Date.now() / 1_000 + 60)
-  gate.now_ms += 1_000
+  gate.nowMs += 1_000
   const before = await kids()
   const made = await rotateKeys(gate.db)
-  gate.now_ms += 1_000
+  gate.nowMs += 1_000
   expect(await kids()).toEqual([made, ...before])
   gate.queries = 0
   await Promise.all(Array.from({ length: 20 }, () => kids()))

@@ -3,15 +3,15 @@ import type { Database } from '../db/db.ts'
 import { ageOf } from './age.ts'
 import type { KeySource } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
-import { type Keys, loadKeys, own_kid_form } from './keys.ts'
+import { type Keys, loadKeys, ownKidForm } from './keys.ts'
 import { createTurns } from './turns.ts'
 
 /** From this age on keys are read again while they still serve, and from that one on before they do. */
-const renew_ms = 5_000
-const stale_ms = 10_000
+const renewMs = 5_000
+const staleMs = 10_000
 /** Between two look-ups, whoever asks. */
-const pause_ms = 1_000
-const most_waiting = 1_000
+const pauseMs = 1_000
+const mostWaiting = 1_000
 
 export type OwnKeys = KeySource & {
   /** The public halves of all live keys, of a second ago at most while the database answers. */
@@ -24,33 +24,33 @@ export type OwnKeys = KeySource & {
  * must not be refused.
  */
 export function createOwnKeys(
-  { db, keys: first, shared_secret }: { db: Database; keys: Keys; shared_secret: VerifyingKey | undefined },
-  now_ms: () => number,
+  { db, keys: first, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },
+  nowMs: () => number,
 ): OwnKeys {
   let keys = first
-  let read_at_ms = now_ms()
+  let readAtMs = nowMs()
   let waiting = 0
-  const { run, runUntil } = createTurns(read, pause_ms, now_ms)
+  const { run, runUntil } = createTurns(read, pauseMs, nowMs)
 
   async function read() {
-    const since_ms = now_ms()
+    const sinceMs = nowMs()
     keys = await loadKeys(db, keys.verifying)
-    read_at_ms = since_ms
+    readAtMs = sinceMs
   }
 
-  const age_ms = () => ageOf(read_at_ms, now_ms())
+  const ageMs = () => ageOf(readAtMs, nowMs())
 
   function peek(kid: string | undefined): VerifyingKey | undefined {
-    if (kid === undefined) return shared_secret
-    if (age_ms() >= stale_ms) return undefined
-    if (age_ms() >= renew_ms) run().catch(() => {})
+    if (kid === undefined) return sharedSecret
+    if (ageMs() >= staleMs) return undefined
+    if (ageMs() >= renewMs) run().catch(() => {})
     return keys.verifying.get(kid)
   }
 
   async function find(kid: string | undefined): Promise<VerifyingKey | undefined> {
     const known = peek(kid)
-    if (known || kid === undefined || !own_kid_form.test(kid)) return known
-    if (waiting >= most_waiting && age_ms() < stale_ms) return undefined
+    if (known || kid === undefined || !ownKidForm.test(kid)) return known
+    if (waiting >= mostWaiting && ageMs() < staleMs) return undefined
     waiting++
     try {
       await runUntil(() => keys.verifying.has(kid))
@@ -62,8 +62,8 @@ export function createOwnKeys(
 
   async function jwks() {
     // The last that is known is better than nothing: its readers keep what they get for much longer.
-    if (age_ms() >= pause_ms) await run().catch(() => {})
-    return keys.public_jwks
+    if (ageMs() >= pauseMs) await run().catch(() => {})
+    return keys.publicJwks
   }
 
   return { peek, find, jwks }

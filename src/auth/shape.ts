@@ -13,7 +13,7 @@ const algorithms: readonly unknown[] = ['ES256', 'RS256', 'EdDSA', 'HS256'] sati
 const types = ['JWT', 'AT+JWT', 'APPLICATION/AT+JWT']
 
 /** Headers that bring their own key, or change what is signed: such tokens are refused, not read past. */
-const refused_headers = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
+const refusedHeaders = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 
 /**
  * Takes apart a compact JWS, more strictly than jose does: three canonical base64url parts, JSON objects in valid UTF-8
@@ -36,7 +36,7 @@ function isPlainHeader(header: JsonObject): header is { alg: TokenAlgorithm; kid
     algorithms.includes(alg) &&
     (kid === undefined || typeof kid === 'string') &&
     (typ === undefined || (typeof typ === 'string' && types.includes(typ.toUpperCase()))) &&
-    !refused_headers.some(name => Object.hasOwn(header, name))
+    !refusedHeaders.some(name => Object.hasOwn(header, name))
   )
 }
 

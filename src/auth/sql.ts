@@ -4,74 +4,74 @@ import { statement } from '../db/db.ts'
 const signs = 'private_jwk is not null'
 
 /** Newest first: the one that signs, and those whose tokens may still be good. */
-export const read_verifying_keys = statement(
+export const readVerifyingKeysSql = statement(
   'read_verifying_keys',
   `select kid, algorithm, public_jwk from signing_keys
    where ${signs} or vouches_until is null or vouches_until > now() order by created_at desc, kid`,
 )
 
 /** $1: Unix time in seconds; `suffices`: it verifies until then. */
-export const read_signing_key = statement(
+export const readSigningKeySql = statement(
   'read_signing_key',
   `select kid, algorithm, private_jwk, vouches_until is null or vouches_until >= to_timestamp($1) as suffices
    from signing_keys where ${signs} order by created_at desc, kid limit 1`,
 )
 
 /** $1: kid, $2: Unix time in seconds. */
-export const extend_signing_key = statement(
+export const extendSigningKeySql = statement(
   'extend_signing_key',
   'update signing_keys set vouches_until = to_timestamp($2) where kid = $1 and vouches_until < to_timestamp($2)',
 )
 
 /** Held to the commit: of servers that start together one makes the key, the others read it. Readers do not wait. */
-export const lock_signing_keys = statement('lock_signing_keys', 'lock table signing_keys in share row exclusive mode')
+export const lockSigningKeysSql = statement('lock_signing_keys', 'lock table signing_keys in share row exclusive mode')
 
 /** It has signed nothing yet. */
-export const insert_signing_key = statement(
+export const insertSigningKeySql = statement(
   'insert_signing_key',
   `insert into signing_keys (kid, algorithm, public_jwk, private_jwk, vouches_until)
    values ($1, $2, $3::jsonb, $4::jsonb, now())`,
 )
 
 /** $1: the kid of the newest. */
-export const silence_older_keys = statement(
+export const silenceOlderKeysSql = statement(
   'silence_older_keys',
   `update signing_keys set private_jwk = null where kid <> $1 and ${signs}`,
 )
 
-export const delete_dead_keys = statement(
+export const deleteDeadKeysSql = statement(
   'delete_dead_keys',
   'delete from signing_keys where private_jwk is null and vouches_until <= now()',
 )
 
-export const list_signing_keys = statement(
+export const listSigningKeysSql = statement(
   'list_signing_keys',
   `select kid, algorithm, created_at, ${signs} as signs, vouches_until from signing_keys order by created_at desc, kid`,
 )
 
-export const delete_verifying_key = statement(
+export const deleteVerifyingKeySql = statement(
   'delete_verifying_key',
   'delete from signing_keys where kid = $1 and private_jwk is null returning kid',
 )
 
 /** $1: organization, $2: id, $3: name, $4: scope, $5: SHA-256 of the secret. */
-export const insert_client = statement(
+export const insertClientSql = statement(
   'insert_client',
   'insert into clients (organization_id, id, name, scope, secret_sha256) values ($1, $2, $3, $4, $5)',
 )
 
-export const list_clients = statement(
+export const listClientsSql = statement(
   'list_clients',
   'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
 )
 
 /** One that is not revoked. */
-export const read_client = statement(
+export const readClientSql = statement(
   'read_client',
   'select scope, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
 )
 
-export const revoke_client = statement(
+export const revokeClientSql = statement(
   'revoke_client',
   'update clients set revoked_at = now() where organization_id = $1 and id = $2 and revoked_at is null returning id',
 )

@@ -4,19 +4,19 @@ import type { Database } from '../db/db.ts'
 import { Fault, type Refusal, refuseValue } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
-import { own_name, takeSigningKey } from './keys.ts'
+import { ownName, takeSigningKey } from './keys.ts'
 import { refuseScopes, splitScopes } from './scopes.ts'
 
 /** What a token shall say. `scope` names scopes, separated by spaces; `client_id` the client that it is issued to. */
 export type TokenRequest = {
-  organization_key: string
+  organizationKey: string
   subject: string
   scope: string
-  ttl_seconds: number
+  ttlSeconds: number
   client_id?: string
 }
 
-const longest_ttl_seconds = 100 * 366 * 86_400
+const longestTtlSeconds = 100 * 366 * 86_400
 
 /**
  * Signs a token with the newest key, that ends `ttl_seconds` from now; whether the organization exists is the caller's to know. Throws a
@@ -26,32 +26,32 @@ const longest_ttl_seconds = 100 * 366 * 86_400
 export async function issueToken(
   db: Database,
   request: TokenRequest,
-  now_ms: () => number = Date.now,
+  nowMs: () => number = Date.now,
   signal?: Signal,
 ): Promise<string> {
-  const { organization_key, client_id, ttl_seconds } = request
+  const { organizationKey, client_id, ttlSeconds } = request
   const words = splitScopes(request.scope)
   const refusal = refuseRequest(request, words)
   if (refusal) throw new Fault(refusal)
-  const issued_at = Math.floor(now_ms() / 1_000)
-  const expires_at = issued_at + ttl_seconds
-  const { kid, algorithm, key } = await takeSigningKey(db, expires_at, signal)
-  return new SignJWT({ org: organization_key, scope: words.join(' '), ...(client_id !== undefined && { client_id }) })
+  const issuedAt = Math.floor(nowMs() / 1_000)
+  const expiresAt = issuedAt + ttlSeconds
+  const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
+  return new SignJWT({ org: organizationKey, scope: words.join(' '), ...(client_id !== undefined && { client_id }) })
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
-    .setIssuer(own_name)
-    .setAudience(own_name)
+    .setIssuer(ownName)
+    .setAudience(ownName)
     .setSubject(request.subject)
-    .setIssuedAt(issued_at)
-    .setExpirationTime(expires_at)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(expiresAt)
     .setJti(randomUUID())
     .sign(key)
 }
 
-function refuseRequest({ subject, ttl_seconds }: TokenRequest, words: string[]): Refusal | undefined {
+function refuseRequest({ subject, ttlSeconds }: TokenRequest, words: string[]): Refusal | undefined {
   const refusal = refuseScopes(words)
   if (refusal) return refusal
   if (!isSubject(subject)) return refuseValue('/subject', 'A subject has 1 to 255 characters, none a control.')
-  if (!Number.isInteger(ttl_seconds) || ttl_seconds < 1 || ttl_seconds > longest_ttl_seconds)
+  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > longestTtlSeconds)
     return refuseValue('/ttl_seconds', 'A token lasts whole seconds, from 1 to a hundred years.')
   return undefined
 }

@@ -9,17 +9,17 @@ export type Turns = {
   runUntil(enough: () => boolean): Promise<void>
 }
 
-/** Turns of `work` that begin at least `pause_ms` apart. */
-export function createTurns(work: () => Promise<void>, pause_ms: number, now_ms: () => number): Turns {
-  let begun_at_ms = Number.NEGATIVE_INFINITY
+/** Turns of `work` that begin at least `pauseMs` apart. */
+export function createTurns(work: () => Promise<void>, pauseMs: number, nowMs: () => number): Turns {
+  let begunAtMs = Number.NEGATIVE_INFINITY
   let begun = 0
   let completed = 0
   let running: Promise<void> | undefined
 
   async function takeTurn() {
     // Never none: all who come in one turn of the event loop share it.
-    await setTimeout(Math.max(0, pause_ms - ageOf(begun_at_ms, now_ms())))
-    begun_at_ms = now_ms()
+    await setTimeout(Math.max(0, pauseMs - ageOf(begunAtMs, nowMs())))
+    begunAtMs = nowMs()
     const number = ++begun
     await work()
     completed = number

@@ -14,7 +14,7 @@ export type Verdict = Verified | { problem: string | undefined }
  * Decides whether a token is genuine and in force. Its `iss` is believed as far as choosing whose keys to try: one that
  * is unknown is asked nowhere. Nothing tells a wrong signature from an unknown key or a broken form.
  */
-export async function verifyToken(token: string, issuers: readonly Issuer[], now_ms: () => number): Promise<Verdict> {
+export async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () => number): Promise<Verdict> {
   const unverified = takeApart(token)
   if (!unverified) return { problem: undefined }
   const { algorithm, kid, payload } = unverified
@@ -24,7 +24,7 @@ export async function verifyToken(token: string, issuers: readonly Issuer[], now
     return { problem: undefined }
   const key = await issuer.keys.find(kid)
   if (key?.algorithm !== algorithm || !(await isSignedBy(key, token))) return { problem: undefined }
-  const claims = readClaims(payload, issuer, now_ms())
+  const claims = readClaims(payload, issuer, nowMs())
   return typeof claims === 'string' ? { problem: claims } : { claims, issuer, kid, key }
 }
 

@@ -159,15 +159,15 @@ describe('each effective write of an entity is one change', () => {
   test('a deletion tells the answers that stood, archived purposes included, and none where nothing was answered', async () => {
     await send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms' }] })
     const [marketing, news] = [1, 2].map(consent_type_id => ({ consent_type_id, channel: 'sms' }))
-    const by_email = { consent_type_id: 1, channel: 'email', state: true }
-    const consents = [{ ...news, state: true }, { ...marketing, state: true }, by_email]
+    const byEmail = { consent_type_id: 1, channel: 'email', state: true }
+    const consents = [{ ...news, state: true }, { ...marketing, state: true }, byEmail]
     await send('POST', '/v1/people', { external_id: 'ada', consents })
     await send('PATCH', '/v1/people/ada', { consents: [{ ...marketing, state: false }] })
     await send('POST', '/v1/people', { external_id: 'bob' })
     await send('PATCH', '/v1/schema/consent-types/2', { state: 'archived' })
     await send('DELETE', '/v1/people/ada')
     await send('DELETE', '/v1/people/bob')
-    const stood = [by_email, { ...marketing, state: false }, { ...news, state: true }]
+    const stood = [byEmail, { ...marketing, state: false }, { ...news, state: true }]
     const entry = { external_id: 'ada', state: 'active', email_consent: true, sms_consent: true, consents: stood }
     expect((await told()).slice(-2)).toEqual([
       ['delete', 3, entry, {}],
@@ -274,7 +274,7 @@ const present = (values: Values) => Object.fromEntries(Object.entries(values).fi
 test('two processes write, a third follows by number: it sees each number once, in order', async () => {
   const database = await createTestDatabase()
   const [one, two, reader] = [1, 2, 3].map(() =>
-    openDatabase(database.url, { connections: 6, statement_timeout_ms: 10_000 }),
+    openDatabase(database.url, { connections: 6, statementTimeoutMs: 10_000 }),
   )
   try {
     const organization = { ...shop, ...(await createOrganization(one!, 'followed')) }

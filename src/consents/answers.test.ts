@@ -12,14 +12,14 @@ function type(id: number, rest: Partial<ConsentType> = {}): ConsentType {
   return { id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, ...times, ...rest }
 }
 
-const email_default = [
+const emailDefault = [
   { channel: 'email' as const, is_default: true },
   { channel: 'sms' as const, is_default: false },
 ]
 
 describe('the flags of a body', () => {
   const types = [
-    type(1, { channels: email_default }),
+    type(1, { channels: emailDefault }),
     type(2),
     type(3, { mandatory: true }),
     type(4, { state: 'archived' }),
@@ -48,7 +48,7 @@ describe('the flags of a body', () => {
 
   test('false is kept as itself where no purpose can be answered', () => {
     const given = answering({ sms_consent: false }, {}, [type(1, { mandatory: true })])
-    expect(given).toEqual({ answers: [], bare_flags: { sms_consent: false }, faults: [] })
+    expect(given).toEqual({ answers: [], bareFlags: { sms_consent: false }, faults: [] })
   })
 
   test('null says nothing', () => {
@@ -83,7 +83,7 @@ describe('the flags of a body', () => {
 
 describe('a history of answers and flags', () => {
   const types = [
-    type(1, { channels: email_default }),
+    type(1, { channels: emailDefault }),
     type(2),
     type(3, { mandatory: true }),
     type(4, { state: 'archived' }),

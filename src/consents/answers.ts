@@ -18,10 +18,10 @@ export type ConsentBody = {
 export type Answer = ConsentAssignment & { previous_state: boolean | null; source: 'entry' | 'flag' }
 
 export type SummaryFlag = 'email_consent' | 'sms_consent'
-export const summary_flags: Record<Channel, SummaryFlag> = { email: 'email_consent', sms: 'sms_consent' }
+export const summaryFlags: Record<Channel, SummaryFlag> = { email: 'email_consent', sms: 'sms_consent' }
 
 /** What a body's consent fields come to: the answers, and flags kept as themselves where nothing can be answered. */
-export type Answering = { answers: Answer[]; bare_flags: Partial<Record<SummaryFlag, boolean>>; faults: Detail[] }
+export type Answering = { answers: Answer[]; bareFlags: Partial<Record<SummaryFlag, boolean>>; faults: Detail[] }
 
 const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
@@ -42,14 +42,14 @@ export function answersAnything(body: ConsentBody): boolean {
  * Faults carry the JSON Pointer of the offending value; when there is one, nothing of the rest may be used.
  */
 export function answering(body: ConsentBody, current: Answers, types: readonly ConsentType[]): Answering {
-  const result: Answering = { answers: [], bare_flags: {}, faults: [] }
+  const result: Answering = { answers: [], bareFlags: {}, faults: [] }
   const given = new Map<string, Answer>()
   const give = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)
     given.set(key, { ...assignment, previous_state: current[key]?.state ?? null, source })
   }
   for (const channel of channels) {
-    const flag = body[summary_flags[channel]]
+    const flag = body[summaryFlags[channel]]
     if (typeof flag === 'boolean') applyFlag(channel, flag, types, give, result)
   }
   for (const fault of entryFaults(body.consents ?? [], types)) result.faults.push(fault)
@@ -62,16 +62,16 @@ export function answering(body: ConsentBody, current: Answers, types: readonly C
 type Give = (assignment: ConsentAssignment, source: Answer['source']) => void
 
 function applyFlag(channel: Channel, state: boolean, types: readonly ConsentType[], give: Give, result: Answering) {
-  const flag = summary_flags[channel]
+  const flag = summaryFlags[channel]
   const answerable = types.filter(type => canBeAnswered(type, channel))
   if (!state) {
     for (const type of answerable) give({ consent_type_id: type.id, channel, state }, 'flag')
     // With no purpose to refuse, the refusal itself must not be lost.
-    if (answerable.length === 0) result.bare_flags[flag] = false
+    if (answerable.length === 0) result.bareFlags[flag] = false
     return
   }
-  const by_default = answerable.find(type => configuredFor(type, channel)?.is_default)
-  if (by_default) give({ consent_type_id: by_default.id, channel, state }, 'flag')
+  const byDefault = answerable.find(type => configuredFor(type, channel)?.is_default)
+  if (byDefault) give({ consent_type_id: byDefault.id, channel, state }, 'flag')
   else result.faults.push({ path: pointer(flag), message: `no consent type is the default of the channel ${channel}` })
 }
 
@@ -159,9 +159,9 @@ function effective(type: ConsentType, channel: Channel, answers: Answers): Effec
 /** What is shown of a person who has answered nothing, and by which key an answer would stand; null where none counts. */
 export function consentDefaults(
   types: readonly ConsentType[],
-): { answer_key: string | null; shown: EffectiveConsent }[] {
+): { answerKey: string | null; shown: EffectiveConsent }[] {
   return effectiveConsents({}, types).map(shown => ({
-    answer_key: shown.source === 'mandatory' ? null : answerKey(shown.consent_type_id, shown.channel),
+    answerKey: shown.source === 'mandatory' ? null : answerKey(shown.consent_type_id, shown.channel),
     shown,
   }))
 }

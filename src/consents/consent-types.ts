@@ -11,7 +11,7 @@ import {
 } from '../organizations/define.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
 import type { ConsentTypePatch, NewConsentType } from './schema.ts'
-import { insert_consent_type, update_consent_type } from './sql.ts'
+import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'
 
 type Channels = ConsentType['channels']
 
@@ -44,7 +44,7 @@ export async function createConsentType(author: Author, body: NewConsentType): P
     refuseMandatoryDefault(type)
     const { id: _, created_at, updated_at, ...after } = type
     const made = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
-    return [...takeMarks(type, consent_types, at), { ...made, store: insert_consent_type, values: valuesOf(type, at) }]
+    return [...takeMarks(type, consent_types, at), { ...made, store: insertConsentTypeSql, values: valuesOf(type, at) }]
   })
   return findConsentType(definitions, id)
 }
@@ -110,7 +110,7 @@ function changeOf(type: ConsentType, next: ConsentType, at: string): DefinitionC
       id,
       operation: 'update',
       ...changed,
-      store: update_consent_type,
+      store: updateConsentTypeSql,
       values: valuesOf(next, at),
     },
   ]

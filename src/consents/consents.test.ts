@@ -196,20 +196,18 @@ describe('a flag', () => {
 
 const answerable = [1, 2].flatMap(id => ['email', 'sms'].map(channel => entry(id, channel, true)))
 answerable.push(entry(3, 'email', true))
-const given_entry = fc
-  .tuple(fc.constantFrom(...answerable), fc.boolean())
-  .map(([given, state]) => ({ ...given, state }))
+const givenEntry = fc.tuple(fc.constantFrom(...answerable), fc.boolean()).map(([given, state]) => ({ ...given, state }))
 const flag = fc.option(fc.boolean())
-const consents = fc.uniqueArray(given_entry, { selector: keyOf, maxLength: 3 })
+const consents = fc.uniqueArray(givenEntry, { selector: keyOf, maxLength: 3 })
 const body = fc.record({ email_consent: flag, sms_consent: flag, consents }, { requiredKeys: [] })
 
 /** What a body answers, by the rules as they are written: the flags first, then the entries. */
 function answersOf(given: { email_consent?: boolean | null; sms_consent?: boolean | null; consents?: Entry[] }) {
   const flags: Record<string, boolean | null | undefined> = { email: given.email_consent, sms: given.sms_consent }
-  const by_flag = answerable
+  const byFlag = answerable
     .map(each => ({ ...each, state: flags[each.channel] ?? null }))
     .filter(each => each.state === false || (each.state === true && each.consent_type_id === 1))
-  return new Map([...by_flag, ...(given.consents ?? [])].map(each => [keyOf(each as Entry), each.state]))
+  return new Map([...byFlag, ...(given.consents ?? [])].map(each => [keyOf(each as Entry), each.state]))
 }
 
 test('any run of answers and flags: the history tells what was asked, and replayed it is what is stored', async () => {

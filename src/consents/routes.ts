@@ -3,13 +3,7 @@ import { authorOf } from '../organizations/define.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
-import {
-  type ConsentTypePatch,
-  consent_type,
-  consent_type_patch,
-  type NewConsentType,
-  new_consent_type,
-} from './schema.ts'
+import { type ConsentTypePatch, consent_type, consentTypePatch, type NewConsentType, newConsentType } from './schema.ts'
 
 const path = '/v1/schema/consent-types'
 const tag = 'Consent types'
@@ -22,10 +16,10 @@ export function consentRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:write',
-      operation_id: 'createConsentType',
+      operationId: 'createConsentType',
       summary: 'Create a consent type',
       description: 'Marking it as the default of a channel takes the mark from the one that had it.',
-      body: new_consent_type,
+      body: newConsentType,
       answer: consent_type,
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
@@ -39,7 +33,7 @@ export function consentRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:read',
-      operation_id: 'listConsentTypes',
+      operationId: 'listConsentTypes',
       summary: 'List the consent types',
       answer: listSchema(consent_type),
       handle: async ({ db, caller, signal }) => {
@@ -51,7 +45,7 @@ export function consentRoutes(): Route[] {
       method: 'GET',
       ...one,
       scope: 'schema:read',
-      operation_id: 'getConsentType',
+      operationId: 'getConsentType',
       summary: 'Read a consent type',
       handle: async ({ db, caller, params, signal }) => {
         const definitions = await currentDefinitions(db, caller.organization.id, signal)
@@ -62,9 +56,9 @@ export function consentRoutes(): Route[] {
       method: 'PATCH',
       ...one,
       scope: 'schema:write',
-      operation_id: 'patchConsentType',
+      operationId: 'patchConsentType',
       summary: 'Change or archive a consent type',
-      body: consent_type_patch,
+      body: consentTypePatch,
       handle: async call => ({
         status: 200,
         data: await patchConsentType(authorOf(call), Number(call.params.id), call.body),

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import {
-  definition_description,
-  definition_key,
-  definition_name,
-  definition_state,
+  definitionDescription,
+  definitionKey,
+  definitionName,
+  definitionState,
   nullable,
   times,
 } from '../organizations/definition-schema.ts'
@@ -11,7 +11,7 @@ import {
 const channel = Type.Enum(['email', 'sms'])
 
 /** What stands for one purpose on one channel, whether it was answered or not. */
-export const effective_consent = Type.Object(
+export const effectiveConsent = Type.Object(
   {
     consent_type_id: Type.Integer({ minimum: 1 }),
     channel,
@@ -22,7 +22,7 @@ export const effective_consent = Type.Object(
   { title: 'EffectiveConsent' },
 )
 
-const configured_channels = Type.Array(
+const configuredChannels = Type.Array(
   Type.Object(
     {
       channel,
@@ -34,12 +34,12 @@ const configured_channels = Type.Array(
 )
 
 /** Body of POST /v1/schema/consent-types. */
-export const new_consent_type = Type.Object(
+export const newConsentType = Type.Object(
   {
-    key: definition_key,
-    channels: configured_channels,
-    name: Type.Optional(definition_name),
-    description: Type.Optional(definition_description),
+    key: definitionKey,
+    channels: configuredChannels,
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
     mandatory: Type.Optional(
       Type.Boolean({ description: 'A mandatory purpose is always granted and cannot be answered.' }),
     ),
@@ -51,21 +51,21 @@ export const new_consent_type = Type.Object(
     examples: [{ key: 'your_key', name: 'Your purpose', channels: [{ channel: 'email', is_default: false }] }],
   },
 )
-export type NewConsentType = Static<typeof new_consent_type>
+export type NewConsentType = Static<typeof newConsentType>
 
 /** Body of PATCH /v1/schema/consent-types/{id}: the key never changes, and a type is archived, never deleted. */
-export const consent_type_patch = Type.Object(
+export const consentTypePatch = Type.Object(
   {
-    name: Type.Optional(definition_name),
-    description: Type.Optional(definition_description),
-    channels: Type.Optional(configured_channels),
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
+    channels: Type.Optional(configuredChannels),
     mandatory: Type.Optional(Type.Boolean()),
     default_state: Type.Optional(Type.Boolean()),
-    state: Type.Optional(definition_state),
+    state: Type.Optional(definitionState),
   },
   { additionalProperties: false, title: 'ConsentTypePatch', examples: [{}] },
 )
-export type ConsentTypePatch = Static<typeof consent_type_patch>
+export type ConsentTypePatch = Static<typeof consentTypePatch>
 
 /** A consent type as a read shows it. */
 export const consent_type = Type.Object(
@@ -73,8 +73,8 @@ export const consent_type = Type.Object(
     id: Type.Integer({ minimum: 1 }),
     key: Type.String(),
     name: Type.String(),
-    description: definition_description,
-    state: definition_state,
+    description: definitionDescription,
+    state: definitionState,
     mandatory: Type.Boolean(),
     default_state: Type.Boolean(),
     channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean() })),

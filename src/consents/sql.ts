@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** $2: id, $3: key, $4: name, $5: description, $6: state, $7: mandatory, $8: default state, $9: channels, $10: the time. */
-export const insert_consent_type = statement(
+export const insertConsentTypeSql = statement(
   'insert_consent_type',
   `insert into consent_types (organization_id, id, key, name, description, state, mandatory, default_state, channels,
      created_at, updated_at)
@@ -9,7 +9,7 @@ export const insert_consent_type = statement(
 )
 
 /** As the insert; the key never changes. */
-export const update_consent_type = statement(
+export const updateConsentTypeSql = statement(
   'update_consent_type',
   `update consent_types set name = $4, description = $5, state = $6, mandatory = $7, default_state = $8,
      channels = $9::jsonb, updated_at = $10

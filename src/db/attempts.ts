@@ -2,23 +2,23 @@ import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 
 /** What others keep getting ahead of is tried this often before it is refused. */
-export const attempts_limit = 10
+export const attemptsLimit = 10
 
-const prompt_attempts = 3
-const pause_ms = 4
+const promptAttempts = 3
+const pauseMs = 4
 
 /** Lets others finish before the next attempt: nothing at first, then twice as long each time, 508 ms in all. */
 export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
-  if (attempt < prompt_attempts || signal?.aborted) return
+  if (attempt < promptAttempts || signal?.aborted) return
   await new Promise<void>(resolve => {
-    const go_on = () => {
+    const goOn = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', go_on)
+      signal?.removeEventListener('abort', goOn)
       resolve()
     }
-    const timer = setTimeout(go_on, pause_ms * 2 ** (attempt - prompt_attempts))
+    const timer = setTimeout(goOn, pauseMs * 2 ** (attempt - promptAttempts))
     // The next attempt notices that the time is over.
-    signal?.addEventListener('abort', go_on)
+    signal?.addEventListener('abort', goOn)
   })
 }
 

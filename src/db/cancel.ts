@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 
 // A cancel request that arrives between two statements hits nothing; the next one comes this soon.
-const cancel_interval_ms = 50
+const cancelIntervalMs = 50
 /** A server that has not answered a cancel request after this is taken for silent. */
-export const cancel_patience_ms = 1_000
+export const cancelPatienceMs = 1_000
 
 type Connected = {
   host: string
@@ -23,13 +23,13 @@ export async function cancelStatements(client: pg.PoolClient, settled: () => boo
     const reached = await requestCancel(client as unknown as Connected)
     // The server is away: statement_timeout ends the statement there, the broken connection ends it here.
     if (!reached) return
-    await setTimeout(cancel_interval_ms)
+    await setTimeout(cancelIntervalMs)
   }
 }
 
 type Wire = pg.Connection & {
   connect(port: number | string, host?: string): void
-  cancel(process_id: number, secret_key: number): void
+  cancel(processId: number, secretKey: number): void
 }
 
 /** Settles when the server has closed the connection, which is its answer. False where it could not be reached. */
@@ -37,7 +37,7 @@ function requestCancel({ host, port, processID, secretKey, connectionParameters 
   return new Promise(resolve => {
     const { ssl, sslnegotiation: sslNegotiation } = connectionParameters
     const wire = new pg.Connection({ ssl, sslNegotiation } as never) as Wire
-    const silent = globalThis.setTimeout(() => wire.stream.destroy(), cancel_patience_ms)
+    const silent = globalThis.setTimeout(() => wire.stream.destroy(), cancelPatienceMs)
     let sent = false
     wire.once(ssl ? 'sslconnect' : 'connect', () => {
       sent = true

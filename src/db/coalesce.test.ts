@@ -20,7 +20,7 @@ function controlled(options: Partial<QueueOptions<string, string>> = {}) {
       batches.push({ items, signal, finish, fail: reject })
       signal.addEventListener('abort', () => reject(signal.reason))
     })
-  const queue = new Queue<string, string>({ run, items_limit: 4, bytes_limit: 100, undone: true, ...options })
+  const queue = new Queue<string, string>({ run, itemsLimit: 4, bytesLimit: 100, undone: true, ...options })
   return { queue, batches, shape: () => batches.map(({ items }) => items.join(' ')) }
 }
 
@@ -40,7 +40,7 @@ describe('items that arrive one by one', () => {
   })
 
   it('begin a second batch beside the one in flight once enough wait, and never a third', async () => {
-    const { queue, batches, shape } = controlled({ second_from: 2 })
+    const { queue, batches, shape } = controlled({ secondFrom: 2 })
     const answers = ['a', 'b', 'c', 'd', 'e', 'f'].map(item => queue.add({ item }))
     expect(shape()).toEqual(['a', 'b c'])
     batches[1]!.finish()
@@ -63,7 +63,7 @@ describe('items that arrive one by one', () => {
   })
 
   it('are told some at a time, and one that gives up before its turn has what became of it, and frees its key once', async () => {
-    const { queue, batches, shape } = controlled({ told_at_once: 1 })
+    const { queue, batches, shape } = controlled({ toldAtOnce: 1 })
     const controller = new AbortController()
     const told: string[] = []
     const add = (item: string, key: string, signal?: AbortSignal) =>
@@ -222,45 +222,45 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
     aborts_after: fc.option(fc.nat(6), { nil: undefined }),
     turns: fc.nat(2),
   })
-  const arrivals_of = fc.array(arrival, { minLength: 1, maxLength: 24 })
+  const arrivalsOf = fc.array(arrival, { minLength: 1, maxLength: 24 })
   const failures = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
   await fc.assert(
-    fc.asyncProperty(arrivals_of, failures, fc.constantFrom(undefined, 2), async (arrivals, fails, second_from) => {
+    fc.asyncProperty(arrivalsOf, failures, fc.constantFrom(undefined, 2), async (arrivals, fails, secondFrom) => {
       const done: number[] = []
-      const in_flight = new Set<unknown>()
+      const inFlight = new Set<unknown>()
       let runs = 0
       const run = async (items: number[], signal: Signal): Promise<Result<number>[]> => {
-        const fails_now = fails[runs++ % fails.length]!
+        const failsNow = fails[runs++ % fails.length]!
         const keys = items.map(item => arrivals[item]!.key).filter(key => key !== undefined)
         expect(new Set(keys).size).toBe(keys.length)
         for (const item of items) {
-          expect(in_flight.has(item)).toBe(false)
-          in_flight.add(item)
+          expect(inFlight.has(item)).toBe(false)
+          inFlight.add(item)
         }
         await turn()
         await turn()
-        for (const item of items) in_flight.delete(item)
+        for (const item of items) inFlight.delete(item)
         if (signal.aborted) throw signal.reason
-        if (fails_now) return items.map(() => ({ error: new Error('failed'), again: items.length > 1 }))
+        if (failsNow) return items.map(() => ({ error: new Error('failed'), again: items.length > 1 }))
         done.push(...items)
         return items.map(item => ({ outcome: item }))
       }
-      const queue = new Queue<number, number>({ run, second_from, items_limit: 5, bytes_limit: 1_000, undone: true })
+      const queue = new Queue<number, number>({ run, secondFrom, itemsLimit: 5, bytesLimit: 1_000, undone: true })
       const answers: Promise<PromiseSettledResult<number>[]>[] = []
-      for (const [item, { key, apart, aborts_after, turns }] of arrivals.entries()) {
+      for (const [item, { key, apart, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
         const controller = new AbortController()
         const { signal } = controller
         const adding = apart ? queue.addApart({ item, signal }) : queue.add({ item, key, signal })
         answers.push(Promise.allSettled([adding]))
-        if (aborts_after !== undefined) void abortAfter(controller, aborts_after)
+        if (abortsAfter !== undefined) void abortAfter(controller, abortsAfter)
         for (let index = 0; index < turns; index += 1) await turn()
       }
       const settled = (await Promise.all(answers)).flat()
       const answered = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
       expect(done.toSorted((a, b) => a - b)).toEqual(answered.toSorted((a, b) => a - b))
       for (const key of ['x', 'y', 'z']) {
-        const of_key = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.apart)
-        expect(of_key).toEqual(of_key.toSorted((a, b) => a - b))
+        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.apart)
+        expect(ofKey).toEqual(ofKey.toSorted((a, b) => a - b))
       }
       await turn()
       expect(queue.idle).toBe(true)

@@ -17,23 +17,23 @@ export type Arrival<I> = {
 
 export type QueueOptions<I, O> = {
   run: Run<I, O>
-  items_limit: number
-  bytes_limit: number
+  itemsLimit: number
+  bytesLimit: number
   /** Beside the batch in flight a second one begins when so many wait; without it, none does. */
-  second_from?: number | undefined
+  secondFrom?: number | undefined
   /** A batch is undone and run again without an item whose signal aborts; where nothing is stored, the item just leaves. */
   undone: boolean
   /** How many are told what became of them before those who arrive meanwhile are listened to; absent for all. */
-  told_at_once?: number
+  toldAtOnce?: number
   /** Is told of every batch that begins, and of its end by what it returns. */
   watch?: ((arrived: readonly Arrived[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
 /** Beside the batch in flight, this many run apart: what failed, and what must not be coalesced. */
-const apart_limit = 2
+const apartLimit = 2
 
 type Entry<I, O> = Arrival<I> & {
-  since_ms: number
+  sinceMs: number
   /** From here on nobody gives it up any more. What it returns tells whoever waits. */
   end(result: Result<O>): () => void
   batch: Batch<I, O> | undefined
@@ -91,7 +91,7 @@ export class Queue<I, O> {
   }
 
   #startNext() {
-    const wanted = this.#running === 0 ? 1 : this.#options.second_from
+    const wanted = this.#running === 0 ? 1 : this.#options.secondFrom
     if (wanted === undefined || this.#ready.length < wanted || this.#running === 2) return
     this.#running += 1
     void this.#runBatch(this.#takeBatch()).then(finish => {
@@ -103,9 +103,9 @@ export class Queue<I, O> {
   #takeBatch(): Entry<I, O>[] {
     let bytes = this.#ready[0]!.bytes ?? 0
     let count = 1
-    for (; count < Math.min(this.#ready.length, this.#options.items_limit); count += 1) {
+    for (; count < Math.min(this.#ready.length, this.#options.itemsLimit); count += 1) {
       bytes += this.#ready[count]!.bytes ?? 0
-      if (bytes > this.#options.bytes_limit) break
+      if (bytes > this.#options.bytesLimit) break
     }
     return this.#ready.splice(0, count)
   }
@@ -117,7 +117,7 @@ export class Queue<I, O> {
   }
 
   #startApart() {
-    while (this.#running_apart < apart_limit && this.#apart.length > 0) {
+    while (this.#running_apart < apartLimit && this.#apart.length > 0) {
       const entries = this.#apart.shift()!
       if (entries.length === 0) continue
       this.#running_apart += 1
@@ -145,7 +145,7 @@ export class Queue<I, O> {
       this.#startNext()
       tell(
         settled.map(([entry, result]) => entry.end(result)),
-        this.#options.told_at_once,
+        this.#options.toldAtOnce,
       )
     }
   }
@@ -205,7 +205,7 @@ function enter<I, O>(
       key,
       bytes,
       signal,
-      since_ms: performance.now(),
+      sinceMs: performance.now(),
       batch: undefined,
       end: result => {
         signal?.removeEventListener('abort', abort)
@@ -222,9 +222,9 @@ function enter<I, O>(
  * lies between the next batch and what its statements answer, which waits to be read: in parts of 8, a tenth to
  * two fifths more PATCHes a second, an eighth to a quarter more POSTs.
  */
-function tell(tellings: (() => void)[], at_once = tellings.length) {
-  for (const telling of tellings.slice(0, at_once)) telling()
-  if (tellings.length > at_once) setImmediate(tell, tellings.slice(at_once), at_once)
+function tell(tellings: (() => void)[], atOnce = tellings.length) {
+  for (const telling of tellings.slice(0, atOnce)) telling()
+  if (tellings.length > atOnce) setImmediate(tell, tellings.slice(atOnce), atOnce)
 }
 
 /** Of a batch that is over: who is done, who was undone for another's sake, and who failed and is tried again apart. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Signal } from '../signal.ts'
-import { cancel_patience_ms, cancelStatements } from './cancel.ts'
+import { cancelPatienceMs, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { type Pulse, ServerSilent } from './pulse.ts'
 import type { Place } from './shares.ts'
@@ -38,7 +38,7 @@ export async function withClient<T>(
     cancelled = cancelStatements(client, () => settled)
     // A server that is silent answers neither the statement nor its cancellation: the connection is given up, and
     // statement_timeout ends the statement there.
-    silent = globalThis.setTimeout(() => destroySocket(client), cancel_patience_ms)
+    silent = globalThis.setTimeout(() => destroySocket(client), cancelPatienceMs)
   }
   signal?.addEventListener('abort', cancel, { once: true })
   try {
@@ -64,7 +64,7 @@ function destroySocket(client: pg.PoolClient) {
 
 /** Whether the cancel requests came to an end; a connection that they may still reach is not used again. */
 async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
-  return Promise.race([cancelled.then(() => true), setTimeout(cancel_patience_ms, false, { ref: false })])
+  return Promise.race([cancelled.then(() => true), setTimeout(cancelPatienceMs, false, { ref: false })])
 }
 
 /** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
@@ -72,12 +72,12 @@ async function acquire(pool: pg.Pool, pulse: Pulse, signal: Signal | undefined):
   signal?.throwIfAborted()
   pulse.throwIfSilent()
   const connecting = pool.connect()
-  const given_up = Promise.withResolvers<never>()
-  const leave = pulse.enter({ giveUp: () => given_up.reject(new ServerSilent('no connection comes')) })
-  const abort = () => given_up.reject(signal?.reason)
+  const givenUp = Promise.withResolvers<never>()
+  const leave = pulse.enter({ giveUp: () => givenUp.reject(new ServerSilent('no connection comes')) })
+  const abort = () => givenUp.reject(signal?.reason)
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([connecting, given_up.promise])
+    return await Promise.race([connecting, givenUp.promise])
   } catch (error) {
     connecting.then(
       client => client.release(),

@@ -3,19 +3,19 @@
 // message: https://www.postgresql.org/docs/current/protocol-message-formats.html, CopyData and CopyDone.
 const opening = Buffer.from('d\0\0\0\0PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const closing = Buffer.from('\xff\xffc\0\0\0\x04', 'latin1')
-const copy_done_bytes = 5
+const copyDoneBytes = 5
 
-const count_bytes = 2
-const length_bytes = 4
-const uuid_bytes = 16
-const most_bytes_of_a_unit = 3
-const jsonb_version = 1
+const countBytes = 2
+const lengthBytes = 4
+const uuidBytes = 16
+const mostBytesOfAUnit = 3
+const jsonbVersion = 1
 /** Up to here a loop over the letters is quicker than a call into Node's own code. */
-const short_text = 48
+const shortText = 48
 /** Room for a row, until it needs more: of a thousand people hardly one does. */
-const bytes_of_a_row = 640
+const bytesOfARow = 640
 
-const year_2000_ms = Date.UTC(2000)
+const year2000Ms = Date.UTC(2000)
 
 /**
  * Rows for a `copy … from stdin (format binary)`, written field after field into one piece of memory: a text of every field,
@@ -32,40 +32,40 @@ export class CopyRows {
   constructor(key: number, fields: number, rows: number) {
     this.key = key
     this.#fields = fields
-    this.#bytes = Buffer.allocUnsafe((rows + 1) * bytes_of_a_row)
+    this.#bytes = Buffer.allocUnsafe((rows + 1) * bytesOfARow)
     this.#end = opening.copy(this.#bytes)
   }
 
   /** Begins the next row. */
   begin(): void {
-    this.#makeRoom(count_bytes)
+    this.#makeRoom(countBytes)
     this.#end = this.#bytes.writeInt16BE(this.#fields, this.#end)
     this.integer(this.key)
   }
 
   null(): void {
-    this.#makeRoom(length_bytes)
+    this.#makeRoom(lengthBytes)
     this.#end = this.#bytes.writeInt32BE(-1, this.#end)
   }
 
   /** Of 4 bytes. */
   integer(value: number): void {
-    this.#makeRoom(length_bytes + 4)
+    this.#makeRoom(lengthBytes + 4)
     this.#end = this.#bytes.writeInt32BE(value, this.#bytes.writeInt32BE(4, this.#end))
   }
 
   boolean(value: boolean | null | undefined): void {
     if (value === null || value === undefined) this.null()
     else {
-      this.#makeRoom(length_bytes + 1)
+      this.#makeRoom(lengthBytes + 1)
       this.#end = this.#bytes.writeUInt8(value ? 1 : 0, this.#bytes.writeInt32BE(1, this.#end))
     }
   }
 
   /** A timestamptz, in milliseconds since 1970; to the year 2285 a double holds its microseconds. */
   time(ms: number): void {
-    this.#makeRoom(length_bytes + 8)
-    const microseconds = (ms - year_2000_ms) * 1_000
+    this.#makeRoom(lengthBytes + 8)
+    const microseconds = (ms - year2000Ms) * 1_000
     const high = Math.floor(microseconds / 2 ** 32)
     const at = this.#bytes.writeInt32BE(high, this.#bytes.writeInt32BE(8, this.#end))
     this.#end = this.#bytes.writeUInt32BE(microseconds - high * 2 ** 32, at)
@@ -73,8 +73,8 @@ export class CopyRows {
 
   /** A UUID as text, with hyphens. */
   uuid(value: string): void {
-    this.#makeRoom(length_bytes + uuid_bytes)
-    let at = this.#bytes.writeInt32BE(uuid_bytes, this.#end)
+    this.#makeRoom(lengthBytes + uuidBytes)
+    let at = this.#bytes.writeInt32BE(uuidBytes, this.#end)
     for (let index = 0; index < value.length; index += 2) {
       if (value.charCodeAt(index) === hyphen) index += 1
       this.#bytes[at++] = (digitOf(value.charCodeAt(index)) << 4) | digitOf(value.charCodeAt(index + 1))
@@ -97,23 +97,23 @@ export class CopyRows {
   message(): Buffer {
     this.#makeRoom(closing.length)
     this.#end += closing.copy(this.#bytes, this.#end)
-    this.#bytes.writeInt32BE(this.#end - copy_done_bytes - 1, 1)
+    this.#bytes.writeInt32BE(this.#end - copyDoneBytes - 1, 1)
     return this.#bytes.subarray(0, this.#end)
   }
 
   /** A text behind as many bytes with the version of jsonb. */
-  #text(text: string, version_bytes: 0 | 1): void {
-    this.#makeRoom(length_bytes + version_bytes + most_bytes_of_a_unit * text.length)
-    const start = this.#end + length_bytes
-    if (version_bytes) this.#bytes[start] = jsonb_version
-    const end = this.#writeText(text, start + version_bytes)
+  #text(text: string, versionBytes: 0 | 1): void {
+    this.#makeRoom(lengthBytes + versionBytes + mostBytesOfAUnit * text.length)
+    const start = this.#end + lengthBytes
+    if (versionBytes) this.#bytes[start] = jsonbVersion
+    const end = this.#writeText(text, start + versionBytes)
     this.#bytes.writeInt32BE(end - start, this.#end)
     this.#end = end
   }
 
   /** Answers where the text ends. */
   #writeText(text: string, start: number): number {
-    if (text.length > short_text) return start + this.#bytes.write(text, start)
+    if (text.length > shortText) return start + this.#bytes.write(text, start)
     let at = start
     for (let index = 0; index < text.length; index += 1) {
       const unit = text.charCodeAt(index)

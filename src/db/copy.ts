@@ -46,9 +46,9 @@ type Arriving = { stream: { pause(): void; resume(): void } }
 
 // https://www.postgresql.org/docs/current/sql-copy.html: before the first row a signature, flags and the length of nothing;
 // before each row a count of fields, and the length of each; behind the last a count alone.
-const header_bytes = 19
-const count_bytes = 2
-const length_bytes = 4
+const headerBytes = 19
+const countBytes = 2
+const lengthBytes = 4
 
 /** A COPY whose rows are handed on as they arrive. */
 class CopyTo extends pg.Query {
@@ -61,9 +61,9 @@ class CopyTo extends pg.Query {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }) {
-    const start = this.#begun ? 0 : header_bytes
+    const start = this.#begun ? 0 : headerBytes
     this.#begun = true
-    if (chunk.length > start + count_bytes) this.#take(chunk, start + count_bytes + length_bytes)
+    if (chunk.length > start + countBytes) this.#take(chunk, start + countBytes + lengthBytes)
   }
 }
 

@@ -13,7 +13,7 @@ let db: Database
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 1, statement_timeout_ms: 10_000, application_name: 'subject' })
+  db = openDatabase(database.url, { connections: 1, statementTimeoutMs: 10_000, application_name: 'subject' })
   await query(database.url, 'create table notes (id integer primary key, text text not null)')
 })
 
@@ -31,7 +31,7 @@ const session = statement(
   'session',
   `select current_setting('lock_timeout') as lock_timeout, pg_current_xact_id_if_assigned() is null as no_transaction`,
 )
-const own_pid = statement('own_pid', 'select pg_backend_pid() as pid')
+const ownPidSql = statement('own_pid', 'select pg_backend_pid() as pid')
 const notes = () => query(database.url, 'select id, text from notes order by id')
 
 const awkward = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
@@ -137,7 +137,7 @@ describe('a transaction', () => {
         await tx.query(insert, [1, 'a'])
         throw thrown
       },
-      { lock_timeout_ms: 70 },
+      { lockTimeoutMs: 70 },
     )
     await expect(work).rejects.toBe(thrown)
     expect(await notes()).toEqual([])
@@ -170,7 +170,7 @@ describe('a transaction', () => {
     await db.transaction(tx => tx.query(insert, [1, 'a']))
     const other = await db.connect()
     await other.query('begin; lock table notes')
-    const work = db.transaction(tx => tx.query(insert, [2, 'b']), { lock_timeout_ms: 20 })
+    const work = db.transaction(tx => tx.query(insert, [2, 'b']), { lockTimeoutMs: 20 })
     await expect(work).rejects.toMatchObject({ code: '55P03' })
     await expectClean()
     await other.end()
@@ -198,7 +198,7 @@ describe('a connection that is lost', () => {
   it('within a transaction fails that one alone, running or not, and the process lives', async () => {
     for (const running of [true, false]) {
       const work = db.transaction(async tx => {
-        const [{ pid }] = (await tx.query(own_pid, [])) as [{ pid: number }]
+        const [{ pid }] = (await tx.query(ownPidSql, [])) as [{ pid: number }]
         await tx.query(insert, [1, 'a'])
         const slow = running ? tx.query(sleep, [60]) : Promise.resolve([])
         await Promise.all([terminate(pid), slow])
@@ -212,10 +212,10 @@ describe('a connection that is lost', () => {
   })
 
   it('between two statements is replaced by another', async () => {
-    const [{ pid }] = (await db.query(own_pid, [])) as [{ pid: number }]
+    const [{ pid }] = (await db.query(ownPidSql, [])) as [{ pid: number }]
     await terminate(pid)
-    await expect.poll(() => db.query(own_pid, []).catch(() => [])).toHaveLength(1)
-    expect(await db.query(own_pid, [])).not.toEqual([{ pid }])
+    await expect.poll(() => db.query(ownPidSql, []).catch(() => [])).toHaveLength(1)
+    expect(await db.query(ownPidSql, [])).not.toEqual([{ pid }])
   })
 })
 
@@ -266,10 +266,10 @@ describe('a signal that aborts', () => {
     })
     const owner = db.transaction(() => ended)
     const controller = new AbortController()
-    const waiting = db.query(own_pid, [], controller.signal)
+    const waiting = db.query(ownPidSql, [], controller.signal)
     controller.abort(reason)
     await expect(waiting).rejects.toBe(reason)
-    await expect(db.query(own_pid, [], AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(db.query(ownPidSql, [], AbortSignal.abort(reason))).rejects.toBe(reason)
     end()
     await owner
     await expectClean()
@@ -280,7 +280,7 @@ describe('a signal that aborts', () => {
     await query(database.url, `create role ${role} login password 'lonely' connection limit 1`)
     const url = new URL(database.url)
     Object.assign(url, { username: role, password: 'lonely' })
-    const lonely = openDatabase(url.href, { connections: 1, statement_timeout_ms: 10_000, application_name: 'subject' })
+    const lonely = openDatabase(url.href, { connections: 1, statementTimeoutMs: 10_000, application_name: 'subject' })
     try {
       const controller = new AbortController()
       const running = lonely.query(sleep, [60], controller.signal)
@@ -314,7 +314,7 @@ describe('a signal that aborts', () => {
 })
 
 it('the server itself ends a statement that nobody cancels', async () => {
-  const impatient = openDatabase(database.url, { connections: 1, statement_timeout_ms: 30 })
+  const impatient = openDatabase(database.url, { connections: 1, statementTimeoutMs: 30 })
   await expect(impatient.query(sleep, [60], new AbortController().signal)).rejects.toMatchObject({ code: '57014' })
   await impatient.close()
 })
@@ -322,7 +322,7 @@ it('the server itself ends a statement that nobody cancels', async () => {
 it('options that the URL names hold, but not in place of those that every statement counts on', async () => {
   const url = new URL(database.url)
   url.searchParams.set('options', '-c timezone=Asia/Kolkata -c datestyle=German -c work_mem=5MB')
-  const asked = openDatabase(url.href, { connections: 1, statement_timeout_ms: 1_000 })
+  const asked = openDatabase(url.href, { connections: 1, statementTimeoutMs: 1_000 })
   const names = ['TimeZone', 'DateStyle', 'work_mem', 'enable_seqscan']
   const text = `select name, current_setting(name) as setting from unnest($1::text[]) as u(name)`
   expect((await asked.query(statement('', text), [names])).map(({ setting }) => setting)).toEqual([

@@ -36,12 +36,12 @@ export type Transaction = {
 export type TransactionOptions = {
   signal?: Signal | undefined
   /** How long one statement may wait for a lock. */
-  lock_timeout_ms?: number | undefined
+  lockTimeoutMs?: number | undefined
   /**
    * What is sent before the first answer stores nothing: it travels with BEGIN and saves a round trip. Whatever stores
    * must wait for BEGIN: were that hit by a cancel request, it would be committed by itself.
    */
-  reads_first?: boolean
+  readsFirst?: boolean
 }
 
 /**
@@ -62,7 +62,7 @@ export type Database = {
   /** Who is told of the work. */
   observer?: Observer | undefined
   /** Connections of the pool, and who waits for one; absent of one without a pool. */
-  load?: () => { used: number; idle: number; waiting: number; held_back: number }
+  load?: () => { used: number; idle: number; waiting: number; heldBack: number }
 }
 
 /** A database with a pool of connections. */
@@ -85,7 +85,7 @@ export async function flushed(sent: readonly Promise<unknown>[]): Promise<void> 
 // Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection. Each has an index to
 // go by: a table that was small when the plan was made must not be scanned when it has grown (a PATCH with links fell to a
 // fifth after the table of links had been analyzed empty).
-const session_options = [
+const sessionOptions = [
   '-c enable_seqscan=off',
   '-c jit=off',
   '-c plan_cache_mode=force_generic_plan',
@@ -101,7 +101,7 @@ export function parseTimestamp(text: string): string {
   return `${moment}.${fraction.padEnd(3, '0').slice(0, 3)}Z`
 }
 
-const type_parsers: Record<number, (text: string) => unknown> = {
+const typeParsers: Record<number, (text: string) => unknown> = {
   [pg.types.builtins.INT8]: Number,
   [pg.types.builtins.JSON]: parseExactly,
   [pg.types.builtins.JSONB]: parseExactly,
@@ -110,15 +110,15 @@ const type_parsers: Record<number, (text: string) => unknown> = {
 
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    type_parsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+    typeParsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
 type DatabaseOptions = {
   connections: number
   /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
-  statement_timeout_ms: number
-  /** How long a list or filter waits for its organization's share; half of `statement_timeout_ms` unless given. */
-  page_patience_ms?: number
+  statementTimeoutMs: number
+  /** How long a list or filter waits for its organization's share; half of `statementTimeoutMs` unless given. */
+  pagePatienceMs?: number
   application_name?: string
   observer?: Observer | undefined
 }
@@ -149,14 +149,14 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     connectionString: url,
     options: [
       ...asked,
-      ...session_options,
-      `-c statement_timeout=${options.statement_timeout_ms}`,
-      `-c idle_in_transaction_session_timeout=${options.statement_timeout_ms}`,
+      ...sessionOptions,
+      `-c statement_timeout=${options.statementTimeoutMs}`,
+      `-c idle_in_transaction_session_timeout=${options.statementTimeoutMs}`,
     ].join(' '),
     application_name: options.application_name ?? 'kith',
     types,
     keepAlive: true,
-    connectionTimeoutMillis: options.statement_timeout_ms,
+    connectionTimeoutMillis: options.statementTimeoutMs,
   }
   const pool = openPool(settings, options.connections)
   const pulse = watchPulse(new pg.Client(settings))
@@ -169,7 +169,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
   const { observer } = options
   const shares = new Shares({
     connections: options.connections,
-    pagePatienceMs: options.page_patience_ms ?? options.statement_timeout_ms / 2,
+    pagePatienceMs: options.pagePatienceMs ?? options.statementTimeoutMs / 2,
     refused: () => observer?.overloaded('share'),
   })
   const shared: Record<Lane, Map<number, Database>> = { reads: new Map(), pages: new Map(), writes: new Map() }
@@ -181,7 +181,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
       used: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
       waiting: pool.waitingCount,
-      held_back: shares.waiting,
+      heldBack: shares.waiting,
     }),
     close: () => {
       pulse.stop()
@@ -227,36 +227,36 @@ async function observed(
   send: () => Promise<pg.QueryResult>,
 ): Promise<pg.QueryResult> {
   if (!observer) return send()
-  const begun_ms = performance.now()
+  const begunMs = performance.now()
   let failed = true
   try {
     const result = await send()
     failed = false
     return result
   } finally {
-    observer.statement(name, begun_ms, failed, under)
+    observer.statement(name, begunMs, failed, under)
   }
 }
 
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { signal, lock_timeout_ms, reads_first }: TransactionOptions,
+  { signal, lockTimeoutMs, readsFirst }: TransactionOptions,
   observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   forgetWarning(client)
-  const limited = lock_timeout_ms === undefined ? '' : `; set local lock_timeout = ${Math.floor(lock_timeout_ms)}`
-  let failed_to_begin: Error | undefined
+  const limited = lockTimeoutMs === undefined ? '' : `; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`
+  let failedToBegin: Error | undefined
   const begun = client.query(`begin${limited}`).then(
     () => {},
     (error: Error) => {
-      failed_to_begin = error
+      failedToBegin = error
     },
   )
   const begin = async () => {
-    if (!reads_first) await begun
-    if (failed_to_begin) throw failed_to_begin
+    if (!readsFirst) await begun
+    if (failedToBegin) throw failedToBegin
   }
   const tx: Transaction = {
     query: async (statement, values) => {

@@ -22,10 +22,10 @@ describe('the embedded PostgreSQL', () => {
       { fsync: 'on', commits: 'on', addresses: '', encoding: 'UTF8', checksums: 'on', database: 'kith' },
     ])
     expect((await stat(socketFolder(first.url))).mode & 0o777).toBe(0o700)
-    expect((await stat(join(first.data_dir, 'password'))).mode & 0o777).toBe(0o600)
+    expect((await stat(join(first.dataDir, 'password'))).mode & 0o777).toBe(0o600)
     await write(first.url)
     await stop(first)
-    expect(await serverPid(first.data_dir)).toBeUndefined()
+    expect(await serverPid(first.dataDir)).toBeUndefined()
     expect(await exists(socketFolder(first.url))).toBe(false)
     expect(await read((await ground.begin('serve')).url)).toEqual(kept)
   })
@@ -45,7 +45,7 @@ describe('the embedded PostgreSQL', () => {
   })
 
   it('is not reached by a Ctrl-C at the terminal, so that the service can drain first', async () => {
-    const { child, data_dir: path } = await ground.begin('serve')
+    const { child, dataDir: path } = await ground.begin('serve')
     const exit = once(child, 'exit')
     process.kill(-child.pid!, 'SIGINT')
     await exit
@@ -85,7 +85,7 @@ describe('a command', () => {
     const command = await ground.begin('command')
     await write(command.url)
     await stop(command)
-    expect(await serverPid(command.data_dir)).toBeUndefined()
+    expect(await serverPid(command.dataDir)).toBeUndefined()
     expect(await exists(socketFolder(command.url))).toBe(false)
   })
 
@@ -104,25 +104,25 @@ describe('a command', () => {
     await stop(service)
     expect(await query(command.url, 'select text from notes')).toEqual(kept)
     await stop(command)
-    expect(await serverPid(command.data_dir)).toBeUndefined()
+    expect(await serverPid(command.dataDir)).toBeUndefined()
   })
 })
 
 describe('data that cannot be used are left alone, and the reason is one sentence:', () => {
   it('a pointer to data that are gone', async () => {
-    await mkdir(ground.data_dir)
-    await symlink('/nowhere', join(ground.data_dir, 'postgresql'))
+    await mkdir(ground.dataDir)
+    await symlink('/nowhere', join(ground.dataDir, 'postgresql'))
     await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that are not there any more/)
   })
 
   it('data of another version', async () => {
-    await mkdir(join(ground.data_dir, 'postgresql', 'data'), { recursive: true })
-    await writeFile(join(ground.data_dir, 'postgresql', 'data', 'PG_VERSION'), '14\n')
+    await mkdir(join(ground.dataDir, 'postgresql', 'data'), { recursive: true })
+    await writeFile(join(ground.dataDir, 'postgresql', 'data', 'PG_VERSION'), '14\n')
     await expect(ground.begin('serve')).rejects.toThrow(/are of PostgreSQL 14, this is 18/)
   })
 
   it('a data folder that is a file', async () => {
-    await writeFile(ground.data_dir, '')
+    await writeFile(ground.dataDir, '')
     await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)
   })
 })

@@ -6,8 +6,8 @@ import { explainFullDisk } from './embedded/full-disk.ts'
 
 export { EmbeddedError }
 
-/** `url` is that of the database `kith`; `data_dir` is where its data really lie; `up` tells whether it runs. */
-export type EmbeddedDatabase = { url: string; data_dir: string; up(): boolean; stop(): Promise<void> }
+/** `url` is that of the database `kith`; `dataDir` is where its data really lie; `up` tells whether it runs. */
+export type EmbeddedDatabase = { url: string; dataDir: string; up(): boolean; stop(): Promise<void> }
 
 /**
  * Starts (or adopts) the PostgreSQL of this data folder. purpose 'serve' takes the sole ownership and starts the server
@@ -15,23 +15,23 @@ export type EmbeddedDatabase = { url: string; data_dir: string; up(): boolean; s
  * it; that one ends it then. Rejects when `signal` aborts before the server answers. Throws EmbeddedError with one readable sentence.
  */
 export async function startEmbedded(options: {
-  data_dir: string
+  dataDir: string
   purpose: Purpose
   log: (line: string) => void
   signal?: AbortSignal
 }): Promise<EmbeddedDatabase> {
-  const data_dir = resolve(options.data_dir)
+  const dataDir = resolve(options.dataDir)
   try {
-    const cluster = await openCluster(data_dir, options.log)
+    const cluster = await openCluster(dataDir, options.log)
     const { url, up, leave } = await attend(cluster, options)
-    return { url, data_dir: cluster.path, up, stop: leave }
+    return { url, dataDir: cluster.path, up, stop: leave }
   } catch (cause) {
     const { message } = cause as Error
     const problem =
       cause instanceof EmbeddedError
         ? message
-        : `The data folder ${data_dir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith may write to.`
-    throw new EmbeddedError(explainFullDisk(problem, data_dir), { cause })
+        : `The data folder ${dataDir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith may write to.`
+    throw new EmbeddedError(explainFullDisk(problem, dataDir), { cause })
   }
 }
 

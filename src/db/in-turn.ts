@@ -6,21 +6,21 @@ type Line = { running: number; waiting: Set<() => void> }
 /** Does `work` when it is its turn among those of its key, in order of arrival. Rejects with the signal's reason. */
 export type InTurn<Key> = <T>(db: Database, key: Key, signal: Signal | undefined, work: () => Promise<T>) => Promise<T>
 
-/** Lets `at_once` go on at the same time in a process, for each key of a database. */
-export function turnsOf<Key>(at_once: number): InTurn<Key> {
+/** Lets `atOnce` go on at the same time in a process, for each key of a database. */
+export function turnsOf<Key>(atOnce: number): InTurn<Key> {
   const lines = new WeakMap<Database, Map<Key, Line>>()
   return async (db, key, signal, work) => {
-    const of_database = lines.get(rootOf(db)) ?? new Map<Key, Line>()
-    lines.set(rootOf(db), of_database)
-    const line = of_database.get(key) ?? { running: 0, waiting: new Set() }
-    of_database.set(key, line)
-    if (line.running < at_once) line.running += 1
+    const ofDatabase = lines.get(rootOf(db)) ?? new Map<Key, Line>()
+    lines.set(rootOf(db), ofDatabase)
+    const line = ofDatabase.get(key) ?? { running: 0, waiting: new Set() }
+    ofDatabase.set(key, line)
+    if (line.running < atOnce) line.running += 1
     else await waitIn(line, signal)
     try {
       return await work()
     } finally {
       handOn(line)
-      if (line.running === 0) of_database.delete(key)
+      if (line.running === 0) ofDatabase.delete(key)
     }
   }
 }
@@ -29,15 +29,15 @@ function waitIn({ waiting }: Line, signal: Signal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const enter = () => {
-      signal?.removeEventListener('abort', give_up)
+      signal?.removeEventListener('abort', giveUp)
       resolve()
     }
-    const give_up = () => {
+    const giveUp = () => {
       waiting.delete(enter)
       reject(signal?.reason)
     }
     waiting.add(enter)
-    signal?.addEventListener('abort', give_up, { once: true })
+    signal?.addEventListener('abort', giveUp, { once: true })
   })
 }
 

@@ -5,7 +5,7 @@ const begin = statement('', 'savepoint joined')
 const commit = statement('', 'release savepoint joined')
 const rollback = statement('', 'rollback to savepoint joined')
 /** $1: milliseconds, 0 for no limit. Until the end of the transaction, or of the savepoint that is rolled back to. */
-const limit_locks = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
+const limitLocksSql = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
 
 /**
  * A deadlock, and no reason to try the same part again: what the other waits for may be older than its savepoint, and
@@ -45,9 +45,9 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
         breaks(error)
         throw error
       }) as never,
-    transaction: async (work, { lock_timeout_ms = 0 } = {}) => {
+    transaction: async (work, { lockTimeoutMs = 0 } = {}) => {
       refuseBroken()
-      const begun = flushed([query(begin, []), query(limit_locks, [`${Math.floor(lock_timeout_ms)}`])])
+      const begun = flushed([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
       begun.catch(() => {})
       try {
         // Released only when the work is content: what fails after that could not be undone by itself.
@@ -57,7 +57,7 @@ export function joinTransaction(outer: Database, tx: Transaction): { db: Databas
       } catch (error) {
         const first: unknown = await begun.then(
           () => error,
-          failed_to_begin => failed_to_begin,
+          failedToBegin => failedToBegin,
         )
         await query(rollback, []).catch(breaks)
         if (!isDeadlock(first)) throw first

@@ -27,23 +27,23 @@ export class OutcomeUnknown extends Error {}
 export const findOutcomeUnknown = (errors: unknown[]): unknown => errors.find(error => error instanceof OutcomeUnknown)
 
 /** Classes of codes: the connection is lost; no room on the disk, no memory, no connection left. */
-const unavailable_classes = ['08', '53']
+const unavailableClasses = ['08', '53']
 
 /** The database is away, starting, stopping, read-only or out of what it needs: worth a retry a moment later. */
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
-  if (error instanceof pg.DatabaseError) return unavailable_classes.includes(error.code?.slice(0, 2) ?? '')
+  if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
   if (error instanceof OutcomeUnknown || error instanceof ServerSilent) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
-  return network_codes.has(code ?? '') || connection_lost.test(error.message)
+  return networkCodes.has(code ?? '') || connectionLost.test(error.message)
 }
 
-export const read_only_message = 'The database is read-only, as a standby is: it takes no writes.'
+export const readOnlyMessage = 'The database is read-only, as a standby is: it takes no writes.'
 
 /** What is wrong with the server until somebody mends it: every write meets it, so the log need not tell of each. */
 export function lastingMessage(error: unknown): string | undefined {
-  if (hasCode(error, '25006')) return read_only_message
+  if (hasCode(error, '25006')) return readOnlyMessage
   return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
 
@@ -64,7 +64,7 @@ function unavailableMessage(error: unknown): string | undefined {
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 
-const network_codes = new Set([
+const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
@@ -74,5 +74,5 @@ const network_codes = new Set([
   'EHOSTUNREACH',
 ])
 // pg reports a lost connection with no code.
-const connection_lost =
+const connectionLost =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/

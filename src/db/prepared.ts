@@ -26,14 +26,14 @@ const Query = pg.Query as unknown as new (text: string, values: unknown[]) => In
 /** Of one connection: the shapes of its statements' rows, and the connection itself where nothing is described by it. */
 type Known = { shapes: Map<string, Shape>; plain: pg.Connection }
 
-const known_of = new WeakMap<pg.Connection, Known>()
+const knownByConnection = new WeakMap<pg.Connection, Known>()
 
 function knownOf(connection: pg.Connection): Known {
-  const known = known_of.get(connection)
+  const known = knownByConnection.get(connection)
   if (known) return known
   const plain = Object.assign(Object.create(connection) as pg.Connection, { describe: () => {} })
   const made = { shapes: new Map<string, Shape>(), plain }
-  known_of.set(connection, made)
+  knownByConnection.set(connection, made)
   return made
 }
 

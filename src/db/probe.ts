@@ -1,14 +1,14 @@
 import pg from 'pg'
 
-const oldest_supported = 15
-const connect_timeout_ms = 10_000
+const oldestSupported = 15
+const connectTimeoutMs = 10_000
 
 /**
  * Connects once, so that a start with a wrong DATABASE_URL ends with one readable sentence, without the password.
  * Throws an Error for a server that does not answer, refuses the login, lacks the database or is older than PostgreSQL 15.
  */
 export async function probe(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connect_timeout_ms })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs })
   client.on('error', () => {})
   try {
     await client.connect()
@@ -25,13 +25,13 @@ export async function probe(url: string): Promise<void> {
 /** Why a server is too old; undefined when it is not. `version` as `server_version_num` has it: 150018 is 15.18. */
 export function versionProblem(version: number): string | undefined {
   const major = Math.floor(version / 10_000)
-  if (major >= oldest_supported) return undefined
-  return `The server of DATABASE_URL is PostgreSQL ${major}; kith needs ${oldest_supported} or newer.`
+  if (major >= oldestSupported) return undefined
+  return `The server of DATABASE_URL is PostgreSQL ${major}; kith needs ${oldestSupported} or newer.`
 }
 
 type ConnectionError = Error & { code?: string }
 
-const unreachable_codes = new Set([
+const unreachableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EACCES',
@@ -46,9 +46,9 @@ const unreachable_codes = new Set([
 /** What went wrong, by the codes of the system and of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 function sentence({ code = '', message }: ConnectionError, { host, port, user, database }: pg.Client): string {
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
-  if (unreachable_codes.has(code)) return `No PostgreSQL answers at ${server} (${code}): see DATABASE_URL.`
+  if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}): see DATABASE_URL.`
   if (/^timeout expired|timeout exceeded/.test(message))
-    return `No PostgreSQL answers at ${server} within ${connect_timeout_ms / 1_000} s: see DATABASE_URL.`
+    return `No PostgreSQL answers at ${server} within ${connectTimeoutMs / 1_000} s: see DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
     return `The PostgreSQL at ${server} refuses the login of "${user}" (${message}): see DATABASE_URL.`
   if (code === '3D000')

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net'
 
-const beat_ms = 250
+const beatMs = 250
 /** Work in flight is nothing to worry about before this. */
-const worry_after_ms = 250
+const worryAfterMs = 250
 /** A server that does not answer a knock within this is taken for silent. With the rest it is noticed within 2.5 s. */
-const patience_ms = 2_000
+const patienceMs = 2_000
 
 /** The server has stopped answering: frozen, or cut off without anybody being told. */
 export class ServerSilent extends Error {}
@@ -30,30 +30,30 @@ export type Pulse = {
 export function watchPulse(door: Door): Pulse {
   // In order of arrival, and no Map: one that is written to all the time leaves its old tables behind, each of which knows the
   // next. Once one has grown old, all that was ever in flight grows old with it: a sixth more CPU for a GET, in one process of four.
-  const in_flight: { work: InFlight; since_ms: number }[] = []
+  const inFlight: { work: InFlight; sinceMs: number }[] = []
   let silent = false
   let knocking = false
-  const timer = setInterval(beat, beat_ms).unref()
+  const timer = setInterval(beat, beatMs).unref()
 
   async function beat() {
-    const [oldest] = in_flight
-    const worried = oldest !== undefined && performance.now() - oldest.since_ms > worry_after_ms
+    const [oldest] = inFlight
+    const worried = oldest !== undefined && performance.now() - oldest.sinceMs > worryAfterMs
     if (knocking || !(silent || worried)) return
     knocking = true
     silent = !(await knock(door))
     knocking = false
-    if (silent) for (const { work } of [...in_flight]) work.giveUp()
+    if (silent) for (const { work } of [...inFlight]) work.giveUp()
   }
   return {
     throwIfSilent: () => {
       if (silent) throw new ServerSilent('the server does not answer')
     },
     enter: work => {
-      const entry = { work, since_ms: performance.now() }
-      in_flight.push(entry)
+      const entry = { work, sinceMs: performance.now() }
+      inFlight.push(entry)
       return () => {
-        const index = in_flight.indexOf(entry)
-        if (index !== -1) in_flight.splice(index, 1)
+        const index = inFlight.indexOf(entry)
+        if (index !== -1) inFlight.splice(index, 1)
       }
     },
     stop: () => clearInterval(timer),
@@ -61,7 +61,7 @@ export function watchPulse(door: Door): Pulse {
 }
 
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html: SSLRequest, which any server answers before a login. */
-const ssl_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
 /** False where nothing comes back in time. A refusal is an answer. */
 function knock({ host, port }: Door): Promise<boolean> {
@@ -73,10 +73,10 @@ function knock({ host, port }: Door): Promise<boolean> {
       resolve(answered)
     }
     // An answer that is there already, but that this process was too busy to read, is read first.
-    const timer = setTimeout(() => setImmediate(settle, false), patience_ms)
+    const timer = setTimeout(() => setImmediate(settle, false), patienceMs)
     socket.once('data', () => settle(true))
     socket.once('error', () => settle(true))
     socket.once('close', () => settle(true))
-    socket.write(ssl_request)
+    socket.write(sslRequest)
   })
 }

@@ -11,7 +11,7 @@ let snapshot: Snapshot
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 1, statement_timeout_ms: 10_000 })
+  db = openDatabase(database.url, { connections: 1, statementTimeoutMs: 10_000 })
 })
 afterAll(async () => {
   await db.close()

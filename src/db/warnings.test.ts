@@ -10,7 +10,7 @@ let db: Database
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 1, statement_timeout_ms: 10_000 })
+  db = openDatabase(database.url, { connections: 1, statementTimeoutMs: 10_000 })
   await query(database.url, 'create table notes (id integer primary key, text text not null)')
 })
 afterAll(async () => {
@@ -60,7 +60,7 @@ describe('a warning', () => {
   it('is heard where the role is set to hear of errors alone', async () => {
     const name = new URL(database.url).pathname.slice(1)
     await query(database.url, `alter database ${name} set client_min_messages = error`)
-    const other = openDatabase(database.url, { connections: 1, statement_timeout_ms: 1_000 })
+    const other = openDatabase(database.url, { connections: 1, statementTimeoutMs: 1_000 })
     const [row] = await other.query(statement('', 'show client_min_messages'), [])
     expect(row).toEqual({ client_min_messages: 'warning' })
     await other.close()

@@ -4,15 +4,15 @@ import { printPage, printPart } from './print.ts'
 import { type RowsOfPage, readPortion } from './shown.ts'
 
 /** A page is read by one statement, and answered in one piece, up to so many bytes of rows, and of JSON. */
-const whole_bytes = 1_048_576
+const wholeBytes = 1_048_576
 /** Answers up to here are not counted (http/send-answer.ts). */
-const uncounted_characters = 64 * 1024
+const uncountedCharacters = 64 * 1024
 /** Of a larger page so much is read at a time, and one entity more, */
-const portion_octets = 256 * 1024
+const portionOctets = 256 * 1024
 /** and so much is printed at a time; */
-const part_bytes = 128 * 1024
+const partBytes = 128 * 1024
 /** so that it takes about this while it is sent, whatever its size. */
-const parted_bytes = 1_048_576
+const partedBytes = 1_048_576
 
 /** `lastMembers` makes further members of the answer, each behind a comma, once the rows have been read. */
 type Where = { stack_id: number; position: Position; lastMembers?: () => string }
@@ -28,7 +28,7 @@ type ReadRows = (position: Position) => Promise<RowsOfPage>
 export async function answerPage(call: Call<unknown>, where: Where, readRows: ReadRows): Promise<Answer> {
   const { whole, ids } = await answerWhole(call, where, readRows)
   if (whole) return whole
-  const release = await call.memory.wait(parted_bytes)
+  const release = await call.memory.wait(partedBytes)
   return { status: 200, parts: pageParts(call, where, { readRows, ids, release }) }
 }
 
@@ -39,22 +39,22 @@ async function answerWhole(
   { stack_id, position, lastMembers }: Where,
   readRows: ReadRows,
 ): Promise<{ whole?: Answer; ids?: Ids | undefined }> {
-  const row_octets = Math.floor(whole_bytes / sizeToRead(position))
-  const { rows, ids, has_more = false, definitions } = await readRows({ ...position, row_octets })
+  const rowOctets = Math.floor(wholeBytes / sizeToRead(position))
+  const { rows, ids, has_more = false, definitions } = await readRows({ ...position, rowOctets })
   const again = { ids: ids && { wanted: ids, has_more } }
-  const page = printPage(rows, position.size, { definitions, stack_id, most_bytes: whole_bytes })
+  const page = printPage(rows, position.size, { definitions, stack_id, mostBytes: wholeBytes })
   if (!page) return again
   const answer = {
     status: 200,
     json: `{"items":[${page.items}],"has_more":${has_more || page.has_more}${lastMembers?.() ?? ''}}`,
   }
-  if (answer.json.length <= uncounted_characters) return { whole: answer }
+  if (answer.json.length <= uncountedCharacters) return { whole: answer }
   const release = memory.take(Buffer.byteLength(answer.json))
   return release ? { whole: { ...answer, release } } : again
 }
 
 async function readIds(readRows: ReadRows, position: Position): Promise<Ids> {
-  const { rows, has_more = false } = await readRows({ ...position, row_octets: 0 })
+  const { rows, has_more = false } = await readRows({ ...position, rowOctets: 0 })
   const ids = rows === '' ? [] : rows.split('\n')
   return { wanted: ids.slice(0, position.size), has_more: has_more || ids.length > position.size }
 }
@@ -67,7 +67,7 @@ async function* pageParts(
   { readRows, ids, release }: Source,
 ): AsyncGenerator<Buffer> {
   const readNext = (ids: string[]) =>
-    within(() => readPortion(db, caller.organization.id, stack_id, ids, portion_octets, signal))
+    within(() => readPortion(db, caller.organization.id, stack_id, ids, portionOctets, signal))
   let { after_id, size: left } = position
   let has_more = true
   let opening = '{"items":['
@@ -84,7 +84,7 @@ async function* pageParts(
         const rows = portion.rows.filter(row => row !== null)
         for (let next = 0; next < rows.length; ) {
           const continues = left < position.size || next > 0
-          const settings = { definitions: portion.definitions, stack_id, most_bytes: part_bytes, continues }
+          const settings = { definitions: portion.definitions, stack_id, mostBytes: partBytes, continues }
           const part = printPart(rows, next, settings)
           next = part.next
           yield opening === '' ? part.bytes : Buffer.concat([Buffer.from(opening), part.bytes])

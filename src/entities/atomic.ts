@@ -1,4 +1,4 @@
-import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
@@ -42,7 +42,7 @@ export async function writeAtomically(
       )
     } catch (error) {
       if (options.signal?.aborted || !(isStale(error) || isLostRace(error))) throw error
-      if (attempt >= attempts_limit) throw overtaken(error)
+      if (attempt >= attemptsLimit) throw overtaken(error)
       await pauseAfter(attempt, options.signal)
       if (isStale(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
     }

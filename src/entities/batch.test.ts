@@ -135,8 +135,8 @@ describe('a batch', () => {
   test('is as deep in each of its bodies as one body may be', async () => {
     const nest = (levels: number): unknown => (levels === 0 ? 1 : [nest(levels - 1)])
     // The body and its attribute values are two levels of the 32.
-    const at_limit = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(30) } } }])
-    expect(at_limit.body.data.items[0].status).toBe(200)
+    const atLimit = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(30) } } }])
+    expect(atLimit.body.data.items[0].status).toBe(200)
     const past = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(31) } } }])
     expect(past.status).toBe(400)
   })

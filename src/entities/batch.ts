@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
-import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
+import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
@@ -55,7 +55,7 @@ function itemFrom(kind: Kind, call: Call<Batch>, stack_id: number, operation: Op
     const address = addressOf(kind, operation, named)
     if ('refused' in address) return refuseAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
-    if (if_match === undefined) return refuseAt(index, 'if_match', if_match_message)
+    if (if_match === undefined) return refuseAt(index, 'if_match', ifMatchMessage)
     return { write: writeFrom(call, stack_id, operation, named, address.address, if_match) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -101,7 +101,7 @@ function writeFrom(
     stack_id,
     address,
     body,
-    bound_from: call.bound_from,
+    boundFrom: call.boundFrom,
     if_match,
     references: call.preferences.references,
     represent: false,

@@ -11,7 +11,7 @@ type Taken = { set: Item[]; later: Item[] }
 export type SetSize = { items: number; bytes: number }
 
 /** Of writes that others wait beside: so that no neighbour waits long. */
-const usual_size: SetSize = { items: 256, bytes: 1_048_576 }
+const usualSize: SetSize = { items: 256, bytes: 1_048_576 }
 
 /** What an item has to do with: the row it writes; names that it writes, mentions, or links to. */
 type Touched = {
@@ -23,7 +23,7 @@ type Touched = {
   mentioned: string[]
   linked: string[]
   /** Whether it frees a name that is not known before its row is read. */
-  frees_unknown: boolean
+  freesUnknown: boolean
 }
 
 /** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
@@ -47,7 +47,7 @@ type Seen = {
  */
 export function takeSet(
   items: Item[],
-  { rows, size = usual_size }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
+  { rows, size = usualSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
 ): Taken {
   if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
   const seen: Seen = {
@@ -73,7 +73,7 @@ export function takeSet(
     // One row may be addressed by its name and by its id; which, nobody knows before it is read.
     if (waits && !rows && item.write.address) seen.vague.add(wayOf(item.write, true))
     // A name that is about to become free, and nobody knows which.
-    if (waits && touched.frees_unknown) closed = true
+    if (waits && touched.freesUnknown) closed = true
     if (waits) later.push(item)
     else set.push(item)
     if (touched.row !== undefined) seen.rows.add(touched.row)
@@ -103,13 +103,13 @@ function takeImports(items: Item[], size: SetSize): Taken {
   return { set, later }
 }
 
-function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
+function conflicts(touched: Touched, seen: Seen, rowsKnown: boolean): boolean {
   const { row, addressed, written, mentioned, linked } = touched
   return (
     (row !== undefined && seen.rows.has(row)) ||
     written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
     mentioned.some(name => seen.written.has(name)) ||
-    (rows_known && !touched.stands && addressed !== undefined && seen.linked.has(addressed)) ||
+    (rowsKnown && !touched.stands && addressed !== undefined && seen.linked.has(addressed)) ||
     linked.some(name => seen.wanted.has(name)) ||
     (addressed !== undefined && seen.promised.has(addressed))
   )
@@ -117,8 +117,8 @@ function conflicts(touched: Touched, seen: Seen, rows_known: boolean): boolean {
 
 /** How a write is addressed, or the other way: by the name, or by the id, which may be of any name. */
 function wayOf({ stack_id, address }: Write, other: boolean): string {
-  const by_id = address !== null && 'id' in address
-  return `${stack_id} ${by_id === other ? 'name' : 'id'}`
+  const byId = address !== null && 'id' in address
+  return `${stack_id} ${byId === other ? 'name' : 'id'}`
 }
 
 const isVague = ({ write }: Item, { vague }: Seen) => vague.size > 0 && vague.has(wayOf(write, false))
@@ -136,16 +136,16 @@ function touches({ write, plan, name }: Item, row: EntityRow | undefined): Touch
   if (leaves && standing) written.push(standing)
   const mentioned = namesNeeded(write, plan).map(nameKey)
   if (name !== undefined) mentioned.push(name)
-  const by_id = address && 'id' in address ? address.id : undefined
+  const byId = address && 'id' in address ? address.id : undefined
   return {
     // Before the rows are read, two items that give one name or one id address one row.
-    row: row?.id ?? by_id ?? (name && `name ${name}`),
+    row: row?.id ?? byId ?? (name && `name ${name}`),
     addressed: name,
     stands: row !== undefined,
     written: written.map(nameKey),
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
-    frees_unknown: leaves && !standing,
+    freesUnknown: leaves && !standing,
   }
 }
 

@@ -1,11 +1,4 @@
-import {
-  type Answer,
-  answering,
-  answersAnything,
-  summary_flags,
-  summaryFlag,
-  withAnswers,
-} from '../consents/answers.ts'
+import { type Answer, answering, answersAnything, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
 import type { Columns, EntityRow } from './row.ts'
@@ -35,15 +28,15 @@ export function decideAnswers(
   faults.push(...given.faults)
   if (given.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
-    const flag = summary_flags[channel]
-    const bare = given.bare_flags[flag]
+    const flag = summaryFlags[channel]
+    const bare = given.bareFlags[flag]
     if (bare !== undefined && bare !== (row?.[flag] ?? null)) columns[flag] = bare
   }
   if (given.answers.length === 0) return { answers: [] }
   columns.answers = withAnswers(current, given.answers, at)
   for (const channel of channels) {
     if (!given.answers.some(answer => answer.channel === channel)) continue
-    const flag = summary_flags[channel]
+    const flag = summaryFlags[channel]
     const summary = summaryFlag(channel, columns.answers, consent_types)
     if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
   }

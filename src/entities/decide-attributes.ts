@@ -20,14 +20,14 @@ export type AttributeChange = {
   before: Record<string, unknown> | null
   after: Record<string, unknown>
   /** Of the entity after the write: its attribute values, and whether their JSON has more bytes than it may have. */
-  key_count: number
-  is_too_large: boolean
+  keyCount: number
+  isTooLarge: boolean
 }
 
 type Bearer = (name: Name) => string | undefined
 
-const no_attributes: Record<string, unknown> = Object.freeze({})
-const no_links: Links = new Map()
+const noAttributes: Record<string, unknown> = Object.freeze({})
+const noLinks: Links = new Map()
 
 /** Compares every key that the write touches with what stands, and keeps the differences. */
 export function decideAttributes(
@@ -35,20 +35,20 @@ export function decideAttributes(
   plan: Plan,
   bearer: Bearer,
   definitions: Definitions,
-  entity_bytes: number,
+  entityBytes: number,
 ): AttributeChange {
-  const attributes = standing?.row.attributes ?? no_attributes
-  const linked = linkedByKey(standing?.links ?? no_links, definitions)
+  const attributes = standing?.row.attributes ?? noAttributes
+  const linked = linkedByKey(standing?.links ?? noLinks, definitions)
   const change = emptyChange(standing)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), bearer)
-  if (plan.clears_rest) {
+  if (plan.clearsRest) {
     const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
     for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
       if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
   }
   change.changed = Object.keys(change.after).length > 0
-  if (change.changed) measure(change, attributes, linked, entity_bytes)
+  if (change.changed) measure(change, attributes, linked, entityBytes)
   return change
 }
 
@@ -61,20 +61,20 @@ function emptyChange(standing: Standing | null): AttributeChange {
     missing: [],
     before: standing && {},
     after: {},
-    key_count: 0,
-    is_too_large: false,
+    keyCount: 0,
+    isTooLarge: false,
   }
 }
 
 type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
 
-const nothing_linked: ReadonlyMap<string, LinkedKey> = new Map()
+const nothingLinked: ReadonlyMap<string, LinkedKey> = new Map()
 
 function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
-  if (links.size === 0) return nothing_linked
+  if (links.size === 0) return nothingLinked
   const linked = new Map<string, LinkedKey>()
   for (const [attribute_id, targets] of links) {
-    const attribute = definitions.attribute_by_id.get(attribute_id)
+    const attribute = definitions.attributeById.get(attribute_id)
     if (attribute) linked.set(attribute.key, [...(linked.get(attribute.key) ?? []), { attribute, targets }])
   }
   return linked
@@ -153,19 +153,19 @@ function measure(
   change: AttributeChange,
   attributes: Record<string, unknown>,
   linked: ReadonlyMap<string, LinkedKey>,
-  entity_bytes: number,
+  entityBytes: number,
 ) {
-  let [bytes, bytes_at_most] = [2, 2]
+  let [bytes, bytesAtMost] = [2, 2]
   eachValue(change, attributes, linked, (key, value) => {
-    change.key_count += 1
-    bytes_at_most += mostBytesOf(key) + mostBytesOf(value)
+    change.keyCount += 1
+    bytesAtMost += mostBytesOf(key) + mostBytesOf(value)
   })
   // Hardly any entity comes near the limit: of one in its thousands, a JSON text of every value was made for nothing.
-  if (bytes_at_most <= entity_bytes) return
+  if (bytesAtMost <= entityBytes) return
   eachValue(change, attributes, linked, (key, value) => {
     bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + bytesOfZeros(value)
   })
-  change.is_too_large = bytes > entity_bytes
+  change.isTooLarge = bytes > entityBytes
 }
 
 /** The values of the entity after the write. */

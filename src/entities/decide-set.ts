@@ -5,7 +5,7 @@ import { type Name, nameKey } from './plan.ts'
 import type { Standing } from './row.ts'
 
 /** What the items of a set are decided on. */
-export type SetCircumstances = Omit<Circumstances, 'new_id'> & { standing: (item: Item) => Standing | null }
+export type SetCircumstances = Omit<Circumstances, 'newId'> & { standing: (item: Item) => Standing | null }
 
 /**
  * Decides the items of a set, side by side. Imports may link to what others of the set make; should that be refused, those
@@ -20,8 +20,8 @@ export function decideSet(set: Item[], circumstances: SetCircumstances): Map<Ite
   const bearerAmong = ids.size === 0 ? bearer : (name: Name) => bearer(name) ?? ids.get(nameKey(name))
   const decideOne = (item: Item) => {
     const { write, plan, name } = item
-    const new_id = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
-    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, leftAt, new_id })
+    const newId = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
+    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, leftAt, newId })
   }
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))

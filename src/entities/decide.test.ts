@@ -58,7 +58,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     stack_id: 0,
     address: { external_id: 'ada' },
     body,
-    bound_from: 'body',
+    boundFrom: 'body',
     if_match: null,
     references: 'create',
     represent: false,
@@ -72,8 +72,8 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     bearer: name => given.bearers?.[nameKey(name)],
     leftAt: () => 0,
     at,
-    new_id: () => '00000000-0000-7000-8000-000000000099',
-    limits: { entity_keys: 5, entity_bytes: 2_000, placeholders: 2 },
+    newId: () => '00000000-0000-7000-8000-000000000099',
+    limits: { entityKeys: 5, entityBytes: 2_000, placeholders: 2 },
   }
   const standing: Standing | null =
     given.row === null ? null : { row: given.row ?? row, links: given.links ?? new Map() }
@@ -218,7 +218,7 @@ describe('links', () => {
         { links: new Map([[5, [{ id: 'b', external_id: 'bob' }]]]) },
       ),
     )!
-    expect(change.relinked).toEqual([{ attribute: definitions.attribute_by_id.get(5), targets: [] }])
+    expect(change.relinked).toEqual([{ attribute: definitions.attributeById.get(5), targets: [] }])
     expect(change.set).toEqual({ old: 'text' })
     expect(change.before!.attribute_values).toEqual({ old: 'bob' })
   })

@@ -1,15 +1,15 @@
 import { type Answer, currentAnswers } from '../consents/answers.ts'
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
-import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
-import { type Columns, type EntityRow, profile_columns, type Standing } from './row.ts'
-import { profile_flags, profile_texts } from './sql.ts'
+import { type Columns, type EntityRow, profileColumns, type Standing } from './row.ts'
+import { profileFlags, profileTexts } from './sql.ts'
 import { isCompleting, isMaking, type Write } from './write.ts'
 
 /** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
-export type DecisionLimits = { entity_keys: number; entity_bytes: number; placeholders: number }
+export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
 
 /** What a decision stands on besides the entity itself. */
 export type Circumstances = {
@@ -21,7 +21,7 @@ export type Circumstances = {
   /** RFC 3339, UTC, milliseconds. */
   at: string
   /** The internal identifier a new entity takes. */
-  new_id: () => string
+  newId: () => string
   limits: DecisionLimits
 }
 
@@ -70,13 +70,13 @@ function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): 
 
 /** An event sent again is the same event when replacing what stands by it would change nothing. */
 function decideRetry(standing: Standing, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clears_rest: true }, circumstances)
+  const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clearsRest: true }, circumstances)
   return 'change' in replacing ? { refusal: conflict('This event is already stored with other content.') } : replacing
 }
 
 function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
   if (!standing && !isMaking(write)) {
-    const kind = write.stack_id === people_stack_id ? 'person' : 'record'
+    const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
   }
   const { if_match } = write
@@ -97,16 +97,16 @@ function duplicate(): Refusal {
 }
 
 function decideBody(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const { definitions, bearer, leftAt, at, new_id, limits } = circumstances
+  const { definitions, bearer, leftAt, at, newId, limits } = circumstances
   const row = standing?.row
-  const id = row?.id ?? new_id()
+  const id = row?.id ?? newId()
   const taken = nameTaken(write)
   if (taken && (bearer(taken) ?? id) !== id) return { refusal: duplicate() }
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
   const known = plan.links.size === 0 ? bearer : withOwnNames(bearer, id, row, write)
-  const attributes = decideAttributes(standing, plan, known, definitions, limits.entity_bytes)
+  const attributes = decideAttributes(standing, plan, known, definitions, limits.entityBytes)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
   if (faults.length > 0)
@@ -147,12 +147,12 @@ function withOwnNames(
   return name => (own.has(nameKey(name)) ? id : bearer(name))
 }
 
-const given_columns = [...profile_columns, 'external_id'] as const
+const givenColumns = [...profileColumns, 'external_id'] as const
 
 /** The plain columns that differ. PUT clears what it omits, but an omitted external identifier stays. */
 function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
-  for (const column of given_columns) {
+  for (const column of givenColumns) {
     const given = body[column]
     if (given === undefined && (operation !== 'put' || column === 'external_id')) continue
     const value = given ?? null
@@ -162,25 +162,25 @@ function profileChanges(row: EntityRow | undefined, { operation, body }: Write):
 }
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
-  const { missing, changed, key_count, is_too_large } = attributes
+  const { missing, changed, keyCount, isTooLarge } = attributes
   const refuseAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
     return refuseAll(`would create more than ${limits.placeholders} placeholders`)
-  if (changed && key_count > limits.entity_keys)
-    return refuseAll(`would leave the entity with more than ${limits.entity_keys} attribute values`)
-  if (is_too_large) return refuseAll(`would leave the entity larger than ${limits.entity_bytes} bytes`)
-  return no_faults
+  if (changed && keyCount > limits.entityKeys)
+    return refuseAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
+  if (isTooLarge) return refuseAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
+  return noFaults
 }
 
-const no_faults: Detail[] = []
+const noFaults: Detail[] = []
 
 const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 
-const shown_columns = ['external_id', ...profile_texts, ...profile_flags] as const
+const shownColumns = ['external_id', ...profileTexts, ...profileFlags] as const
 /** In the order in which jsonb keeps them, shorter ones first: PostgreSQL takes 0.8 µs less for keys that it need not sort. */
-const entry_keys = ([...shown_columns, 'state', 'attribute_values', 'consents'] as const).toSorted(
+const entryKeys = ([...shownColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
 
@@ -192,7 +192,7 @@ function describe(
   consents: ConsentChange | undefined,
 ): { before: Shown | null; after: Shown } {
   const after: Shown = {}
-  for (const key of entry_keys) {
+  for (const key of entryKeys) {
     let value: unknown
     if (key === 'state') value = columns.active ? 'active' : undefined
     else if (key === 'attribute_values') value = attributes.changed ? attributes.after : undefined
@@ -223,10 +223,10 @@ function describeBefore(
 /** A deletion's entry holds all that stood; the histories of consents and changes stay beside it. */
 function deletion(standing: Standing, { definitions, bearer }: Circumstances): Change {
   const { row } = standing
-  const nothing: Plan = { plain: new Map(), links: new Map(), clears_rest: true, faults: [] }
+  const nothing: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
   const attributes = decideAttributes(standing, nothing, bearer, definitions, Number.POSITIVE_INFINITY)
   const before: Shown = { state: row.active ? 'active' : 'placeholder' }
-  for (const column of ['external_id', ...profile_columns, 'email_consent', 'sms_consent'] as const)
+  for (const column of ['external_id', ...profileColumns, 'email_consent', 'sms_consent'] as const)
     if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before
   const consents = currentAnswers(row.answers)

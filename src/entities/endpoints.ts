@@ -5,7 +5,7 @@ import { nullable } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
 import type { Kind } from './kind.ts'
-import { batch_answer, example_name, harmless_body } from './schema.ts'
+import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write.ts'
 
 const strict = ['references=strict'] as const
@@ -34,14 +34,14 @@ const collectionOf = ({ params, writes, plural }: Kind) =>
   ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
 
 /** The endpoints of a kind of entity: people and the records of a stack have the same. */
-export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>): Route[] {
+export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batchBytes'>): Route[] {
   const { path, params, singular, noun, body, answer } = kind
   const collection = collectionOf(kind)
   return [
     {
       ...collection,
       path,
-      operation_id: `create${singular}`,
+      operationId: `create${singular}`,
       summary: `Create a ${noun}`,
       description: `Completes the placeholder of that \`external_id\`, where there is one.`,
       body,
@@ -57,7 +57,7 @@ export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>)
     {
       ...collection,
       path: `${path}/upsert`,
-      operation_id: `upsert${singular}`,
+      operationId: `upsert${singular}`,
       summary: `Create a ${noun}, or merge into the one that is there`,
       body: upsertBody(kind),
       answer: Type.Union([answer, identifiersOf(kind)]),
@@ -70,7 +70,7 @@ export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>)
     batchEndpoint(kind, limits),
     ...endpointsAt(kind, `${path}/{external_id}`, { ...params, external_id: 'external_id' }, '', ''),
     ...endpointsAt(
-      { ...kind, patch_statuses: {} },
+      { ...kind, patchStatuses: {} },
       `${path}/internal/{${kind.identifier.name}}`,
       { ...params, [kind.identifier.name]: kind.identifier.kind },
       'ById',
@@ -80,30 +80,30 @@ export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batch_bytes'>)
 }
 
 /** Many writes in one request. */
-function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batch_bytes'>): Route {
+function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batchBytes'>): Route {
   const { path, body } = kind
   return {
     ...collectionOf(kind),
     path: `${path}/batch`,
-    operation_id: `batch${kind.plural}`,
+    operationId: `batch${kind.plural}`,
     summary: `Write up to 1,000 times in one request`,
     description:
       'Each operation succeeds or fails on its own, with a status in `items`. With `atomic: true` nothing is applied ' +
       'when one fails, and the first that fails is the answer. A body may have 8 MiB.',
     body: Type.Object(batchBody.properties, { ...batchBody, title: 'BatchBody' }),
-    answer: batch_answer,
+    answer: batchAnswer,
     example: {
       body: {
         operations: [
-          { op: 'upsert', external_id: example_name, body: harmless_body },
-          { op: 'patch', external_id: example_name, body: harmless_body },
+          { op: 'upsert', external_id: exampleName, body: harmlessBody },
+          { op: 'patch', external_id: exampleName, body: harmlessBody },
         ],
       },
     },
     refusals: { 404: 'not_found', ...taken, ...updatesOf(kind), 412: 'invalid_parameter' },
     item: body,
     // The other limits count for each of its elements.
-    body_bytes: limits.batch_bytes,
+    bodyBytes: limits.batchBytes,
     handle: call => batchEntities(kind, call as never),
   }
 }
@@ -122,7 +122,7 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
     refusals: { ...taken, ...updatesOf(kind) },
   } as const
   const named = (verb: string, summary: string) => ({
-    operation_id: `${verb}${singular}${suffix}`,
+    operationId: `${verb}${singular}${suffix}`,
     summary: `${summary} a ${noun}${by}`,
   })
   return [
@@ -141,7 +141,7 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
       ...named('patch', 'Partially update'),
       description: 'Only what is given is applied; `null` clears, and `attribute_values` is merged key by key.',
       ...updates,
-      statuses: kind.patch_statuses,
+      statuses: kind.patchStatuses,
       handle: call => updateEntity(kind, 'patch', call as Call<EntityBody>),
     },
     {
@@ -164,7 +164,7 @@ function upsertBody({ body, singular }: Kind): TSchema {
     {
       additionalProperties: false,
       title: `${singular}UpsertBody`,
-      examples: [{ external_id: example_name, ...harmless_body }],
+      examples: [{ external_id: exampleName, ...harmlessBody }],
     },
   )
 }

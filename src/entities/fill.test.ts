@@ -53,7 +53,7 @@ async function expected({ id }: Organization): Promise<string[]> {
     .sort()
 }
 
-const filling = { entities_at_once: 10 }
+const filling = { entitiesAtOnce: 10 }
 
 describe('an attribute declared indexed over stored values', () => {
   test('shows how far its index is, and is ready when all are in it', async () => {
@@ -101,8 +101,8 @@ describe('an attribute declared indexed over stored values', () => {
         await declare(organization)
         // Two processes at once are one too many, not one too few.
         await Promise.all([
-          fillIndexes(service.db, { entities_at_once: 3 }),
-          fillIndexes(service.db, { entities_at_once: 3 }),
+          fillIndexes(service.db, { entitiesAtOnce: 3 }),
+          fillIndexes(service.db, { entitiesAtOnce: 3 }),
         ])
         await writing
         await fillIndexes(service.db, filling)

@@ -1,31 +1,31 @@
 import { type Database, flushed, type Transaction } from '../db/db.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
-import { lock_head, read_versions } from '../organizations/definitions-sql.ts'
+import { lockHeadSql, readVersionsSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { termsOf } from './terms.ts'
 import {
-  advance_fill,
-  analyze_entities,
-  analyze_terms,
-  begin_fill,
-  claim_fill,
-  delete_fills,
-  delete_terms,
-  finish_fill,
-  hold_values,
-  index_terms,
-  read_dropped,
-  read_unfilled,
-  scan_entities,
+  advanceFillSql,
+  analyzeEntitiesSql,
+  analyzeTermsSql,
+  beginFillSql,
+  claimFillSql,
+  deleteFillsSql,
+  deleteTermsSql,
+  finishFillSql,
+  holdValuesSql,
+  indexTermsSql,
+  readDroppedSql,
+  readUnfilledSql,
+  scanEntitiesSql,
 } from './terms-sql.ts'
 
-const entities_at_once = 500
-const terms_at_once = 5_000
+const entitiesAtOnce = 500
+const termsAtOnce = 5_000
 /** A row that somebody holds must not make others wait for the rows held here: the batch is tried again later. */
-const fill_lock_timeout_ms = 250
+const fillLockTimeoutMs = 250
 
 type Unfilled = { index_id: number; stack_id: number; key: string; type: AttributeType }
-export type FillOptions = { signal?: Signal | undefined; entities_at_once?: number }
+export type FillOptions = { signal?: Signal | undefined; entitiesAtOnce?: number }
 
 /**
  * Fills the indexes of attributes from stored values, in small transactions, and removes what is left of indexes that
@@ -34,12 +34,12 @@ export type FillOptions = { signal?: Signal | undefined; entities_at_once?: numb
  * many entities it has been over. Throws what the database throws: whoever calls tries again later.
  */
 export async function fillIndexes(db: Database, options: FillOptions = {}): Promise<number> {
-  const settled = settled_versions.get(db) ?? new Map<number, number>()
-  settled_versions.set(db, settled)
+  const settled = settledVersions.get(db) ?? new Map<number, number>()
+  settledVersions.set(db, settled)
   let scanned = 0
-  for (const { organization_id, schema_version } of await db.query<Version>(read_versions, [])) {
+  for (const { organization_id, schema_version } of await db.query<Version>(readVersionsSql, [])) {
     if (settled.get(organization_id) === schema_version) continue
-    const unfilled = await db.query<Unfilled>(read_unfilled, [organization_id])
+    const unfilled = await db.query<Unfilled>(readUnfilledSql, [organization_id])
     for (const index of unfilled) scanned += await fillIndex(db, organization_id, index, options)
     await removeDropped(db, organization_id, options)
     if (unfilled.length === 0 && !options.signal?.aborted) settled.set(organization_id, schema_version)
@@ -50,16 +50,16 @@ export async function fillIndexes(db: Database, options: FillOptions = {}): Prom
 type Version = { organization_id: number; schema_version: number }
 
 // Where nothing was left to do, nothing comes up before the definitions change: idle organizations cost no query.
-const settled_versions = new WeakMap<Database, Map<number, number>>()
+const settledVersions = new WeakMap<Database, Map<number, number>>()
 
 async function fillIndex(db: Database, organization_id: number, index: Unfilled, options: FillOptions) {
-  await db.query(analyze_entities, [])
-  await db.query(begin_fill, [organization_id, index.index_id, index.stack_id])
-  const limit = options.entities_at_once ?? entities_at_once
+  await db.query(analyzeEntitiesSql, [])
+  await db.query(beginFillSql, [organization_id, index.index_id, index.stack_id])
+  const limit = options.entitiesAtOnce ?? entitiesAtOnce
   let total = 0
   while (!options.signal?.aborted) {
     const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit), {
-      lock_timeout_ms: fill_lock_timeout_ms,
+      lockTimeoutMs: fillLockTimeoutMs,
     })
     if (scanned === 'claimed by another') break
     total += scanned
@@ -72,19 +72,19 @@ async function fillIndex(db: Database, organization_id: number, index: Unfilled,
 }
 
 async function finish(db: Database, organization_id: number, { index_id }: Unfilled) {
-  await db.query(analyze_terms, [])
+  await db.query(analyzeTermsSql, [])
   await db.transaction(async tx => {
     // The head before the attribute, as whoever changes a definition takes them.
-    await tx.query(lock_head, [organization_id])
-    await tx.query(finish_fill, [organization_id, index_id])
+    await tx.query(lockHeadSql, [organization_id])
+    await tx.query(finishFillSql, [organization_id, index_id])
   })
 }
 
 async function fillBatch(tx: Transaction, organization_id: number, index: Unfilled, limit: number) {
   const { index_id, stack_id, key, type } = index
-  const [claim] = await tx.query<{ after_id: string }>(claim_fill, [organization_id, index_id])
+  const [claim] = await tx.query<{ after_id: string }>(claimFillSql, [organization_id, index_id])
   if (!claim) return 'claimed by another'
-  const found = await tx.query<{ id: string; valued: boolean }>(scan_entities, [
+  const found = await tx.query<{ id: string; valued: boolean }>(scanEntitiesSql, [
     organization_id,
     stack_id,
     claim.after_id,
@@ -97,18 +97,18 @@ async function fillBatch(tx: Transaction, organization_id: number, index: Unfill
   const values =
     valued.length === 0
       ? []
-      : await tx.query<{ id: string; value: unknown }>(hold_values, [organization_id, stack_id, valued, key])
+      : await tx.query<{ id: string; value: unknown }>(holdValuesSql, [organization_id, stack_id, valued, key])
   const made = values.flatMap(({ id, value }) => [...termsOf(type, value)].map(v => ({ n: index_id, v, e: id })))
-  const stored = made.length === 0 ? [] : [tx.query(index_terms, [organization_id, '[]', JSON.stringify(made)])]
-  await flushed([...stored, tx.query(advance_fill, [organization_id, index_id, last.id, found.length]), tx.commit()])
+  const stored = made.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(made)])]
+  await flushed([...stored, tx.query(advanceFillSql, [organization_id, index_id, last.id, found.length]), tx.commit()])
   return found.length
 }
 
 async function removeDropped(db: Database, organization_id: number, { signal }: FillOptions) {
-  for (const { index_id } of await db.query<{ index_id: number }>(read_dropped, [organization_id]))
+  for (const { index_id } of await db.query<{ index_id: number }>(readDroppedSql, [organization_id]))
     while (!signal?.aborted) {
-      const [gone] = await db.query<{ count: number }>(delete_terms, [organization_id, index_id, terms_at_once])
-      if (gone!.count < terms_at_once) break
+      const [gone] = await db.query<{ count: number }>(deleteTermsSql, [organization_id, index_id, termsAtOnce])
+      if (gone!.count < termsAtOnce) break
     }
-  await db.query(delete_fills, [organization_id])
+  await db.query(deleteFillsSql, [organization_id])
 }

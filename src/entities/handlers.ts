@@ -70,7 +70,7 @@ function answerOf({ json, version }: Whole, status: number, headers: Record<stri
 }
 
 /** What one large entity takes while it is read and sent: of 512 KiB, and what a read shows besides. */
-const large_bytes = 1_048_576
+const largeBytes = 1_048_576
 
 /** Reads an entity by itself that was too large to be read beside others; undefined where it is gone by now. */
 async function answerLarge(
@@ -81,7 +81,7 @@ async function answerLarge(
   status: number,
   headers?: Record<string, string>,
 ): Promise<Answer | undefined> {
-  const release = await memory.wait(large_bytes)
+  const release = await memory.wait(largeBytes)
   try {
     const identifiers = [identifier]
     const [shown] = await readShown(db, caller.organization.id, stack_id, { by, identifiers }, signal)
@@ -105,12 +105,12 @@ async function answerWritten(
   const shown = done.standing!
   if (isWhole(shown)) return answerOf(shown, status, headers)
   const answer = await answerLarge(call, stack_id, 'id', shown, status, headers).catch(error => {
-    throw new Fault(refuse('operation_failed', written_unshown, { status: 503 }), { cause: error })
+    throw new Fault(refuse('operation_failed', writtenUnshown, { status: 503 }), { cause: error })
   })
   return answer ?? fail('not_found', `The ${noun} was written, and deleted before it could be read for the answer.`)
 }
 
-const written_unshown = 'The write was carried out, but its answer could not be read. Read the entity.'
+const writtenUnshown = 'The write was carried out, but its answer could not be read. Read the entity.'
 
 function locationOf({ path, identifier }: Kind, { params }: Call, { external_id, id }: Done): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')

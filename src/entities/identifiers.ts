@@ -1,23 +1,23 @@
 import { randomFillSync } from 'node:crypto'
 import { ObjectId } from 'bson'
 import { v7 } from 'uuid'
-import { people_stack_id } from '../organizations/definitions.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 
 // A record's ObjectId of 12 bytes lies at the front of the uuid column; the rest is zero.
-const object_id_padding = '00000000'
+const objectIdPadding = '00000000'
 
 /** A fresh internal identifier, later ones sorting after earlier ones: a UUIDv7 for a person, a padded ObjectId for a record. */
 export function newEntityId(stack_id: number): string {
-  return stack_id === people_stack_id ? newUuid() : uuidOfRecord(new ObjectId().toHexString())
+  return stack_id === peopleStackId ? newUuid() : uuidOfRecord(new ObjectId().toHexString())
 }
 
 // Of random bytes, 256 identifiers' worth at a time: one by one they took 2 µs of an identifier's 2.1. Bytes and text are made in
 // the same memory each time: they were a twelfth of what an import leaves to the garbage collector.
-const of_one = 16
-const random = Buffer.alloc(256 * of_one)
-const portions = Array.from({ length: 256 }, (_, n) => random.subarray(n * of_one, (n + 1) * of_one))
+const ofOne = 16
+const random = Buffer.alloc(256 * ofOne)
+const portions = Array.from({ length: 256 }, (_, n) => random.subarray(n * ofOne, (n + 1) * ofOne))
 let used = portions.length
-const bytes = Buffer.alloc(of_one)
+const bytes = Buffer.alloc(ofOne)
 const text = Buffer.alloc(36, '-')
 const digits = Buffer.from('0123456789abcdef')
 /** The millisecond of the last identifier, and its number within it: both from its random bytes and the clock. */
@@ -43,7 +43,7 @@ function newUuid(): string {
 
 function textOf(bytes: Buffer): string {
   let at = 0
-  for (let index = 0; index < of_one; index += 1) {
+  for (let index = 0; index < ofOne; index += 1) {
     if (index === 4 || index === 6 || index === 8 || index === 10) at += 1
     const byte = bytes[index]!
     text[at++] = digits[byte >> 4]!
@@ -54,11 +54,11 @@ function textOf(bytes: Buffer): string {
 
 /** The uuid that stands for a `record_id` of 24 hexadecimal digits. */
 export function uuidOfRecord(record_id: string): string {
-  const digits = record_id.toLowerCase() + object_id_padding
+  const digits = record_id.toLowerCase() + objectIdPadding
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** The `record_id` of a record's uuid. */
 export function recordIdOf(uuid: string): string {
-  return uuid.replaceAll('-', '').slice(0, -object_id_padding.length)
+  return uuid.replaceAll('-', '').slice(0, -objectIdPadding.length)
 }

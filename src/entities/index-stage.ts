@@ -4,7 +4,7 @@ import type { Item } from './conflicts.ts'
 import type { EntityRow } from './row.ts'
 import type { Accepted } from './stages.ts'
 import { termsOf } from './terms.ts'
-import { index_terms } from './terms-sql.ts'
+import { indexTermsSql } from './terms-sql.ts'
 
 type Term = { n: number; v: string; e: string }
 
@@ -22,7 +22,7 @@ export function indexTerms(
   const made: Term[] = []
   for (const entry of accepted) noteTerms(entry, rows.get(entry.item), definitions, gone, made)
   if (gone.length === 0 && made.length === 0) return []
-  return [tx.query(index_terms, [definitions.organization_id, JSON.stringify(gone), JSON.stringify(made)])]
+  return [tx.query(indexTermsSql, [definitions.organization_id, JSON.stringify(gone), JSON.stringify(made)])]
 }
 
 function noteTerms(

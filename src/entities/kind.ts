@@ -27,7 +27,7 @@ export type Kind = {
   /** What a read of one answers. */
   answer: TSchema
   /** Quirks of the contract, at the PATCH by external identifier. */
-  patch_statuses: Partial<Record<ErrorWord, number>>
+  patchStatuses: Partial<Record<ErrorWord, number>>
   /** The stack a request is about, at once where no definitions are looked up; a Fault of 404 where there is none. */
   stackOf(call: Call): number | Promise<number>
 }

@@ -34,7 +34,7 @@ async function skipTimes(times: number) {
   await service.sql('alter sequence skipped restart')
 }
 
-const for_ever = 1_000_000
+const forEver = 1_000_000
 const body = { first_name: 'Ada' }
 const both = ['ada', 'bob'].map(external_id => ({ op: 'patch', external_id, body }))
 
@@ -74,14 +74,14 @@ describe('a row that is not where it was locked', () => {
 
   it.each(writes)('for good has %s refused, and nothing of it is stored', async (_, write) => {
     const before = await stored()
-    await skipTimes(for_ever)
+    await skipTimes(forEver)
     const { status, body, headers } = await write()
     expect([status, body.error, headers.get('Retry-After')]).toEqual([503, 'operation_failed', '1'])
     expect(await stored()).toEqual(before)
   })
 
   it('for good has no other write of its batch refused', async () => {
-    await skipTimes(for_ever)
+    await skipTimes(forEver)
     const { data } = (await organization.send('POST', '/v1/people/batch', { operations: both })).body
     expect(data.items.map(({ status }: { status: number }) => status)).toEqual([503, 200])
     expect((await stored()).entities).toMatchObject([
@@ -124,7 +124,7 @@ it('a trigger that moves the row within its own transaction loses no write', asy
     email_consent: true,
     version: 2,
   })
-  await skipTimes(for_ever)
+  await skipTimes(forEver)
   expect((await organization.send('PATCH', '/v1/people/bob', answer)).status).toBe(503)
   const history = 'select version from consent_history where organization_id = $1'
   expect(await service.sql(history, [organization.id])).toEqual([{ version: 2 }])

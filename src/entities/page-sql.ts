@@ -20,14 +20,14 @@ const linked = (beyond: string, order: string) => `(
    )`
 
 /** $2: octets of a row, $3: stack of the entities wanted, $4: after this id, $5: how many, $6: whose, $7: attributes outgoing, $8: incoming. */
-export const read_related_ascending = statement(
+export const readRelatedAscendingSql = statement(
   'read_related_ascending',
   readRows(`where e.organization_id = $1 and e.stack_id = $3 and e.id in ${linked('>', 'asc')}
    order by e.id limit $5`),
 )
 
 /** As the ascending one, with $4: before this id. */
-export const read_related_descending = statement(
+export const readRelatedDescendingSql = statement(
   'read_related_descending',
   readRows(`where e.organization_id = $1 and e.stack_id = $3 and e.id in ${linked('<', 'desc')}
    order by e.id desc limit $5`),
@@ -37,7 +37,7 @@ const found = (column: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = $3`
 
 /** $2: stack, $3: identifier. The internal identifier of whoever bears it. */
-export const find_entity = {
+export const findEntitySql = {
   id: statement('find_by_id', found('id')),
   external_id: statement('find_by_external_id', found('external_id')),
 }

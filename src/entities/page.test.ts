@@ -29,7 +29,7 @@ type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more:
 
 async function printed(stack_id: number, position: Position) {
   const { rows, definitions } = await readPageOfStack(service.db, organization.id, stack_id, position)
-  return printPage(rows, position.size, { definitions, stack_id, most_bytes: Number.POSITIVE_INFINITY })!
+  return printPage(rows, position.size, { definitions, stack_id, mostBytes: Number.POSITIVE_INFINITY })!
 }
 
 const everybody: Read = async position => {
@@ -106,13 +106,13 @@ describe.each([
 })
 
 test('records are in order of their record_id, which is the cursor', async () => {
-  const record_ids: string[] = []
+  const recordIds: string[] = []
   for (let index = 0; index < 7; index += 1)
-    record_ids.push((await organization.send('POST', '/v1/stacks/orders', {})).body.data.record_id)
-  const after_id = uuidOfRecord(record_ids.toSorted()[2]!)
+    recordIds.push((await organization.send('POST', '/v1/stacks/orders', {})).body.data.record_id)
+  const after_id = uuidOfRecord(recordIds.toSorted()[2]!)
   const { items } = await printed(1, { direction: 'asc', size: 500, after_id })
   const listed: { record_id: string }[] = JSON.parse(`[${items}]`)
-  expect(listed.map(({ record_id }) => record_id)).toEqual(record_ids.toSorted().slice(3))
+  expect(listed.map(({ record_id }) => record_id)).toEqual(recordIds.toSorted().slice(3))
 })
 
 test('the entities linked with one come once each, from both sides, without those that are gone', async () => {

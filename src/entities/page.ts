@@ -1,23 +1,23 @@
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
-import { find_entity, read_related_ascending, read_related_descending } from './page-sql.ts'
+import { findEntitySql, readRelatedAscendingSql, readRelatedDescendingSql } from './page-sql.ts'
 import type { Read } from './row.ts'
 
 /**
  * Which entities of an order by id: `size` of them after `after_id`, which need not exist. Of an entity whose row has more than
- * `row_octets` only the id is read; without that bound, every row.
+ * `rowOctets` only the id is read; without that bound, every row.
  */
 export type Position = {
   direction: 'asc' | 'desc'
   after_id?: string | undefined
   size: number
-  row_octets?: number | undefined
+  rowOctets?: number | undefined
 }
 
 /** As large as PostgreSQL's integers: every row. */
-export const unbounded_octets = 2 ** 31 - 1
+export const unboundedOctets = 2 ** 31 - 1
 
-export const octetsOf = ({ row_octets = unbounded_octets }: Position): number => row_octets
+export const octetsOf = ({ rowOctets = unboundedOctets }: Position): number => rowOctets
 
 /** Never shorter than asked for before the end. */
 export type Page = { reads: Read[]; has_more: boolean }
@@ -46,7 +46,7 @@ export async function findEntity(
 ): Promise<string | undefined> {
   const [by, identifier] =
     'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
-  const [found] = await db.query<{ id: string }>(find_entity[by], [organization_id, stack_id, identifier], signal)
+  const [found] = await db.query<{ id: string }>(findEntitySql[by], [organization_id, stack_id, identifier], signal)
   return found?.id
 }
 
@@ -61,7 +61,7 @@ export async function readRelated(
   position: Position,
   signal?: Signal,
 ): Promise<Page> {
-  const statement = position.direction === 'asc' ? read_related_ascending : read_related_descending
+  const statement = position.direction === 'asc' ? readRelatedAscendingSql : readRelatedDescendingSql
   const [start, size] = [startOf(position), sizeToRead(position)]
   const values = [organization_id, octetsOf(position), stack_id, start, size, id, outgoing, incoming]
   return pageOf(await db.query<Read>(statement, values, signal), position)

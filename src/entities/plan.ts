@@ -18,15 +18,15 @@ export type Plan = {
   plain: Map<string, unknown>
   links: ReadonlyMap<string, PlannedLinks>
   /** Whether keys that are not written are cleared: PUT, and `attribute_values: null`. */
-  clears_rest: boolean
+  clearsRest: boolean
   faults: Detail[]
 }
 
 /** Names are compared as texts in maps and sets: no external identifier holds a line feed. */
 export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
 
-export function planWrite(write: Write, definitions: Definitions, links_limit: number): Plan {
-  const plan: Plan = { plain: new Map(), links: nothing_linked, clears_rest: clearsRest(write), faults: [] }
+export function planWrite(write: Write, definitions: Definitions, linksLimit: number): Plan {
+  const plan: Plan = { plain: new Map(), links: nothingLinked, clearsRest: clearsRest(write), faults: [] }
   let links: Map<string, PlannedLinks> | undefined
   const declared = definitions.declared.get(write.stack_id)
   const values = write.body.attribute_values
@@ -34,15 +34,15 @@ export function planWrite(write: Write, definitions: Definitions, links_limit: n
     const [value, attribute] = [values[key], declared?.get(key)]
     if (attribute && isRelationship(attribute)) {
       links ??= new Map()
-      planLinks({ links, faults: plan.faults }, attribute, value, links_limit)
-    } else planPlain(plan, key, attribute, value, write.bound_from)
+      planLinks({ links, faults: plan.faults }, attribute, value, linksLimit)
+    } else planPlain(plan, key, attribute, value, write.boundFrom)
   }
   if (links) plan.links = links
   return plan
 }
 
 // Most writes link nothing: no map is made for each.
-const nothing_linked: Plan['links'] = new Map()
+const nothingLinked: Plan['links'] = new Map()
 
 function clearsRest({ operation, body }: Write): boolean {
   return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
@@ -52,9 +52,9 @@ function planLinks(
   plan: { links: Map<string, PlannedLinks>; faults: Detail[] },
   attribute: Attribute & { target_stack_id: number },
   value: unknown,
-  links_limit: number,
+  linksLimit: number,
 ) {
-  const normalized = normalizeRelationship(value, attribute.cardinality, links_limit)
+  const normalized = normalizeRelationship(value, attribute.cardinality, linksLimit)
   if ('refused' in normalized) {
     const { path, message } = normalized.refused
     plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
@@ -70,9 +70,9 @@ function planPlain(
   key: string,
   attribute: Attribute | undefined,
   value: unknown,
-  bound_from: Write['bound_from'],
+  boundFrom: Write['boundFrom'],
 ) {
-  const typed = attribute && bound_from === 'query' ? coerceValue(attribute, value) : value
+  const typed = attribute && boundFrom === 'query' ? coerceValue(attribute, value) : value
   const fault = attribute && typed !== null ? valueFault(attribute, typed) : undefined
   if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
   else plan.plain.set(key, typed)
@@ -80,11 +80,11 @@ function planPlain(
 
 /** The relationship attributes whose stored links the decision needs: of the keys written, or of all where the rest is cleared. */
 export function linksNeeded(write: Write, plan: Plan, definitions: Definitions): number[] {
-  const of_owner = definitions.relationships.get(write.stack_id)
-  if (!of_owner) return []
-  const all = plan.clears_rest || write.operation === 'delete' || isRetry(write, definitions)
-  const keys = all ? of_owner.keys() : [...plan.links.keys(), ...plan.plain.keys()]
-  return [...keys].flatMap(key => (of_owner.get(key) ?? []).map(attribute => attribute.id))
+  const ofOwner = definitions.relationships.get(write.stack_id)
+  if (!ofOwner) return []
+  const all = plan.clearsRest || write.operation === 'delete' || isRetry(write, definitions)
+  const keys = all ? ofOwner.keys() : [...plan.links.keys(), ...plan.plain.keys()]
+  return [...keys].flatMap(key => (ofOwner.get(key) ?? []).map(attribute => attribute.id))
 }
 
 /** What makes an event may be the retry of what went through: it is compared with all that stands. */
@@ -96,13 +96,13 @@ export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions)
 /** The names a write's decision must know the bearers of: its targets, and the name it takes. */
 export function namesNeeded(write: Write, plan: Plan): Name[] {
   const taken = nameTaken(write)
-  if (plan.links.size === 0) return taken ? [taken] : no_names
+  if (plan.links.size === 0) return taken ? [taken] : noNames
   const names = [...plan.links.values()].flatMap(planned => planned.names)
   if (taken) names.push(taken)
   return names
 }
 
-const no_names: Name[] = []
+const noNames: Name[] = []
 
 /** The name that a rename gives its entity. A create's own name is its address, so the row itself answers for it. */
 export function nameTaken({ operation, stack_id, address, body }: Write): Name | undefined {

@@ -1,34 +1,34 @@
 import { type Answers, consentDefaults } from '../consents/answers.ts'
-import { type Definitions, people_stack_id } from '../organizations/definitions.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
 import { recordIdOf } from './identifiers.ts'
 import { shownLinks } from './row.ts'
 import { RowPrinter } from './row-printer.ts'
-import { profile_flags, profile_texts } from './sql.ts'
+import { profileFlags, profileTexts } from './sql.ts'
 
 /** Prints one entity of the stack it was made for. */
 type Print = (row: RowPrinter) => void
 
 const keyed = (key: string) => Buffer.from(`,"${key}":`)
 
-const [texts, flags] = [profile_texts.map(keyed), profile_flags.map(keyed)]
+const [texts, flags] = [profileTexts.map(keyed), profileFlags.map(keyed)]
 const [consents, attribute_values] = [keyed('consents'), keyed('attribute_values')]
-const [start_of_person, start_of_record, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
+const [startOfPerson, startOfRecord, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
   Buffer.from(text),
 ) as [Buffer, Buffer, Buffer]
 const states = { t: Buffer.from(',"state":"active"'), f: Buffer.from(',"state":"placeholder"') }
 const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"', '","updated_at":"', '"}'].map(text =>
   Buffer.from(text),
 ) as [Buffer, Buffer, Buffer, Buffer]
-const [between, line_end] = [Buffer.from(','), Buffer.from('\n')]
+const [between, lineEnd] = [Buffer.from(','), Buffer.from('\n')]
 
 /** What PostgreSQL writes for `{}`: whoever has answered nothing. */
-const nothing_answered = Buffer.from('{}')
+const nothingAnswered = Buffer.from('{}')
 
 function personPrinter(definitions: Definitions): Print {
   const printConsents = consentsPrinter(definitions.consent_types)
   return row => {
-    row.bare(start_of_person)
+    row.bare(startOfPerson)
     row.text(external_id)
     for (const key of texts) row.text(key)
     for (const key of flags) row.flag(key)
@@ -40,27 +40,27 @@ function personPrinter(definitions: Definitions): Print {
 
 /** Prints what counts, answered or not, of texts made beforehand. */
 function consentsPrinter(types: Definitions['consent_types']): Print {
-  const entries = consentDefaults(types).map(({ answer_key, shown }, index) => {
+  const entries = consentDefaults(types).map(({ answerKey, shown }, index) => {
     const before = index === 0 ? '[' : ','
     const answered = (state: boolean) =>
       Buffer.from(before + JSON.stringify({ ...shown, state, source: 'answer', answered_at: '' }).slice(0, -2))
-    const by_default = Buffer.from(before + JSON.stringify(shown))
-    return { answer_key, by_default, granted: answered(true), refused: answered(false) }
+    const byDefault = Buffer.from(before + JSON.stringify(shown))
+    return { answerKey, by_default: byDefault, granted: answered(true), refused: answered(false) }
   })
-  const all_end = Buffer.from(entries.length === 0 ? '[]' : ']')
-  const all_by_default = Buffer.concat([...entries.map(({ by_default }) => by_default), all_end])
+  const allEnd = Buffer.from(entries.length === 0 ? '[]' : ']')
+  const allByDefault = Buffer.concat([...entries.map(({ by_default: byDefault }) => byDefault), allEnd])
   return row => {
-    if (row.passes(nothing_answered)) return row.put(all_by_default)
+    if (row.passes(nothingAnswered)) return row.put(allByDefault)
     const answers: Answers = JSON.parse(row.value()!)
-    for (const { answer_key, by_default, granted, refused } of entries) {
-      const answer = answer_key === null ? undefined : answers[answer_key]
+    for (const { answerKey, by_default: byDefault, granted, refused } of entries) {
+      const answer = answerKey === null ? undefined : answers[answerKey]
       if (answer) {
         row.put(answer.state ? granted : refused)
         row.copy(answer.answered_at)
         row.put(end)
-      } else row.put(by_default)
+      } else row.put(byDefault)
     }
-    row.put(all_end)
+    row.put(allEnd)
   }
 }
 
@@ -68,11 +68,11 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
   const { key } = definitions.stacks.find(({ id }) => id === stack_id)!
   const stack_key = Buffer.from(`,"stack_key":${JSON.stringify(key)}`)
   return row => {
-    row.put(start_of_record)
+    row.put(startOfRecord)
     row.copy(recordIdOf(row.value()!))
     row.text(external_id)
     row.put(stack_key)
-    row.pass(profile_texts.length + profile_flags.length + 1)
+    row.pass(profileTexts.length + profileFlags.length + 1)
     printRest(row, definitions)
   }
 }
@@ -93,10 +93,10 @@ function printRest(row: RowPrinter, definitions: Definitions) {
 type Links = [attribute_id: number, external_id: string | null][]
 
 /** The plain values and the links, which are shown as the external identifiers of their targets. */
-function withLinks(attributes: string, links: Links, { attribute_by_id }: Definitions): string {
+function withLinks(attributes: string, links: Links, { attributeById }: Definitions): string {
   const shown = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of Map.groupBy(links, ([attribute_id]) => attribute_id)) {
-    const attribute = attribute_by_id.get(attribute_id)
+    const attribute = attributeById.get(attribute_id)
     if (attribute)
       shown[attribute.key] = shownLinks(
         attribute.cardinality,
@@ -114,7 +114,7 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
   printers.set(definitions, known)
   const print =
     known.get(stack_id) ??
-    (stack_id === people_stack_id ? personPrinter(definitions) : recordPrinter(definitions, stack_id))
+    (stack_id === peopleStackId ? personPrinter(definitions) : recordPrinter(definitions, stack_id))
   known.set(stack_id, print)
   return print
 }
@@ -123,33 +123,33 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
 const shared = new RowPrinter()
 
 /** An entity's row as JSON. All of these want definitions that are no older than the row. */
-export function printEntity(row_text: string, definitions: Definitions, stack_id: number): string {
-  const row = shared.start().readText(row_text)
+export function printEntity(rowText: string, definitions: Definitions, stack_id: number): string {
+  const row = shared.start().readText(rowText)
   row.next(printerOf(definitions, stack_id))
   return row.json
 }
 
 /**
  * The first `size` of the rows as JSON texts with commas between them, and whether there are more. Undefined where one of them is
- * missing, of which there is the id alone, and where they have more than `most_bytes`.
+ * missing, of which there is the id alone, and where they have more than `mostBytes`.
  */
 export function printPage(
   rows: string,
   size: number,
-  { definitions, stack_id, most_bytes }: { definitions: Definitions; stack_id: number; most_bytes: number },
+  { definitions, stack_id, mostBytes }: { definitions: Definitions; stack_id: number; mostBytes: number },
 ): { items: string; has_more: boolean } | undefined {
   const row = shared.start().readText(rows)
   const print = printerOf(definitions, stack_id)
   for (let count = 0; row.more && count < size; count += 1) {
-    if (!row.isWhole || row.size > most_bytes) return undefined
+    if (!row.isWhole || row.size > mostBytes) return undefined
     if (count > 0) row.put(between)
     row.next(print)
   }
-  return row.size > most_bytes ? undefined : { items: row.json, has_more: row.more }
+  return row.size > mostBytes ? undefined : { items: row.json, has_more: row.more }
 }
 
 /**
- * The same of some rows from `first` on, until there are `most_bytes` or the rows end: what was printed, with a comma before it where
+ * The same of some rows from `first` on, until there are `mostBytes` or the rows end: what was printed, with a comma before it where
  * `continues`, and the row to go on with.
  */
 export function printPart(
@@ -158,14 +158,14 @@ export function printPart(
   {
     definitions,
     stack_id,
-    most_bytes,
+    mostBytes,
     continues,
-  }: { definitions: Definitions; stack_id: number; most_bytes: number; continues: boolean },
+  }: { definitions: Definitions; stack_id: number; mostBytes: number; continues: boolean },
 ): { bytes: Buffer; next: number } {
   const row = shared.start()
   const print = printerOf(definitions, stack_id)
   let next = first
-  for (; next < rows.length && row.size < most_bytes; next += 1) {
+  for (; next < rows.length && row.size < mostBytes; next += 1) {
     if (continues || next > first) row.put(between)
     row.readText(rows[next]!)
     row.next(print)
@@ -183,6 +183,6 @@ export function linePrinter(
   return (bytes, start) => {
     row.read(bytes, bytes.length, start)
     row.next(print)
-    row.put(line_end)
+    row.put(lineEnd)
   }
 }

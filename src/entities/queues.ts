@@ -5,18 +5,18 @@ import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { nameKey, nameTaken } from './plan.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
-import { beside_octets, readShown, type Shown } from './shown.ts'
+import { besideOctets, readShown, type Shown } from './shown.ts'
 import type { Address, Outcome, Write } from './write.ts'
 
-const items_limit = 256
-const bytes_limit = 1_048_576
-const told_at_once = 8
+const itemsLimit = 256
+const bytesLimit = 1_048_576
+const toldAtOnce = 8
 
 /**
  * While Node writes the answers of one batch, or decides it, PostgreSQL is at the other. With 64 clients that gives a sixth more
  * reads a second; from 16 it gave less, from 32 as well. Of writes, which end at one head, a sixth to a quarter more.
  */
-const second_from = { read: 24, write: 20 }
+const secondFrom = { read: 24, write: 20 }
 
 type Queues<I, O> = Map<string, Queue<I, O>>
 type Settled = Exclude<Outcome, { error: unknown }>
@@ -82,11 +82,11 @@ function newWriting(db: Database, organization_id: number, limits: WriteLimits):
   }
   return new Queue({
     run,
-    items_limit,
-    bytes_limit,
-    second_from: second_from.write,
+    itemsLimit,
+    bytesLimit,
+    secondFrom: secondFrom.write,
     undone: true,
-    told_at_once,
+    toldAtOnce,
     watch: watch('write', db),
   })
 }
@@ -136,16 +136,16 @@ function newReading(
   by: 'id' | 'external_id',
 ): Queue<string, Shown | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<Shown | undefined>[]> => {
-    const those = { by, identifiers, row_octets: beside_octets }
+    const those = { by, identifiers, rowOctets: besideOctets }
     const shown = await readShown(db, organization_id, stack_id, those, signal)
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
   return new Queue({
     run,
-    items_limit,
-    bytes_limit,
-    second_from: second_from.read,
+    itemsLimit,
+    bytesLimit,
+    secondFrom: secondFrom.read,
     undone: false,
     watch: watch('read', db),
   })

@@ -171,7 +171,7 @@ describe('writers at the same time', () => {
       const people = names(prefix, 1_000)
       await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
       await run(organization, [write('create', 'beside')])
-      const lock = await lockPerson(service.database_url, people.at(-1)!)
+      const lock = await lockPerson(service.databaseUrl, people.at(-1)!)
       try {
         const operations = people.map(external_id => ({ op: 'patch', external_id, body: { first_name: 'Ada' } }))
         const batch = organization.send('POST', '/v1/people/batch', { operations, ...options }, headers)

@@ -1,5 +1,5 @@
-const [quote, plus, close, comma, dot, zero, letter_t, letter_z, backslash] = [34, 43, 41, 44, 46, 48, 84, 90, 92]
-const [line_feed, letter_true, brace] = [10, 116, 123]
+const [quote, plus, close, comma, dot, zero, letterT, letterZ, backslash] = [34, 43, 41, 44, 46, 48, 84, 90, 92]
+const [lineFeed, letterTrue, brace] = [10, 116, 123]
 
 /** The bytes that a field of a row and a JSON string both hold as they are, those of characters beyond ASCII among them. */
 const plain = Uint8Array.from({ length: 256 }, (_, code) =>
@@ -17,8 +17,8 @@ const controls = Array.from({ length: 32 }, (_, code) =>
 const long = 48
 
 // A page of 50 people takes 28 kB.
-const room_bytes = 64 * 1024
-const most_kept_bytes = 2 * 1024 * 1024
+const roomBytes = 64 * 1024
+const mostKeptBytes = 2 * 1024 * 1024
 
 /**
  * Prints entities as JSON out of the text of their rows (`row_text`), field by field and byte by byte, into room that is used
@@ -30,20 +30,20 @@ export class RowPrinter {
   #rows: Buffer = Buffer.alloc(0)
   #rows_end = 0
   /** For rows that come as a text. */
-  #rows_room = Buffer.allocUnsafeSlow(room_bytes)
+  #rows_room = Buffer.allocUnsafeSlow(roomBytes)
   /** Before the next field: at `(` or at a comma. Between entities, where the next one begins. */
   #at = 0
   /** Where the attributes and the row of this entity begin. */
   #attributes_at = 0
   #row_at = 0
-  #room = Buffer.allocUnsafeSlow(room_bytes)
+  #room = Buffer.allocUnsafeSlow(roomBytes)
   #end = 0
 
   /** Begins anew, with nothing printed: what {@link bytes} showed is written over. Room of unusual size is let go. */
   start(): this {
     this.#end = 0
-    if (this.#room.length > most_kept_bytes) this.#room = Buffer.allocUnsafeSlow(room_bytes)
-    if (this.#rows_room.length > most_kept_bytes) this.#rows_room = Buffer.allocUnsafeSlow(room_bytes)
+    if (this.#room.length > mostKeptBytes) this.#room = Buffer.allocUnsafeSlow(roomBytes)
+    if (this.#rows_room.length > mostKeptBytes) this.#rows_room = Buffer.allocUnsafeSlow(roomBytes)
     return this.read(this.#rows_room, 0)
   }
 
@@ -58,8 +58,8 @@ export class RowPrinter {
   /** The same of rows as a text. */
   readText(rows: string): this {
     // No unit of the text takes more than three bytes; to count those of a long text costs less than three times the memory.
-    const most_bytes = rows.length > room_bytes ? Buffer.byteLength(rows) : 3 * rows.length
-    if (most_bytes > this.#rows_room.length) this.#rows_room = Buffer.allocUnsafeSlow(most_bytes)
+    const mostBytes = rows.length > roomBytes ? Buffer.byteLength(rows) : 3 * rows.length
+    if (mostBytes > this.#rows_room.length) this.#rows_room = Buffer.allocUnsafeSlow(mostBytes)
     return this.read(this.#rows_room, this.#rows_room.write(rows))
   }
 
@@ -109,7 +109,7 @@ export class RowPrinter {
 
   #open(from: number) {
     this.#attributes_at = from
-    this.#row_at = this.#rows.indexOf(line_feed, from) + 1
+    this.#row_at = this.#rows.indexOf(lineFeed, from) + 1
     this.#at = this.#row_at
   }
 
@@ -166,7 +166,7 @@ export class RowPrinter {
       return
     }
     this.#at += 2
-    this.put(code === letter_true ? yes : no)
+    this.put(code === letterTrue ? yes : no)
   }
 
   /** A time, `"2026-01-01 12:00:00.123456+00"` in the row, in RFC 3339 with milliseconds. */
@@ -174,14 +174,14 @@ export class RowPrinter {
     this.put(key)
     const [rows, room] = [this.#rows, this.#room]
     let [at, end] = [this.#at + 2, this.#end]
-    for (const date_end = at + 10; at < date_end; at += 1) room[end++] = rows[at]!
-    room[end++] = letter_t
+    for (const dateEnd = at + 10; at < dateEnd; at += 1) room[end++] = rows[at]!
+    room[end++] = letterT
     at += 1
-    for (const time_end = at + 8; at < time_end; at += 1) room[end++] = rows[at]!
+    for (const timeEnd = at + 8; at < timeEnd; at += 1) room[end++] = rows[at]!
     room[end++] = dot
     if (rows[at] === dot) at += 1
     for (let digits = 0; digits < 3; digits += 1) room[end++] = rows[at] === plus ? zero : rows[at++]!
-    room[end++] = letter_z
+    room[end++] = letterZ
     while (rows[at] !== quote) at += 1
     this.#at = at + 1
     this.#end = end

@@ -1,10 +1,10 @@
 import type { Answers } from '../consents/answers.ts'
-import { profile_texts } from './sql.ts'
+import { profileTexts } from './sql.ts'
 
 /** The columns of a person's profile that are plain values: set, kept or cleared, with no rule between them. */
-export const profile_columns = [...profile_texts, 'push_notification_consent'] as const
+export const profileColumns = [...profileTexts, 'push_notification_consent'] as const
 
-export type ProfileColumn = (typeof profile_columns)[number]
+export type ProfileColumn = (typeof profileColumns)[number]
 
 /** The profile as the row holds it; records leave it null. */
 export type Profile = Record<Exclude<ProfileColumn, 'push_notification_consent'>, string | null> & {

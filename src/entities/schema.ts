@@ -3,18 +3,18 @@ import type { Limits } from '../config.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 
 /** The page at /docs fills bodies in with their examples: one click must rename, overwrite and opt in nobody. */
-export const harmless_body = { attribute_values: {} }
+export const harmlessBody = { attribute_values: {} }
 
 /** Stands for an identifier in the examples of bodies that need one. */
-export const example_name = 'your-external-id'
+export const exampleName = 'your-external-id'
 
 /** The client's own identifier of a person or record. */
-export function externalId({ profile_characters }: Limits) {
+export function externalId({ profileCharacters }: Limits) {
   return Type.Optional(
     nullable(
       Type.String({
         format: 'external-id',
-        maxLength: profile_characters,
+        maxLength: profileCharacters,
         description: "The client's own identifier; on update, the new one.",
       }),
     ),
@@ -22,11 +22,11 @@ export function externalId({ profile_characters }: Limits) {
 }
 
 /** Custom attribute values by key: any JSON, of a declared attribute's type where the key is declared. */
-export function attributeValues({ request_keys }: Limits) {
+export function attributeValues({ requestKeys }: Limits) {
   return Type.Optional(
     nullable(
       Type.Record(Type.String(), Type.Unknown(), {
-        maxProperties: request_keys,
+        maxProperties: requestKeys,
         description: 'Custom attribute values; a relationship is given the external identifier of its target.',
       }),
     ),
@@ -34,7 +34,7 @@ export function attributeValues({ request_keys }: Limits) {
 }
 
 /** What every read of an entity shows beside its identifiers and its own fields. */
-export const entity_fields = {
+export const entityFields = {
   attribute_values: Type.Record(Type.String(), Type.Unknown(), {
     description: 'A relationship shows the external identifier of its target, an array of them for `many`.',
   }),
@@ -54,14 +54,14 @@ export function pageSchema(element: TSchema) {
   )
 }
 
-const batch_done = Type.Object({
+const batchDone = Type.Object({
   index: Type.Integer({ minimum: 0 }),
   status: Type.Enum([200, 201]),
   id: Type.String({ description: 'The internal identifier.' }),
   external_id: nullable(Type.String()),
 })
 
-const batch_refused = Type.Object({
+const batchRefused = Type.Object({
   index: Type.Integer({ minimum: 0 }),
   status: Type.Integer({ minimum: 400, maximum: 599, description: 'As a request of its own would have it.' }),
   error: Type.String({ description: 'The error word.' }),
@@ -73,8 +73,8 @@ const batch_refused = Type.Object({
 })
 
 /** The answer of a batch: one item for each operation, in their order. */
-export const batch_answer = Type.Object(
-  { items: Type.Array(Type.Union([batch_done, batch_refused])), failed: Type.Integer({ minimum: 0 }) },
+export const batchAnswer = Type.Object(
+  { items: Type.Array(Type.Union([batchDone, batchRefused])), failed: Type.Integer({ minimum: 0 }) },
   {
     title: 'BatchAnswer',
     examples: [

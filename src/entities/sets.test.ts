@@ -227,13 +227,13 @@ describe('writes of one array take effect in order of arrival', () => {
     const organization = await shop()
     const [made] = await run(organization, [write('create', 'x')])
     const id = made && 'done' in made ? made.done.id : ''
-    const by_id = { address: { id } }
+    const byId = { address: { id } }
     const outcomes = await run(organization, [
       write('create', 'linked to'),
-      write('patch', '', { attribute_values: { referrer: 'linked to' }, last_name: 'first' }, by_id),
-      write('patch', '', { last_name: 'second' }, by_id),
+      write('patch', '', { attribute_values: { referrer: 'linked to' }, last_name: 'first' }, byId),
+      write('patch', '', { last_name: 'second' }, byId),
       write('patch', 'x', { last_name: 'third' }),
-      write('patch', '', { last_name: 'fourth' }, by_id),
+      write('patch', '', { last_name: 'fourth' }, byId),
     ])
     expect(outcomes.map(resultOf)).toEqual(['created', 'updated', 'updated', 'updated', 'updated'])
     const { body } = await organization.send('GET', '/v1/people/x')

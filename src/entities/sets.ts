@@ -1,4 +1,4 @@
-import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
@@ -19,13 +19,13 @@ export type WriteOptions = {
   /** A set that fails is run again in halves, and a single write waits for its locks; else the caller sees to that. */
   halves?: boolean
   /** How large a set may be, where it is not the usual size. */
-  set_size?: SetSize
+  setSize?: SetSize
   /** Shared with what is written at the same time, and in an order that a reader would notice. */
   turns?: Turns
 }
 
 /** One row locked elsewhere must not stall those beside it: after this long they are run in halves. */
-const set_lock_timeout_ms = 250
+const setLockTimeoutMs = 250
 
 /**
  * Writes an array of entities of one organization, and answers each write's outcome in the same order. The array is
@@ -46,7 +46,7 @@ export async function writeEntities(
       const definitions = await knownDefinitions(db, organization_id, options.signal)
       const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
       end ??= await options.turns?.take(items)
-      const { set, later } = takeSet(items, { size: options.set_size })
+      const { set, later } = takeSet(items, { size: options.setSize })
       if (db.outer && items.length === writes.length && later.length > 0)
         await db.transaction(tx => lockAddressed(tx, organization_id, items))
       const settled = await runSet(db, definitions, set, options)
@@ -92,7 +92,7 @@ async function runSet(db: Database, known: Definitions, set: Item[], options: Wr
     } catch (error) {
       const stale = isStale(error)
       const again = stale || isLostRace(error)
-      if (options.signal?.aborted || !again || attempt >= attempts_limit) {
+      if (options.signal?.aborted || !again || attempt >= attemptsLimit) {
         // A set that exceeded its lock timeout, or broke for any other reason, is run in halves: the culprit ends up alone.
         // Not so when the connection is gone: its COMMIT may have been carried out.
         const splits =
@@ -139,9 +139,9 @@ function tryOnce(
   items: Item[],
   { limits, signal, halves }: WriteOptions,
 ): Promise<Settled> {
-  const lock_timeout_ms = items.length > 1 || halves === false ? set_lock_timeout_ms : undefined
+  const lockTimeoutMs = items.length > 1 || halves === false ? setLockTimeoutMs : undefined
   // What addresses nobody is inserted without a look at what stands.
-  const reads_first = items.some(({ write }) => write.address !== null)
-  const options = { signal, lock_timeout_ms, reads_first }
+  const readsFirst = items.some(({ write }) => write.address !== null)
+  const options = { signal, lockTimeoutMs, readsFirst }
   return db.transaction(tx => transactSet(tx, definitions, items, limits, 'commit'), options)
 }

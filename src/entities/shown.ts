@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { octetsOf, type Position, sizeToRead, startOf, unbounded_octets } from './page.ts'
+import { octetsOf, type Position, sizeToRead, startOf, unboundedOctets } from './page.ts'
 import { printEntity } from './print.ts'
-import { read_page, read_portion, read_those } from './shown-sql.ts'
+import { readPage, readPortionSql, readThose } from './shown-sql.ts'
 
 /**
  * Rows in order, with line feeds between them, one more than the page has or `has_more`, where more follow. Of an entity whose row is too
@@ -18,10 +18,10 @@ type Dated = { schema_version: number }
 type Those = Dated & { identifier: string; version: number; row: string | null }
 
 /** Entities are read together up to this size: 256 of them are 8 MiB. */
-export const beside_octets = 32 * 1024
+export const besideOctets = 32 * 1024
 
 /** So much is made of entities that are read together. The rest of them is read again, each by itself. */
-const most_characters = 4 * 1024 * 1024
+const mostCharacters = 4 * 1024 * 1024
 
 /** A page of the entities of a stack. */
 export async function readPageOfStack(
@@ -32,7 +32,7 @@ export async function readPageOfStack(
   signal?: Signal,
 ): Promise<RowsOfPage> {
   const values = [organization_id, stack_id, startOf(position), sizeToRead(position), octetsOf(position)]
-  const [page] = await db.query<Dated & { rows: string | null }>(read_page[position.direction], values, signal)
+  const [page] = await db.query<Dated & { rows: string | null }>(readPage[position.direction], values, signal)
   const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
   return { rows: page!.rows ?? '', definitions }
 }
@@ -50,23 +50,23 @@ export async function readPortion(
   signal?: Signal,
 ): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
   const values = [organization_id, stack_id, ids, octets]
-  const portion = await db.query<Dated & { row: string | null }>(read_portion, values, signal)
+  const portion = await db.query<Dated & { row: string | null }>(readPortionSql, values, signal)
   const definitions = await definitionsAt(db, organization_id, newestOf(portion), signal)
   return { rows: portion.map(({ row }) => row), definitions }
 }
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
-/** Entities of a stack, in no order; missing ones are left out, and of one whose row has more than `row_octets` the JSON. */
+/** Entities of a stack, in no order; missing ones are left out, and of one whose row has more than `rowOctets` the JSON. */
 export async function readShown(
   db: Database,
   organization_id: number,
   stack_id: number,
-  { by, identifiers, row_octets = unbounded_octets }: Identifiers & { row_octets?: number },
+  { by, identifiers, rowOctets = unboundedOctets }: Identifiers & { rowOctets?: number },
   signal?: Signal,
 ): Promise<Shown[]> {
-  const values = [organization_id, stack_id, identifiers, row_octets]
-  const those = await db.query<Those>(read_those[by], values, signal)
+  const values = [organization_id, stack_id, identifiers, rowOctets]
+  const those = await db.query<Those>(readThose[by], values, signal)
   const definitions = await definitionsAt(db, organization_id, newestOf(those), signal)
   return showThose(those, definitions, stack_id)
 }
@@ -77,16 +77,16 @@ export async function readShownWithin(
   definitions: Definitions,
   stack_id: number,
   ids: readonly string[],
-  row_octets: number,
+  rowOctets: number,
 ): Promise<Shown[]> {
-  const those = await tx.query<Those>(read_those.id, [definitions.organization_id, stack_id, ids, row_octets])
+  const those = await tx.query<Those>(readThose.id, [definitions.organization_id, stack_id, ids, rowOctets])
   return showThose(those, definitions, stack_id)
 }
 
 function showThose(those: readonly Those[], definitions: Definitions, stack_id: number): Shown[] {
   let characters = 0
   return those.map(({ identifier, version, row }, index) => {
-    if (row === null || (index > 0 && characters > most_characters)) return { identifier, version }
+    if (row === null || (index > 0 && characters > mostCharacters)) return { identifier, version }
     const json = printEntity(row, definitions, stack_id)
     characters += json.length
     return { identifier, version, json }

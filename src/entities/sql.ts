@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** Of each of these a person's row holds a text, in the order of reads. Records leave them null. */
-export const profile_texts = [
+export const profileTexts = [
   'first_name',
   'last_name',
   'email',
@@ -12,7 +12,7 @@ export const profile_texts = [
 ] as const
 
 /** Of each of these it holds a boolean. */
-export const profile_flags = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
+export const profileFlags = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
 
 // Every set travels as one text parameter: half the Node CPU of one array per column, as many rows a second.
 
@@ -29,7 +29,7 @@ const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_n
  * answers where each lies (`place`), and the name it was found by (`asked`): a row that was renamed while this waited
  * bears another by now.
  */
-export const lock_entities = statement(
+export const lockEntitiesSql = statement(
   'lock_entities',
   `with addressed as materialized (
      select a.s, a.e, a.i from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, i uuid)
@@ -51,7 +51,7 @@ export const lock_entities = statement(
  * As above, of one stack and by external id alone, as almost every set is: $2: stack, $3: the names, a line each. Of a set of
  * 512 it takes half the time where nobody bears them (0.76 ms instead of 1.5) and four fifths where everybody is there.
  */
-export const lock_named = statement(
+export const lockNamedSql = statement(
   'lock_named',
   `with wanted as materialized (
      select e.id, a.name as asked from string_to_table($3, E'\\n') as a(name) cross join lateral (
@@ -66,7 +66,7 @@ export const lock_named = statement(
 )
 
 /** $2: [{s: stack, e: external id}]. Who bears these names; nobody is locked. */
-export const read_bearers = statement(
+export const readBearersSql = statement(
   'read_bearers',
   `select a.s as stack_id, a.e as external_id, e.id
    from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
@@ -78,7 +78,7 @@ export const read_bearers = statement(
  * $2: [{s: stack, e: external id}]. The version at which the last entity that had such a name left it, by a deletion or a rename.
  * Where no name was ever left, a thousand names cost one look.
  */
-export const read_names_left = statement(
+export const readNamesLeftSql = statement(
   'read_names_left',
   `select a.s as stack_id, a.e as external_id, c.version
    from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
@@ -91,7 +91,7 @@ export const read_names_left = statement(
 )
 
 /** $2: [{i: source id, a: [attribute ids]}]. Its own statement after the locks: the locking one's snapshot is too old. */
-export const read_links = statement(
+export const readLinksSql = statement(
   'read_links',
   `select s.i as source_id, l.attribute_id, t.id, t.external_id
    from jsonb_to_recordset($2::text::jsonb) as s(i uuid, a integer[]) cross join lateral (
@@ -110,7 +110,7 @@ export const read_links = statement(
  * trip less, a tenth more creates a second.) Beside `insert … from jsonb_to_recordset` COPY takes the database
  * a quarter less time for a set of 24, half of it for one of 1,024, and no more for one.
  */
-export const make_entities = statement(
+export const makeEntitiesSql = statement(
   'make_entities',
   `copy entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix,
      mobile_number, date_of_birth, language, email_consent, sms_consent, push_notification_consent, answers, attributes,
@@ -122,7 +122,7 @@ export const make_entities = statement(
  * behind `make_entities` every leaving is seen, also one between `read_names_left` and now. Where a version does not go on
  * from it, the head's not-null constraint fails the transaction: it is decided again.
  */
-export const check_versions_made = statement(
+export const checkVersionsMadeSql = statement(
   'check_versions_made',
   `update change_heads set sequence = null
    where organization_id = $1
@@ -138,8 +138,8 @@ export const check_versions_made = statement(
      )`,
 )
 
-const text_column = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
-const boolean_column = (name: string) =>
+const textColumn = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
+const booleanColumn = (name: string) =>
   `${name} = case when v.p ? '${name}' then (v.p->>'${name}')::boolean else e.${name} end`
 
 // $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
@@ -155,8 +155,8 @@ const stored = (next: string) => `with v as materialized (
        b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
    ), updated as (
      update entities e set
-       ${['external_id', ...profile_texts].map(text_column).join(', ')},
-       ${profile_flags.map(boolean_column).join(', ')},
+       ${['external_id', ...profileTexts].map(textColumn).join(', ')},
+       ${profileFlags.map(booleanColumn).join(', ')},
        active = e.active or v.p ? 'active',
        answers = coalesce(v.p->'answers', e.answers),
        attributes = case when v.a is null then e.attributes else (e.attributes - v.d) || v.a end,
@@ -182,7 +182,7 @@ const stored = (next: string) => `with v as materialized (
    )`
 
 /** As above, and appends the log: of sets that wait for nothing but the next round trip. */
-export const apply_changes = statement(
+export const applyChangesSql = statement(
   'apply_changes',
   `${stored('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
@@ -191,7 +191,7 @@ export const apply_changes = statement(
 )
 
 /** How many numbers a session takes at once: the cache of `change_numbers`. */
-export const numbers_at_once = 4_096
+export const numbersAtOnce = 4_096
 
 // The first of them is the head's own, which is taken already. Between the two calls another session may have set the
 // sequence: its number is not ours then, and null for the head's fails the transaction: it is decided again.
@@ -199,13 +199,13 @@ const numbered = `case when setval('change_numbers', h.sequence, false) = h.sequ
   case when nextval('change_numbers') = h.sequence then h.sequence + $3::integer end end`
 
 /**
- * As above, but the log is appended by {@link append_changes}, of a large set: the session has its numbers then, if they are
- * fewer than `numbers_at_once`. $2 has what is updated or deleted alone, without n, b, f, u and r.
+ * As above, but the log is appended by {@link appendChangesSql}, of a large set: the session has its numbers then, if they are
+ * fewer than `numbersAtOnce`. $2 has what is updated or deleted alone, without n, b, f, u and r.
  */
-export const store_changes = statement('store_changes', `${stored(numbered)} select from head`)
+export const storeChangesSql = statement('store_changes', `${stored(numbered)} select from head`)
 
-/** Of 1,024 changes in half the time that inserting them takes. Right behind {@link store_changes}: `sequence` has the numbers. */
-export const append_changes = statement(
+/** Of 1,024 changes in half the time that inserting them takes. Right behind {@link storeChangesSql}: `sequence` has the numbers. */
+export const appendChangesSql = statement(
   'append_changes',
   `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
      request_id) from stdin (format binary)`,
@@ -230,7 +230,7 @@ export const link = statement(
 )
 
 /** $2: [{i: person, v: version, c: consent type, h: channel, b: previous state, s: state, o: source, u: actor, r: request id}], $3: the time. */
-export const append_consent_history = statement(
+export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
      source, at, actor, request_id)

@@ -6,7 +6,7 @@ import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
 import { readShownWithin, type Shown } from './shown.ts'
-import { lock_entities, lock_named, read_bearers, read_links, read_names_left } from './sql.ts'
+import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
 import { isMaking } from './write.ts'
 
 /** One item whose decision was a change. */
@@ -25,15 +25,15 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
   if (rows.length === 0) return found
   if (rows.some(row => row.asked !== null && row.asked !== row.external_id))
     throw new LostRace('a row was renamed while its lock was waited for')
-  const by_address = new Map<string, LockedRow>()
+  const byAddress = new Map<string, LockedRow>()
   for (const row of rows) {
-    by_address.set(`${row.stack_id} ${row.id}`, row)
-    if (row.external_id !== null) by_address.set(nameKey(row as Name), row)
+    byAddress.set(`${row.stack_id} ${row.id}`, row)
+    if (row.external_id !== null) byAddress.set(nameKey(row as Name), row)
   }
   for (const item of items) {
     const { address, stack_id } = item.write
     if (!address) continue
-    const row = by_address.get(item.name ?? `${stack_id} ${(address as { id: string }).id}`)
+    const row = byAddress.get(item.name ?? `${stack_id} ${(address as { id: string }).id}`)
     if (row) found.set(item, row)
   }
   return found
@@ -49,12 +49,12 @@ export async function lockAddressed(tx: Transaction, organization_id: number, it
   const { stack_id } = addressed[0]!.write
   if (addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
-    return tx.query<LockedRow>(lock_named, [organization_id, stack_id, names.join('\n')])
+    return tx.query<LockedRow>(lockNamedSql, [organization_id, stack_id, names.join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) =>
     'id' in address! ? { s: stack_id, i: address.id } : { s: stack_id, e: address!.external_id },
   )
-  return tx.query<LockedRow>(lock_entities, [organization_id, JSON.stringify(addresses)])
+  return tx.query<LockedRow>(lockEntitiesSql, [organization_id, JSON.stringify(addresses)])
 }
 
 /** The version at which a name was left by the last entity that had it; 0 where nobody has left it. */
@@ -69,7 +69,7 @@ export async function readNamesLeft(tx: Transaction, organization_id: number, it
   }
   if (names.size === 0) return neverLeft
   const asked = [...names.values()].map(({ stack_id, external_id }) => ({ s: stack_id, e: external_id }))
-  const rows = await tx.query<Name & { version: number }>(read_names_left, [organization_id, JSON.stringify(asked)])
+  const rows = await tx.query<Name & { version: number }>(readNamesLeftSql, [organization_id, JSON.stringify(asked)])
   if (rows.length === 0) return neverLeft
   const versions = new Map(rows.map(row => [nameKey(row), row.version]))
   return name => versions.get(nameKey(name)) ?? 0
@@ -89,8 +89,8 @@ export async function lookAround(
   for (const item of items) {
     for (const name of namesNeeded(item.write, item.plan)) names.set(nameKey(name), name)
     const row = rows.get(item)
-    const attribute_ids = row ? linksNeeded(item.write, item.plan, definitions) : []
-    if (row && attribute_ids.length > 0) sources.push({ i: row.id, a: attribute_ids })
+    const attributeIds = row ? linksNeeded(item.write, item.plan, definitions) : []
+    if (row && attributeIds.length > 0) sources.push({ i: row.id, a: attributeIds })
   }
   const bearing = names.size === 0 ? none : readBearers(tx, definitions.organization_id, [...names.values()])
   const linking = sources.length === 0 ? none : readLinks(tx, definitions.organization_id, sources)
@@ -105,20 +105,20 @@ type Bearer = Name & { id: string }
 type LinkRow = Target & { source_id: string; attribute_id: number }
 
 const readBearers = (tx: Transaction, organization_id: number, names: Name[]) =>
-  tx.query<Bearer>(read_bearers, [
+  tx.query<Bearer>(readBearersSql, [
     organization_id,
     JSON.stringify(names.map(name => ({ s: name.stack_id, e: name.external_id }))),
   ])
 
 const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
-  tx.query<LinkRow>(read_links, [organization_id, JSON.stringify(sources)])
+  tx.query<LinkRow>(readLinksSql, [organization_id, JSON.stringify(sources)])
 
 function groupBySource(rows: LinkRow[]): Map<string, Links> {
   const grouped = new Map<string, Map<number, Target[]>>()
   for (const { source_id, attribute_id, id, external_id } of rows) {
-    const of_source = grouped.get(source_id) ?? new Map<number, Target[]>()
-    grouped.set(source_id, of_source)
-    of_source.set(attribute_id, [...(of_source.get(attribute_id) ?? []), { id, external_id }])
+    const ofSource = grouped.get(source_id) ?? new Map<number, Target[]>()
+    grouped.set(source_id, ofSource)
+    ofSource.set(attribute_id, [...(ofSource.get(attribute_id) ?? []), { id, external_id }])
   }
   return grouped
 }
@@ -143,12 +143,12 @@ export async function represent(
   tx: Transaction,
   definitions: Definitions,
   wanted: { stack_id: number; id: string }[],
-  row_octets: number,
+  rowOctets: number,
 ): Promise<Map<string, Shown>> {
-  const by_stack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
-  const reads = [...by_stack].map(([stack_id, entities]) => {
+  const byStack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
+  const reads = [...byStack].map(([stack_id, entities]) => {
     const ids = entities.map(({ id }) => id)
-    return readShownWithin(tx, definitions, stack_id, ids, row_octets)
+    return readShownWithin(tx, definitions, stack_id, ids, rowOctets)
   })
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()

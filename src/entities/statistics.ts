@@ -6,8 +6,8 @@ import { rootOf, statement } from '../db/db.ts'
 const analyze = statement('', 'set local default_statistics_target = 10; analyze entities, links, terms')
 
 // Of each organization the 64th entity, the 512th, the 4,096th …
-const first_growth = 64
-const growth_factor = 8
+const firstGrowth = 64
+const growthFactor = 8
 
 type Growth = { made: Map<string, number>; running: Promise<void> | undefined; again: boolean }
 
@@ -31,7 +31,7 @@ export function noteGrowth(share: Database, organization_id: number, table: 'ent
 }
 
 function stepOf(made: number): number {
-  return made < first_growth ? 0 : 1 + Math.floor(Math.log(made / first_growth) / Math.log(growth_factor))
+  return made < firstGrowth ? 0 : 1 + Math.floor(Math.log(made / firstGrowth) / Math.log(growthFactor))
 }
 
 /** One at a time; growth meanwhile is looked at once more. */

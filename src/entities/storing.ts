@@ -7,16 +7,16 @@ import type { PlannedTarget } from './decide-attributes.ts'
 import { nameKey } from './plan.ts'
 import type { Columns, LockedRow } from './row.ts'
 import {
-  append_changes,
-  append_consent_history,
-  apply_changes,
-  check_versions_made,
+  appendChangesSql,
+  appendConsentHistorySql,
+  applyChangesSql,
+  checkVersionsMadeSql,
   link,
-  make_entities,
-  numbers_at_once,
-  profile_flags,
-  profile_texts,
-  store_changes,
+  makeEntitiesSql,
+  numbersAtOnce,
+  profileFlags,
+  profileTexts,
+  storeChangesSql,
   unlink,
 } from './sql.ts'
 import type { Accepted, Placeholder } from './stages.ts'
@@ -44,37 +44,37 @@ export function makeEntities(
     made.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (made.length === 0) return []
   made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, entity_fields, made.length)
-  const at_ms = Date.parse(at)
-  for (const entity of made) writeEntity(rows, entity, at_ms)
-  const copied = tx.copy(make_entities, rows)
+  const rows = new CopyRows(organization_id, entityFields, made.length)
+  const atMs = Date.parse(at)
+  for (const entity of made) writeEntity(rows, entity, atMs)
+  const copied = tx.copy(makeEntitiesSql, rows)
   const named = made.filter(({ columns }) => columns.external_id != null)
   if (named.length === 0) return [copied]
   const versions = named.map(({ stack_id, columns }) => ({ s: stack_id, e: columns.external_id, v: columns.version }))
-  return [copied, tx.query(check_versions_made, [organization_id, JSON.stringify(versions)])]
+  return [copied, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 
-/** Of {@link make_entities}. */
-const entity_fields = 20
+/** Of {@link makeEntitiesSql}. */
+const entityFields = 20
 
-function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, at_ms: number) {
+function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
   rows.begin()
   rows.integer(stack_id)
   rows.uuid(id)
   rows.text(columns.external_id)
   rows.boolean(columns.active)
   rows.integer(columns.version!)
-  for (const column of profile_texts) rows.text(columns[column])
-  for (const column of profile_flags) rows.boolean(columns[column])
+  for (const column of profileTexts) rows.text(columns[column])
+  for (const column of profileFlags) rows.boolean(columns[column])
   rows.json(JSON.stringify(columns.answers ?? {}))
   rows.json(JSON.stringify(attributes))
-  rows.time(at_ms)
-  rows.time(at_ms)
+  rows.time(atMs)
+  rows.time(atMs)
 }
 
-/** A change as {@link apply_changes} takes it. */
+/** A change as {@link applyChangesSql} takes it. */
 type Entry = {
   n: number
   s: number
@@ -106,20 +106,20 @@ export function applyChanges(
   const entries = entriesOf(accepted, placeholders, rows)
   const store = (statement: Statement, changes: object[]) =>
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
-  if (accepted.length <= few || entries.length >= numbers_at_once) return [store(apply_changes, entries)]
-  const stored = store(store_changes, entries.filter(({ o }) => o !== 'create').map(withoutLog))
-  const log = new CopyRows(organization_id, change_fields, entries.length)
-  const at_ms = Date.parse(at)
-  for (const entry of entries) writeEntry(log, entry, at_ms)
-  return [stored, tx.copy(append_changes, log)]
+  if (accepted.length <= few || entries.length >= numbersAtOnce) return [store(applyChangesSql, entries)]
+  const stored = store(storeChangesSql, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  const log = new CopyRows(organization_id, changeFields, entries.length)
+  const atMs = Date.parse(at)
+  for (const entry of entries) writeEntry(log, entry, atMs)
+  return [stored, tx.copy(appendChangesSql, log)]
 }
 
-/** Of {@link append_changes}. */
-const change_fields = 11
+/** Of {@link appendChangesSql}. */
+const changeFields = 11
 
-function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, at_ms: number) {
+function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: number) {
   log.begin()
-  log.time(at_ms)
+  log.time(atMs)
   log.text('entity')
   log.integer(s)
   log.uuid(i)
@@ -216,5 +216,5 @@ export function appendAnswers(
         u: item.write.actor,
         r: item.write.request_id,
       })
-  return answers.length === 0 ? [] : [tx.query(append_consent_history, [organization_id, JSON.stringify(answers), at])]
+  return answers.length === 0 ? [] : [tx.query(appendConsentHistorySql, [organization_id, JSON.stringify(answers), at])]
 }

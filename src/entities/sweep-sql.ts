@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** $2: a time, $3: how many. The deletions that the sweeper has not followed yet, in order, and whether they came before it. */
-export const read_deletions = statement(
+export const readDeletionsSql = statement(
   'read_deletions',
   `select c.sequence, c.entity_id, c.at < $2 as ripe from changes c
    where c.organization_id = $1 and c.operation = 'delete'
@@ -10,7 +10,7 @@ export const read_deletions = statement(
 )
 
 /** $2: ids of deleted entities, $3: how many links at most. How many were found, and how many went: others sweep, too. */
-export const delete_dangling_links = statement(
+export const deleteDanglingLinksSql = statement(
   'delete_dangling_links',
   `with found as materialized (
      select source_id, attribute_id, target_id from links
@@ -24,7 +24,7 @@ export const delete_dangling_links = statement(
 )
 
 /** $2: the deletion that was followed last. Never backwards: several servers may sweep. */
-export const record_sweep = statement(
+export const recordSweepSql = statement(
   'record_sweep',
   'update sweeps set sequence = greatest(sequence, $2) where organization_id = $1',
 )

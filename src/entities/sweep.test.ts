@@ -15,8 +15,8 @@ beforeEach(async () => {
 })
 
 /** However young a deletion is. */
-const at_once = { grace_ms: -1_000 }
-const hour_ms = 3_600_000
+const atOnce = { graceMs: -1_000 }
+const hourMs = 3_600_000
 const count = async (organization = shop) => {
   const text = 'select count(*)::integer as count from links where organization_id = $1'
   return (await service.sql<{ count: number }>(text, [organization.id]))[0]!.count
@@ -56,7 +56,7 @@ describe('deleting a target', () => {
       [2, {}],
     ]
     expect([await reads(), await count()]).toEqual([after, 5])
-    expect(await sweepLinks(service.db, at_once)).toBe(3)
+    expect(await sweepLinks(service.db, atOnce)).toBe(3)
     expect([await reads(), await count()]).toEqual([after, 2])
   })
 
@@ -65,9 +65,9 @@ describe('deleting a target', () => {
     await remove('bob')
     await shop.send('POST', '/v1/people', { external_id: 'bob' })
     expect(await valuesOf('p0')).toEqual([1, {}])
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(service.db, atOnce)
     await shop.send('PATCH', '/v1/people/p0', { attribute_values: { referrer: 'bob' } })
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(service.db, atOnce)
     expect(await valuesOf('p0')).toEqual([2, { referrer: 'bob' }])
   })
 
@@ -78,7 +78,7 @@ describe('deleting a target', () => {
     })
     await remove('bob')
     await remove('ada')
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 })
@@ -87,15 +87,15 @@ describe('the sweep', () => {
   test('leaves deletions younger than its grace, and follows them later', async () => {
     await linkTo(['bob'], 3)
     await remove('bob')
-    expect(await sweepLinks(service.db, { grace_ms: hour_ms })).toBe(0)
+    expect(await sweepLinks(service.db, { graceMs: hourMs })).toBe(0)
     expect(await count()).toBe(3)
-    expect(await sweepLinks(service.db, at_once)).toBe(3)
+    expect(await sweepLinks(service.db, atOnce)).toBe(3)
   })
 
   test('run twice is harmless, and touches no link that leads somewhere', async () => {
     await linkTo(['bob', 'eve'], 4)
     await remove('bob')
-    expect([await sweepLinks(service.db, at_once), await sweepLinks(service.db, at_once)]).toEqual([2, 0])
+    expect([await sweepLinks(service.db, atOnce), await sweepLinks(service.db, atOnce)]).toEqual([2, 0])
     expect(await count()).toBe(2)
   })
 
@@ -111,7 +111,7 @@ describe('the sweep', () => {
       other,
       targets.map(target => write('delete', target)),
     )
-    expect(await sweepLinks(service.db, at_once)).toBe(1_260)
+    expect(await sweepLinks(service.db, atOnce)).toBe(1_260)
     expect([await count(), await count(other)]).toEqual([0, 0])
   })
 
@@ -121,11 +121,11 @@ describe('the sweep', () => {
     const writers = names('w', 20).map(name =>
       shop.send('POST', '/v1/people', { external_id: name, attribute_values: { referrer: 'bob' } }),
     )
-    const sweeping = Promise.all([1, 2, 3].map(() => sweepLinks(service.db, at_once)))
+    const sweeping = Promise.all([1, 2, 3].map(() => sweepLinks(service.db, atOnce)))
     expect((await Promise.all(writers)).every(reply => reply.status === 201)).toBe(true)
     expect((await sweeping).reduce((sum, swept) => sum + swept, 0)).toBe(100)
     expect(await count()).toBe(120)
-    expect(await sweepLinks(service.db, at_once)).toBe(0)
+    expect(await sweepLinks(service.db, atOnce)).toBe(0)
   })
 
   test('that is stopped in the middle is finished by the next one', async () => {
@@ -141,8 +141,8 @@ describe('the sweep', () => {
         return rows as never[]
       },
     }
-    await sweepLinks(db, { ...at_once, signal: stopping.signal })
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(db, { ...atOnce, signal: stopping.signal })
+    await sweepLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 
@@ -156,12 +156,12 @@ describe('the sweep', () => {
          (select source_id from links where organization_id = $1 limit 1000)`,
       [shop.id],
     )
-    const sweeping = sweepLinks(service.db, at_once)
+    const sweeping = sweepLinks(service.db, atOnce)
     await someoneWaits()
     await dying.query('commit')
     await dying.end()
     await sweeping
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 
@@ -175,9 +175,9 @@ describe('the sweep', () => {
     ])
     const slow = remove('slow')
     await someoneWaits()
-    const between_ms = Date.now()
+    const betweenMs = Date.now()
     // A deletion's time has milliseconds: the other one's is a later one.
-    while (Date.now() === between_ms);
+    while (Date.now() === betweenMs);
     await remove('quick')
     await holder.query('commit')
     await holder.end()
@@ -187,17 +187,17 @@ describe('the sweep', () => {
       [shop.id],
     )
     // The one that took its time first took its number last.
-    expect(times.map(({ at }) => Date.parse(at) > between_ms)).toEqual([true, false])
+    expect(times.map(({ at }) => Date.parse(at) > betweenMs)).toEqual([true, false])
     const later = openedAt(service.db, Date.parse(times[1]!.at) + 1)
-    await sweepLinks(later, { grace_ms: 0 })
-    await sweepLinks(service.db, at_once)
+    await sweepLinks(later, { graceMs: 0 })
+    await sweepLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 })
 
 /** A database for which the deletions before this moment are the old ones. */
-function openedAt(db: Database, moment_ms: number): Database {
-  const before = new Date(moment_ms).toISOString()
+function openedAt(db: Database, momentMs: number): Database {
+  const before = new Date(momentMs).toISOString()
   return {
     ...db,
     query: (statement, values, signal) =>

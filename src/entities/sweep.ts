@@ -1,14 +1,14 @@
 import type { Database } from '../db/db.ts'
 import { listOrganizations, type Organization } from '../organizations/directory.ts'
 import type { Signal } from '../signal.ts'
-import { delete_dangling_links, read_deletions, record_sweep } from './sweep-sql.ts'
+import { deleteDanglingLinksSql, readDeletionsSql, recordSweepSql } from './sweep-sql.ts'
 
-const deletions_at_once = 200
-const links_at_once = 1_000
+const deletionsAtOnce = 200
+const linksAtOnce = 1_000
 
 export type SweepOptions = {
   /** Deletions younger than this are left: a write that found the target before it went may still be linking to it. */
-  grace_ms: number
+  graceMs: number
   signal?: Signal
 }
 
@@ -25,9 +25,9 @@ export async function sweepLinks(db: Database, options: SweepOptions): Promise<n
 async function sweepOrganization(
   db: Database,
   { id }: Organization,
-  { grace_ms, signal }: SweepOptions,
+  { graceMs, signal }: SweepOptions,
 ): Promise<number> {
-  const before = new Date(Date.now() - grace_ms).toISOString()
+  const before = new Date(Date.now() - graceMs).toISOString()
   let swept = 0
   while (!signal?.aborted) {
     const ripe = await readRipe(db, id, before)
@@ -36,7 +36,7 @@ async function sweepOrganization(
     const targets = ripe.map(deletion => deletion.entity_id)
     swept += await deleteLinksTo(db, id, targets, signal)
     // Stopped in the middle: what is left is found again from here.
-    if (!signal?.aborted) await db.query(record_sweep, [id, last.sequence])
+    if (!signal?.aborted) await db.query(recordSweepSql, [id, last.sequence])
   }
   return swept
 }
@@ -45,7 +45,7 @@ type Deletion = { sequence: number; entity_id: string; ripe: boolean }
 
 /** The next deletions, up to the first young one: times do not quite follow the numbers, and none may be passed over. */
 async function readRipe(db: Database, organization_id: number, before: string): Promise<Deletion[]> {
-  const deletions = await db.query<Deletion>(read_deletions, [organization_id, before, deletions_at_once])
+  const deletions = await db.query<Deletion>(readDeletionsSql, [organization_id, before, deletionsAtOnce])
   const young = deletions.findIndex(deletion => !deletion.ripe)
   return young === -1 ? deletions : deletions.slice(0, young)
 }
@@ -53,13 +53,13 @@ async function readRipe(db: Database, organization_id: number, before: string): 
 async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: Signal) {
   let deleted = 0
   while (!signal?.aborted) {
-    const [links] = await db.query<{ found: number; gone: number }>(delete_dangling_links, [
+    const [links] = await db.query<{ found: number; gone: number }>(deleteDanglingLinksSql, [
       organization_id,
       targets,
-      links_at_once,
+      linksAtOnce,
     ])
     deleted += links!.gone
-    if (links!.found < links_at_once) break
+    if (links!.found < linksAtOnce) break
   }
   return deleted
 }

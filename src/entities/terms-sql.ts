@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** $2: terms that go, $3: terms that come: [{n: index, v: value, e: entity}]. None is in both. */
-export const index_terms = statement(
+export const indexTermsSql = statement(
   'index_terms',
   `with gone as (
      delete from terms t where t.organization_id = $1 and t.ctid = any(array(
@@ -17,7 +17,7 @@ export const index_terms = statement(
 )
 
 /** The indexes that lack stored values still. */
-export const read_unfilled = statement(
+export const readUnfilledSql = statement(
   'read_unfilled',
   `select d.index_id, d.owner_stack_id as stack_id, d.key, d.type from attributes d
    where d.organization_id = $1 and d.index_id is not null and not d.index_ready order by d.index_id`,
@@ -27,11 +27,11 @@ export const read_unfilled = statement(
  * Before a table is walked through, the planner has to know it: with no statistics it took the index of the external
  * identifiers for a look-up by id, and 100,000 entities needed 100 s instead of 5.
  */
-export const analyze_entities = statement('analyze_entities', 'analyze entities')
-export const analyze_terms = statement('analyze_terms', 'analyze terms')
+export const analyzeEntitiesSql = statement('analyze_entities', 'analyze entities')
+export const analyzeTermsSql = statement('analyze_terms', 'analyze terms')
 
 /** $2: index, $3: stack. Counts what there is to do, once. */
-export const begin_fill = statement(
+export const beginFillSql = statement(
   'begin_fill',
   `insert into fills (organization_id, index_id, after_id, indexed, total)
    select $1, $2, '00000000-0000-0000-0000-000000000000', 0, count(*) from entities e
@@ -41,7 +41,7 @@ export const begin_fill = statement(
 )
 
 /** $2: index. No row while another process is at it, or when it is no attribute's index any more. */
-export const claim_fill = statement(
+export const claimFillSql = statement(
   'claim_fill',
   `select f.after_id from fills f where f.organization_id = $1 and f.index_id = $2
      and exists (select from attributes d where d.organization_id = $1 and d.index_id = $2 and not d.index_ready)
@@ -49,14 +49,14 @@ export const claim_fill = statement(
 )
 
 /** $2: stack, $3: after this id, $4: how many, $5: key. The next entities, and whether they have a value under the key. */
-export const scan_entities = statement(
+export const scanEntitiesSql = statement(
   'scan_entities',
   `select e.id, e.attributes ? $5 as valued from entities e
    where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
 )
 
 /** $2: stack, $3: ids in order, $4: key. Locks them in that order, as every set does: what is read stands until the commit. */
-export const hold_values = statement(
+export const holdValuesSql = statement(
   'hold_values',
   `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
      select e.id, e.attributes->$4 as value from entities e
@@ -65,14 +65,14 @@ export const hold_values = statement(
 )
 
 /** $2: index, $3: the last id, $4: how many more. */
-export const advance_fill = statement(
+export const advanceFillSql = statement(
   'advance_fill',
   `update fills set after_id = $3, indexed = indexed + $4, total = greatest(total, indexed + $4)
    where organization_id = $1 and index_id = $2`,
 )
 
 /** $2: index. Under the head's lock: the schema moves on, and every process sees that the index is ready. */
-export const finish_fill = statement(
+export const finishFillSql = statement(
   'finish_fill',
   `with ready as (
      update attributes set index_ready = true
@@ -83,7 +83,7 @@ export const finish_fill = statement(
 )
 
 /** Indexes with terms that are no attribute's any more, found by jumping from one to the next. */
-export const read_dropped = statement(
+export const readDroppedSql = statement(
   'read_dropped',
   `with recursive held as (
      (select t.index_id from terms t where t.organization_id = $1 order by t.index_id limit 1)
@@ -97,7 +97,7 @@ export const read_dropped = statement(
 )
 
 /** $2: index, $3: how many at most. */
-export const delete_terms = statement(
+export const deleteTermsSql = statement(
   'delete_terms',
   `with gone as (
      delete from terms t using (
@@ -108,7 +108,7 @@ export const delete_terms = statement(
    ) select count(*)::integer as count from gone`,
 )
 
-export const delete_fills = statement(
+export const deleteFillsSql = statement(
   'delete_fills',
   `delete from fills f where f.organization_id = $1
      and not exists (select from attributes d where d.organization_id = $1 and d.index_id = f.index_id)`,

@@ -3,10 +3,10 @@ import { isDateTime } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 
 // A btree key has at most 2.7 kB; this many characters have at most 256 bytes.
-const prefix_characters = 64
+const prefixCharacters = 64
 // Moves the seconds of the years 1 to 9999 above zero, so that they sort as texts.
-const seconds_base = 1e12
-const seconds_digits = 13
+const secondsBase = 1e12
+const secondsDigits = 13
 
 /**
  * The text under which a scalar stands in an index: a letter of its kind, then what sorts by code point as the values
@@ -18,7 +18,7 @@ export function termOf(type: AttributeType, value: unknown): string | undefined 
   if (typeof value === 'boolean') return value ? 'b1' : 'b0'
   if (typeof value !== 'string') return undefined
   if (type === 'datetime' && isDateTime(value)) return `i${sortableInstant(value)}`
-  return `s${[...value.slice(0, 2 * prefix_characters)].slice(0, prefix_characters).join('')}`
+  return `s${[...value.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')}`
 }
 
 /** The terms of a stored value, each once: its own, and those of its elements where it is an array. */
@@ -43,5 +43,5 @@ function sortableNumber(value: number): string {
 
 function sortableInstant(text: string): string {
   const { seconds, fraction } = instantOf(text)
-  return String(seconds + seconds_base).padStart(seconds_digits, '0') + fraction
+  return String(seconds + secondsBase).padStart(secondsDigits, '0') + fraction
 }

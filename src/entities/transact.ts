@@ -1,14 +1,14 @@
 import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { read_schema_version } from '../organizations/definitions-sql.ts'
+import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import { indexTerms } from './index-stage.ts'
-import { unbounded_octets } from './page.ts'
+import { unboundedOctets } from './page.ts'
 import { nameKey } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
-import { beside_octets, type Shown } from './shown.ts'
+import { besideOctets, type Shown } from './shown.ts'
 import { type Accepted, lockRows, lookAround, placeholdersOf, readNamesLeft, represent } from './stages.ts'
 import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
@@ -52,8 +52,8 @@ export async function transactSet(
 
   const placeholders = placeholdersOf(accepted, leftAt)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
-  const row_octets = items.some(({ write }) => write.represent === 'whole') ? unbounded_octets : beside_octets
-  const shown = represent(tx, definitions, toRepresent(decisions), row_octets)
+  const rowOctets = items.some(({ write }) => write.represent === 'whole') ? unboundedOctets : besideOctets
+  const shown = represent(tx, definitions, toRepresent(decisions), rowOctets)
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
   const settled: Settled = new Map()
@@ -86,7 +86,7 @@ function storeAll(
 export class DefinitionsMovedOn extends Error {}
 
 async function compareVersion(tx: Transaction, { organization_id, version }: Definitions) {
-  const [head] = await tx.query<{ schema_version: number }>(read_schema_version, [organization_id])
+  const [head] = await tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
   if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
 }
 

@@ -18,7 +18,7 @@ export async function writeOne(
     // An answer that is kept under a key is stored with the write.
     represent: represent && (call.db.outer ? 'whole' : true),
     body: call.body,
-    bound_from: call.bound_from,
+    boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
     references: call.preferences.references,
     bytes: call.bytes,

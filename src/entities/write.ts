@@ -26,7 +26,7 @@ export type Write = {
   address: Address | null
   body: EntityBody
   /** Values bound from a query string are texts, which declared attributes coerce. */
-  bound_from: 'body' | 'query'
+  boundFrom: 'body' | 'query'
   if_match: IfMatch
   /** Refuses an import that would change an active entity; one that would change nothing is no harm. */
   create_only?: boolean

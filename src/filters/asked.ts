@@ -12,7 +12,7 @@ export type Subject = {
 }
 
 /** By which an index finds entities; the later ones find more of them as a rule. */
-export const guide_ranks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
+export const guideRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
 /** Selects the ids of all entities that a condition holds of, and maybe of others. */
 export type Guide = { rank: number; ids: Fragment }

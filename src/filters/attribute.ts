@@ -1,5 +1,5 @@
 import { type Attribute, isRelationship } from '../organizations/definitions.ts'
-import { type Asked, type Guide, guide_ranks, type Subject } from './asked.ts'
+import { type Asked, type Guide, guideRanks, type Subject } from './asked.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
 import { all, type Fragment, type Parameter, some, sql, unionAll } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
@@ -24,10 +24,10 @@ export function askAttribute(name: string, tests: readonly Test[], subject: Subj
 /** A key that was never a relationship has its value on the row; else the links are looked at first, as a read does. */
 function comparable({ key, declared, relationships }: Key, subject: Subject): Comparable {
   const plain = sql`${subject.row}.attributes->${key}::text`
-  const holds_many = declared?.cardinality === 'many'
-  if (relationships.length === 0) return ofElements(sql`(${plain})`, declared, holds_many)
+  const holdsMany = declared?.cardinality === 'many'
+  if (relationships.length === 0) return ofElements(sql`(${plain})`, declared, holdsMany)
   const shown = sql`select coalesce((${shownLinks(relationships, subject)}), ${plain}) as v offset 0`
-  const inner = ofElements(sql`s.v`, declared, holds_many)
+  const inner = ofElements(sql`s.v`, declared, holdsMany)
   const within = (test: Fragment) => sql`exists (select from (${shown}) s where ${test})`
   return {
     missing: within(inner.missing),
@@ -38,9 +38,9 @@ function comparable({ key, declared, relationships }: Key, subject: Subject): Co
 }
 
 /** Of an attribute that holds many, the value or one of its elements has to match. */
-function ofElements(value: Fragment, declared: Attribute | undefined, holds_many: boolean): Comparable {
+function ofElements(value: Fragment, declared: Attribute | undefined, holdsMany: boolean): Comparable {
   const whole = jsonValue(value, declared?.type)
-  if (!holds_many) return whole
+  if (!holdsMany) return whole
   const element = jsonValue(sql`c.v`, declared?.type)
   const elements = sql`jsonb_array_elements(case when jsonb_typeof(${value}) = 'array' then ${value} end) c(v)`
   const either = (test: (of: Comparable) => Fragment) =>
@@ -75,7 +75,7 @@ function guideTo(key: Key, tests: readonly Test[], subject: Subject): Guide | un
   const terms = key.declared?.index?.ready ? selectTerms(key.declared, tests, subject.organization) : undefined
   if (!terms || key.relationships.length === 0) return terms
   const ids = unionAll([linkedTo(key, tests, subject), terms.ids])
-  return ids && { rank: Math.max(terms.rank, guide_ranks.links), ids }
+  return ids && { rank: Math.max(terms.rank, guideRanks.links), ids }
 }
 
 /** The sources of links whose target's name passes one of the tests that `selectTerms` has chosen an index for. */

@@ -3,28 +3,28 @@ import { type Database, rootOf } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 import type { UndeclaredKey } from './parse.ts'
-import { search_key, search_key_since } from './sql.ts'
+import { searchKeySinceSql, searchKeySql } from './sql.ts'
 
 /** What is known of an undeclared key: an entity carried it; none did up to a change; or the search took too long. */
-type Known = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; again_ms: number }
+type Known = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; againMs: number }
 
 /** `carried` is null where there were too many changes to look through. */
 type Found = { sequence: number; carried: boolean | null }
 
 /** How long a filter waits to learn which of its keys no entity carries: a million people are searched in half of it. */
-export const default_search_ms = 3_000
+export const defaultSearchMs = 3_000
 /** How long a key whose search took longer is not searched again. */
-const pause_ms = 600_000
+const pauseMs = 600_000
 /** So many changes are looked through in 36 ms. */
-const most_changes = 10_000
-const most_known = 10_000
+const mostChanges = 10_000
+const mostKnown = 10_000
 
-const known_keys = new WeakMap<Database, Map<string, Known>>()
+const knownKeys = new WeakMap<Database, Map<string, Known>>()
 
 type SearchOptions = {
   signal?: Signal | undefined
   /** How long to search in all; undefined: until everything is known. */
-  search_ms: number | undefined
+  searchMs: number | undefined
 }
 
 /**
@@ -35,20 +35,20 @@ export async function findUncarried(
   db: Database,
   definitions: Definitions,
   undeclared: readonly UndeclaredKey[],
-  { signal, search_ms }: SearchOptions,
+  { signal, searchMs }: SearchOptions,
 ): Promise<UndeclaredKey[]> {
-  const known = known_keys.get(rootOf(db)) ?? new Map<string, Known>()
-  known_keys.set(rootOf(db), known)
-  const begun_ms = performance.now()
+  const known = knownKeys.get(rootOf(db)) ?? new Map<string, Known>()
+  knownKeys.set(rootOf(db), known)
+  const begunMs = performance.now()
   const uncarried: UndeclaredKey[] = []
   for (const key of undeclared) {
     const id = idOf(definitions, key)
-    const limit_ms = search_ms === undefined ? undefined : search_ms - (performance.now() - begun_ms)
-    const after = await learn(db, definitions, key, known.get(id), { signal, limit_ms })
+    const limitMs = searchMs === undefined ? undefined : searchMs - (performance.now() - begunMs)
+    const after = await learn(db, definitions, key, known.get(id), { signal, limitMs })
     if (!after) break
     known.delete(id)
     known.set(id, after)
-    if (known.size > most_known) known.delete(known.keys().next().value!)
+    if (known.size > mostKnown) known.delete(known.keys().next().value!)
     if (after.carried === false) uncarried.push(key)
   }
   return uncarried
@@ -65,14 +65,14 @@ async function learn(
   definitions: Definitions,
   key: UndeclaredKey,
   before: Known | undefined,
-  { signal, limit_ms }: { signal: Signal | undefined; limit_ms: number | undefined },
+  { signal, limitMs }: { signal: Signal | undefined; limitMs: number | undefined },
 ): Promise<Known | undefined> {
   if (before?.carried === true) return before
-  if (limit_ms === undefined) return knownFrom(await search(db, definitions, key, before, signal))
-  if (before?.carried === 'unknown' && performance.now() < before.again_ms) return before
-  if (limit_ms <= 0) return undefined
-  const found = await within(limit_ms, signal, until => search(db, definitions, key, before, until))
-  return found ? knownFrom(found) : { carried: 'unknown', again_ms: performance.now() + pause_ms }
+  if (limitMs === undefined) return knownFrom(await search(db, definitions, key, before, signal))
+  if (before?.carried === 'unknown' && performance.now() < before.againMs) return before
+  if (limitMs <= 0) return undefined
+  const found = await within(limitMs, signal, until => search(db, definitions, key, before, until))
+  return found ? knownFrom(found) : { carried: 'unknown', againMs: performance.now() + pauseMs }
 }
 
 const knownFrom = ({ carried, sequence }: Found): Known => (carried ? { carried } : { carried: false, sequence })
@@ -85,8 +85,8 @@ async function search(
   signal: Signal | undefined,
 ): Promise<Found> {
   if (before?.carried === false) {
-    const values = [organization_id, stack_id, key, before.sequence, most_changes]
-    const [later] = await db.query<Found>(search_key_since, values, signal)
+    const values = [organization_id, stack_id, key, before.sequence, mostChanges]
+    const [later] = await db.query<Found>(searchKeySinceSql, values, signal)
     if (later && later.carried !== null) return later
   }
   const archived =
@@ -94,14 +94,14 @@ async function search(
       .get(stack_id)
       ?.get(key)
       ?.map(({ id }) => id) ?? []
-  const [found] = await db.query<Found>(search_key, [organization_id, stack_id, key, archived], signal)
+  const [found] = await db.query<Found>(searchKeySql, [organization_id, stack_id, key, archived], signal)
   if (!found) throw new Error(`organization ${organization_id} has no head`)
   return found
 }
 
-/** What `work` answers; undefined where it takes longer than `limit_ms`, and is cancelled. Throws the reason of `signal`. */
+/** What `work` answers; undefined where it takes longer than `limitMs`, and is cancelled. Throws the reason of `signal`. */
 async function within<T>(
-  limit_ms: number,
+  limitMs: number,
   signal: Signal | undefined,
   work: (until: Signal) => Promise<T>,
 ): Promise<T | undefined> {
@@ -109,7 +109,7 @@ async function within<T>(
   const until = new Cancellation()
   const end = () => until.abort()
   signal?.addEventListener('abort', end, { once: true })
-  const timer = setTimeout(end, limit_ms)
+  const timer = setTimeout(end, limitMs)
   try {
     return await work(until)
   } catch (error) {

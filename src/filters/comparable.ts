@@ -36,7 +36,7 @@ export function testOf(value: Comparable, test: Test): Fragment {
   }
 }
 
-export const range_signs: Record<Range, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
+export const rangeSigns: Record<Range, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
 
 // The letters of every language, whatever the locale of the database is: an embedded one has C.
 const lower = (text: Fragment) => sql`lower(${text} collate "und-x-icu") collate "C"`
@@ -62,7 +62,7 @@ export function textColumn(column: Fragment): Comparable {
   return {
     missing: sql`${column} is null`,
     among: values => known(equals(ordered, values.map(String))),
-    ranges: (operator, operand) => known(sql`${ordered} ${range_signs[operator]} ${operand}::text`),
+    ranges: (operator, operand) => known(sql`${ordered} ${rangeSigns[operator]} ${operand}::text`),
     searches: (operator, operand) => known(searchText(column, operator, operand)),
   }
 }
@@ -88,7 +88,7 @@ export function timeColumn(column: Fragment): Comparable {
       const moments = values.map(value => numericInstant(String(value)))
       return moments.length === 0 ? never : sql`${seconds} = any(${moments}::numeric[])`
     },
-    ranges: (operator, operand) => sql`${seconds} ${range_signs[operator]} ${numericInstant(String(operand))}::numeric`,
+    ranges: (operator, operand) => sql`${seconds} ${rangeSigns[operator]} ${numericInstant(String(operand))}::numeric`,
     searches: () => never,
   }
 }
@@ -104,7 +104,7 @@ export function identifierColumn(id: Fragment, kind: 'id' | 'record_id'): Compar
       return ids.length === 0 ? never : sql`${id} = any(${ids}::uuid[])`
     },
     ranges: (operator, operand) =>
-      sql`${shown} collate "C" ${range_signs[operator]} ${String(operand).toLowerCase()}::text`,
+      sql`${shown} collate "C" ${rangeSigns[operator]} ${String(operand).toLowerCase()}::text`,
     searches: (operator, operand) => searchText(shown, operator, operand),
   }
 }

@@ -1,5 +1,5 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { type Asked, askAll, askAny, guide_ranks, plainly, type Subject } from './asked.ts'
+import { type Asked, askAll, askAny, guideRanks, plainly, type Subject } from './asked.ts'
 import { askAttribute, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { askConsents } from './consents.ts'
@@ -67,7 +67,7 @@ function askRelated({ attribute, quantifier, of }: Extract<Condition, { kind: 'r
       and ${link}.attribute_id = ${id}::integer offset 0)`
   if (quantifier !== '$some') return plainly(not(exists))
   const ids = asked.guide && selectSources(id, asked.guide.ids, organization)
-  return { check: exists, guide: ids && { rank: asked.guide!.rank + guide_ranks.links, ids } }
+  return { check: exists, guide: ids && { rank: asked.guide!.rank + guideRanks.links, ids } }
 }
 
 const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
@@ -80,9 +80,9 @@ function askField(field: Field, tests: readonly Test[], subject: Subject): Asked
     case 'text':
       return askTextColumn(field.column, tests, subject)
     case 'boolean':
-      return plainly(all(tests.map(test => testOf(booleanColumn(boolean_columns[field.column](row)), test))))
+      return plainly(all(tests.map(test => testOf(booleanColumn(booleanColumns[field.column](row)), test))))
     case 'time':
-      return plainly(all(tests.map(test => testOf(timeColumn(time_columns[field.column](row)), test))))
+      return plainly(all(tests.map(test => testOf(timeColumn(timeColumns[field.column](row)), test))))
     case 'state':
       return plainly(all(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
     default:
@@ -92,7 +92,7 @@ function askField(field: Field, tests: readonly Test[], subject: Subject): Asked
 
 type ColumnOf = (row: Fragment) => Fragment
 
-const text_columns: Record<TextColumn, ColumnOf> = {
+const textColumns: Record<TextColumn, ColumnOf> = {
   external_id: row => sql`${row}.external_id`,
   first_name: row => sql`${row}.first_name`,
   last_name: row => sql`${row}.last_name`,
@@ -103,28 +103,28 @@ const text_columns: Record<TextColumn, ColumnOf> = {
   language: row => sql`${row}.language`,
 }
 
-const boolean_columns: Record<BooleanColumn, ColumnOf> = {
+const booleanColumns: Record<BooleanColumn, ColumnOf> = {
   email_consent: row => sql`${row}.email_consent`,
   sms_consent: row => sql`${row}.sms_consent`,
   push_notification_consent: row => sql`${row}.push_notification_consent`,
 }
 
-const time_columns: Record<TimeColumn, ColumnOf> = {
+const timeColumns: Record<TimeColumn, ColumnOf> = {
   created_at: row => sql`${row}.created_at`,
   updated_at: row => sql`${row}.updated_at`,
 }
 
 /** Email and external identifier have indexes of their own. */
 function askTextColumn(column: TextColumn, tests: readonly Test[], { row, organization, stack_id }: Subject): Asked {
-  const checkOn = (alias: Fragment) => all(tests.map(test => testOf(textColumn(text_columns[column](alias)), test)))
+  const checkOn = (alias: Fragment) => all(tests.map(test => testOf(textColumn(textColumns[column](alias)), test)))
   const check = checkOn(row)
-  const is_indexed = column === 'email' || column === 'external_id'
-  const is_equality = tests.some(({ operator, operand }) => equalities[operator]?.(operand))
-  if (!is_indexed || !(is_equality || tests.some(({ operator }) => isRange(operator)))) return plainly(check)
+  const isIndexed = column === 'email' || column === 'external_id'
+  const isEquality = tests.some(({ operator, operand }) => equalities[operator]?.(operand))
+  if (!isIndexed || !(isEquality || tests.some(({ operator }) => isRange(operator)))) return plainly(check)
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  const rank = column === 'email' ? guide_ranks.email : guide_ranks.identifier
-  return { check, guide: { rank: is_equality ? rank : guide_ranks.range, ids } }
+  const rank = column === 'email' ? guideRanks.email : guideRanks.identifier
+  return { check, guide: { rank: isEquality ? rank : guideRanks.range, ids } }
 }
 
 /** Whether an equality finds only who has a value. */
@@ -143,5 +143,5 @@ function askIdentifier(
   if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return plainly(check)
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  return { check, guide: { rank: guide_ranks.identifier, ids } }
+  return { check, guide: { rank: guideRanks.identifier, ids } }
 }

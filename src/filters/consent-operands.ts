@@ -47,8 +47,8 @@ function absenceOf(
 ): OperandFault | undefined {
   const hasChannel = (type: ConsentType) => channel === undefined || type.channels.some(one => one.channel === channel)
   if (consent_type_id === undefined) {
-    const is_there = channel === undefined || consent_types.some(type => type.state === 'active' && hasChannel(type))
-    return is_there ? undefined : { path: ['channel'], message: 'is a channel of no active consent type' }
+    const isThere = channel === undefined || consent_types.some(type => type.state === 'active' && hasChannel(type))
+    return isThere ? undefined : { path: ['channel'], message: 'is a channel of no active consent type' }
   }
   const type = consent_types.find(({ id }) => id === consent_type_id)
   if (!type) return { path: ['consent_type_id'], message: 'is no consent type of the organization' }

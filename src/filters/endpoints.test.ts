@@ -82,12 +82,12 @@ test('a filter is refused with the path of what is wrong', async () => {
 })
 
 test('a filter through a relationship needs the scope of the other end too', async () => {
-  const only_people = service.sender(await service.tokenFor(organization.key, 'people:read'))
+  const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
   const plain = { 'attribute_values.bought': 'o1' }
-  expect(names(await only_people('POST', '/v1/people/filter', { filter: plain }))).toEqual(['p1'])
+  expect(names(await onlyPeople('POST', '/v1/people/filter', { filter: plain }))).toEqual(['p1'])
   const filter = { 'attribute_values.bought': { $some: { external_id: 'o1' } } }
   expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['p1'])
-  const refused = await only_people('POST', '/v1/people/filter', { filter })
+  const refused = await onlyPeople('POST', '/v1/people/filter', { filter })
   expect(refused).toMatchObject({ status: 403, body: { error: 'forbidden' } })
   expect(refused.headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="records:read"')
 })
@@ -144,23 +144,23 @@ test.each([
 })
 
 test('related needs the read scope of the target', async () => {
-  const only_people = service.sender(await service.tokenFor(organization.key, 'people:read'))
-  expect((await only_people('POST', '/v1/people/p1/related', { target: 'orders' })).status).toBe(403)
-  expect((await only_people('POST', '/v1/people/p1/related', { target: 'people' })).status).toBe(200)
+  const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
+  expect((await onlyPeople('POST', '/v1/people/p1/related', { target: 'orders' })).status).toBe(403)
+  expect((await onlyPeople('POST', '/v1/people/p1/related', { target: 'people' })).status).toBe(200)
 })
 
 test('a process that has missed a declaration, or the end of an index, still answers by what stands', async () => {
   const { send, id } = await service.organization()
   const ada = await send('POST', '/v1/people', { external_id: 'a', attribute_values: { city: 'Rome' } })
-  const her_id = ada.body.data.id
+  const herId = ada.body.data.id
   // Another handle keeps a snapshot of its own, as another process does.
   const other = { ...service.db }
   const found = async (filter: unknown) =>
     (await readFilteredPage(other, id, 0, filter, { direction: 'asc', size: 5 })).reads.map(read => read.id)
-  const by_city = { 'attribute_values.city': 'Rome' }
-  const by_friend = { 'attribute_values.friend': { $some: {} } }
-  expect(await found(by_city)).toEqual([her_id])
-  await expect(found(by_friend)).rejects.toThrow('cannot be understood')
+  const byCity = { 'attribute_values.city': 'Rome' }
+  const byFriend = { 'attribute_values.friend': { $some: {} } }
+  expect(await found(byCity)).toEqual([herId])
+  await expect(found(byFriend)).rejects.toThrow('cannot be understood')
   await send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
   const city = await send('POST', '/v1/schema/attributes', {
     key: 'city',
@@ -169,9 +169,9 @@ test('a process that has missed a declaration, or the end of an index, still ans
     indexed: true,
   })
   await fillIndexes(service.db)
-  expect(await found(by_friend)).toEqual([])
-  expect(await found(by_city)).toEqual([her_id])
+  expect(await found(byFriend)).toEqual([])
+  expect(await found(byCity)).toEqual([herId])
   await send('PATCH', `/v1/schema/attributes/${city.body.data.id}`, { indexed: false })
   await fillIndexes(service.db)
-  expect(await found(by_city)).toEqual([her_id])
+  expect(await found(byCity)).toEqual([herId])
 })

@@ -17,21 +17,21 @@ import {
 /** What a read of either kind answers: what is related with a person may be a record, and the other way round. */
 export type Answers = Record<'person' | 'record', Kind['answer']>
 
-const every_kind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
+const everyKind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
 
 /** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
 export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
-  const reading = { method: 'POST', scope: kind.reads, has_defaults: true, tag: plural } as const
+  const reading = { method: 'POST', scope: kind.reads, hasDefaults: true, tag: plural } as const
   const page = pageSchema(kind.answer)
   const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
     ...reading,
     path: `${path}${address}/related`,
     params: { ...params, ...parameters },
-    operation_id: `list${singular}Related${suffix}`,
+    operationId: `list${singular}Related${suffix}`,
     summary: `List what is linked with a ${noun}${by}`,
-    description: every_kind,
+    description: everyKind,
     body: relatedBody(limits.page),
     answer: Type.Union([pageSchema(answers.person), pageSchema(answers.record)]),
     example: { body: { target: 'people', direction: 'incoming' } },
@@ -42,7 +42,7 @@ export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limi
       ...reading,
       path: `${path}/list`,
       params,
-      operation_id: `list${plural}`,
+      operationId: `list${plural}`,
       summary: `List ${plural.toLowerCase()}`,
       body: listBody(format, limits.page),
       answer: page,
@@ -53,9 +53,9 @@ export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limi
       ...reading,
       path: `${path}/filter`,
       params,
-      operation_id: `filter${plural}`,
+      operationId: `filter${plural}`,
       summary: `Filter ${plural.toLowerCase()}`,
-      description: every_kind,
+      description: everyKind,
       body: filterBody(format, limits.page),
       answer: filterPageSchema(kind.answer),
       prefers: ['handling=strict'],

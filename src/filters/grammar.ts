@@ -1,8 +1,8 @@
-import type { profile_flags, profile_texts } from '../entities/sql.ts'
+import type { profileFlags, profileTexts } from '../entities/sql.ts'
 import type { Attribute, Channel } from '../organizations/definitions.ts'
 
 /** What a filter may have: levels of nesting, conditions in all, elements of `$in`, relationships one behind the other. */
-export const filter_limits = { depth: 5, conditions: 50, list: 500, hops: 3 } as const
+export const filterLimits = { depth: 5, conditions: 50, list: 500, hops: 3 } as const
 
 export const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
 export const searches = ['$contains', '$starts_with', '$ends_with'] as const
@@ -21,11 +21,11 @@ export const isQuantifier = (operator: string): operator is Quantifier =>
 export const isComparison = (operator: string): operator is Comparison =>
   (comparisons as readonly string[]).includes(operator)
 
-export const time_columns = ['created_at', 'updated_at'] as const
+export const timeColumns = ['created_at', 'updated_at'] as const
 
-export type TextColumn = (typeof profile_texts)[number] | 'external_id'
-export type BooleanColumn = (typeof profile_flags)[number]
-export type TimeColumn = (typeof time_columns)[number]
+export type TextColumn = (typeof profileTexts)[number] | 'external_id'
+export type BooleanColumn = (typeof profileFlags)[number]
+export type TimeColumn = (typeof timeColumns)[number]
 
 /** What a condition speaks of. */
 export type Field =

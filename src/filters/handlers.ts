@@ -13,12 +13,12 @@ import {
   type Definitions,
   definitionsAt,
   isRelationship,
-  people_key,
-  people_stack_id,
+  peopleKey,
+  peopleStackId,
 } from '../organizations/definitions.ts'
 import { readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
-import { default_size, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
+import { defaultSize, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 
 /** A page of all entities of a stack. */
@@ -35,13 +35,13 @@ export async function listEntities(call: Call<ListBody>, stack_id: number): Prom
  * `Prefer: handling=strict` 400 where it names an undeclared key that no entity carries.
  */
 export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Answer> {
-  const { db, caller, signal, body, bound_from, preferences } = call
+  const { db, caller, signal, body, boundFrom, preferences } = call
   const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
   let warnings: readonly Detail[] = []
   const readRows = async (part: Position) => {
     const page = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, part, {
       signal,
-      bound_from,
+      boundFrom,
       permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
       refuseUncarried: preferences.handling === 'strict' ? throwUncarried : undefined,
     })
@@ -59,7 +59,7 @@ function throwUncarried(keys: UndeclaredKey[]): never {
 }
 
 function warningOf({ stack_id, path }: UndeclaredKey): Detail {
-  const entity = stack_id === people_stack_id ? 'person' : 'record of the stack'
+  const entity = stack_id === peopleStackId ? 'person' : 'record of the stack'
   return { path, message: `is not declared, and no ${entity} carries it` }
 }
 
@@ -67,7 +67,7 @@ function warningOf({ stack_id, path }: UndeclaredKey): Detail {
 export async function relatedEntities(
   kind: Pick<Kind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
-  source_stack_id: number,
+  sourceStackId: number,
 ): Promise<Answer> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
@@ -75,8 +75,8 @@ export async function relatedEntities(
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
   requireScopes(call, [readScopeOf(stack_id)])
-  const ways = waysBetween(source_stack_id, stack_id, body, definitions)
-  const id = await findSource(kind, call, source_stack_id)
+  const ways = waysBetween(sourceStackId, stack_id, body, definitions)
+  const id = await findSource(kind, call, sourceStackId)
   const around = { id, stack_id, ...ways }
   return answerPage(call, { stack_id, position }, async part =>
     rowsOf(call, await readRelated(db, organization_id, around, part, signal)),
@@ -94,15 +94,15 @@ function positionFrom(
   stack_id: number,
   { page }: Pick<Limits, 'page'>,
 ): Position {
-  const { size = Math.min(default_size, page), after_id } = cursor
+  const { size = Math.min(defaultSize, page), after_id } = cursor
   if (after_id === undefined) return { size, direction }
-  const of_people = stack_id === people_stack_id
-  if (!(of_people ? isUuid : isObjectId)(after_id))
+  const ofPeople = stack_id === peopleStackId
+  if (!(ofPeople ? isUuid : isObjectId)(after_id))
     refuseBody(
       pointer('cursor_configuration', 'after_id'),
-      of_people ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
+      ofPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
     )
-  return { size, direction, after_id: of_people ? after_id.toLowerCase() : uuidOfRecord(after_id) }
+  return { size, direction, after_id: ofPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
 async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }: Page): Promise<RowsOfPage> {
@@ -113,7 +113,7 @@ async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }
 }
 
 function targetOf(target: string, { stacks }: Definitions): number {
-  if (target === people_key) return people_stack_id
+  if (target === peopleKey) return peopleStackId
   return stacks.find(({ key }) => key === target)?.id ?? refuseBody('/target', 'is neither `people` nor a stack key')
 }
 

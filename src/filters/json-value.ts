@@ -1,14 +1,14 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
-import { type Comparable, range_signs, searchText } from './comparable.ts'
+import { type Comparable, rangeSigns, searchText } from './comparable.ts'
 import { type Fragment, never, sql } from './fragment.ts'
 import type { Range } from './grammar.ts'
 
 // The same days as `isDate` and the same moments as `isDateTime`: what was stored before its key was declared may be
 // anything, and must not be cast before it is known to be one.
-const is_date = sql`~ ('^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)'
+const isDate = sql`~ ('^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)'
   || '|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)$')`
-const is_time = sql`~ '^[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'`
+const isTime = sql`~ '^[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'`
 
 /** Seconds since 1970 of a date and time of RFC 3339, to the nanosecond. Immutable functions alone, and no offset that a timestamp refuses. */
 const seconds = (text: Fragment) => sql`(
@@ -19,7 +19,7 @@ const seconds = (text: Fragment) => sql`(
       * (substr(right(${text}, 5), 1, 2)::integer * 3600 + right(${text}, 2)::integer * 60) end
   + ('0.' || coalesce(substring(${text} from '[.]([0-9]{1,9})'), '0'))::numeric)`
 
-const text_in = (value: Fragment) => sql`(${value} #>> '{}')`
+const textIn = (value: Fragment) => sql`(${value} #>> '{}')`
 
 /** A comparison of the text of a JSON value; false where it is no text, or the value is not there. */
 const whenText = (value: Fragment, test: Fragment) =>
@@ -40,7 +40,7 @@ export function jsonValue(value: Fragment, type: AttributeType | undefined): Com
         : sql`coalesce(${value} = any(${texts}::jsonb[]), false)`
     },
     ranges: (operator, operand) => rangeOf(value, type, operator, operand),
-    searches: (operator, operand) => whenText(value, searchText(text_in(value), operator, operand)),
+    searches: (operator, operand) => whenText(value, searchText(textIn(value), operator, operand)),
   }
 }
 
@@ -50,17 +50,17 @@ function rangeOf(
   operator: Range,
   operand: string | number,
 ): Fragment {
-  const sign = range_signs[operator]
+  const sign = rangeSigns[operator]
   if (typeof operand === 'number')
     return sql`(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric ${sign} ${String(operand)}::numeric else false end)`
-  const text = text_in(value)
-  const by_code_point = sql`${text} collate "C" ${sign} ${operand}::text`
-  if (type === 'date') return whenText(value, sql`(${text} ${is_date} and ${by_code_point})`)
-  if (type !== 'datetime') return whenText(value, by_code_point)
+  const text = textIn(value)
+  const byCodePoint = sql`${text} collate "C" ${sign} ${operand}::text`
+  if (type === 'date') return whenText(value, sql`(${text} ${isDate} and ${byCodePoint})`)
+  if (type !== 'datetime') return whenText(value, byCodePoint)
   const compared = sql`${seconds(sql`m.t`)} ${sign} ${numericOf(instantOf(operand))}::numeric`
   return whenText(
     value,
-    sql`(select case when left(m.t, 10) ${is_date} and substr(m.t, 11) ${is_time} then ${compared} else false end
+    sql`(select case when left(m.t, 10) ${isDate} and substr(m.t, 11) ${isTime} then ${compared} else false end
       from (select ${text} as t offset 0) m)`,
   )
 }

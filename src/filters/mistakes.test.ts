@@ -56,25 +56,25 @@ describe('a filter whose operand its field can never equal', () => {
   })
 
   test('is understood as the attributes stand now: a declaration refuses, archiving allows again', async () => {
-    const by_colour = { $not: { 'attribute_values.colour': 7 } }
-    expect(namesOf(await filterPeople(by_colour))).toEqual(['ada'])
+    const byColour = { $not: { 'attribute_values.colour': 7 } }
+    expect(namesOf(await filterPeople(byColour))).toEqual(['ada'])
     const id = await declare({ key: 'colour', owner: 'people', type: 'text' })
-    expect((await filterPeople(by_colour)).body.details![0]!.path).toBe('/filter/$not/attribute_values.colour')
+    expect((await filterPeople(byColour)).body.details![0]!.path).toBe('/filter/$not/attribute_values.colour')
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
-    expect(namesOf(await filterPeople(by_colour))).toEqual(['ada'])
+    expect(namesOf(await filterPeople(byColour))).toEqual(['ada'])
   })
 
   test('is refused for a consent type that is archived, and for a channel that no active type has', async () => {
     const { id } = (await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'sms' }] }))
       .body.data
-    const of_type = { $not: { consents: { $some: { consent_type_id: id, state: true } } } }
-    const on_sms = { consents: { $some: { channel: 'sms' } } }
-    expect((await filterPeople(of_type)).status).toBe(200)
+    const ofType = { $not: { consents: { $some: { consent_type_id: id, state: true } } } }
+    const onSms = { consents: { $some: { channel: 'sms' } } }
+    expect((await filterPeople(ofType)).status).toBe(200)
     await send('PATCH', `/v1/schema/consent-types/${id}`, { state: 'archived' })
-    expect((await filterPeople(of_type)).body.details![0]!.path).toBe('/filter/$not/consents/$some/consent_type_id')
-    expect((await filterPeople(on_sms)).status).toBe(200)
+    expect((await filterPeople(ofType)).body.details![0]!.path).toBe('/filter/$not/consents/$some/consent_type_id')
+    expect((await filterPeople(onSms)).status).toBe(200)
     await send('PATCH', '/v1/schema/consent-types/1', { channels: [{ channel: 'email', is_default: true }] })
-    expect((await filterPeople(on_sms)).body.details![0]!.path).toBe('/filter/consents/$some/channel')
+    expect((await filterPeople(onSms)).body.details![0]!.path).toBe('/filter/consents/$some/channel')
   })
 })
 
@@ -149,7 +149,7 @@ describe('a key that is not declared', () => {
     const key = { stack_id: 0, key: 'mood', path: '' }
     // Another handle remembers for itself, as another process does.
     const other = { ...service.db }
-    const found = () => findUncarried(other, definitions, [key], { search_ms: undefined })
+    const found = () => findUncarried(other, definitions, [key], { searchMs: undefined })
     expect(await found()).toEqual([key])
     // More changes than are looked through one by one.
     const people = Array.from({ length: 500 }, () => ({ op: 'create', body: {} }))
@@ -176,7 +176,7 @@ describe('a key that is not declared', () => {
     const holder = await service.db.connect()
     try {
       await holder.query('begin; lock table entities in access exclusive mode')
-      expect(await findUncarried(service.db, definitions, keys, { search_ms: 30 })).toEqual([])
+      expect(await findUncarried(service.db, definitions, keys, { searchMs: 30 })).toEqual([])
     } finally {
       await holder.end()
     }
@@ -188,9 +188,9 @@ describe('a key that is not declared', () => {
   })
 
   test('in a stack that the token may not read is refused for its scope, and nothing is told of it', async () => {
-    const only_people = service.sender(await service.tokenFor(organization.key, 'people:read'))
+    const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
     const filter = { 'attribute_values.bought': { $some: { 'attribute_values.nothing': 1 } } }
-    const reply = await only_people('POST', '/v1/people/filter', { filter }, strict)
+    const reply = await onlyPeople('POST', '/v1/people/filter', { filter }, strict)
     expect(reply).toMatchObject({ status: 403, body: { error: 'forbidden' } })
   })
 })

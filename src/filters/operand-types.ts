@@ -30,8 +30,8 @@ const unsearchable = (noun: string) => () => `searches texts, and this is ${noun
 
 function notString(value: unknown): string | undefined {
   if (isString(value)) return undefined
-  const is_scalar = typeof value === 'number' || typeof value === 'boolean'
-  return is_scalar ? `must be a string: write "${value}"` : 'must be a string'
+  const isScalar = typeof value === 'number' || typeof value === 'boolean'
+  return isScalar ? `must be a string: write "${value}"` : 'must be a string'
 }
 
 const notA = (type: 'number' | 'boolean') => (value: unknown) => {
@@ -59,12 +59,12 @@ const notDateTime = (noun: string) => (value: unknown) =>
 function notPartOf(pattern: string, digits: RegExp, message: string): Scalar['search'] {
   return (operator, text) => {
     const sought = text.replace(digits, '9')
-    const is_part = {
+    const isPart = {
       $contains: pattern.includes(sought),
       $starts_with: pattern.startsWith(sought),
       $ends_with: pattern.endsWith(sought),
     }
-    return is_part[operator] ? undefined : message
+    return isPart[operator] ? undefined : message
   }
 }
 
@@ -103,7 +103,7 @@ const state: Scalar = {
 }
 
 /** Of attributes. A relationship is compared by the external identifier of its target. */
-const of_attributes: Record<Attribute['type'], Scalar> = {
+const ofAttributes: Record<Attribute['type'], Scalar> = {
   text,
   number,
   boolean,
@@ -115,7 +115,7 @@ const of_attributes: Record<Attribute['type'], Scalar> = {
 }
 
 /** Of the fields that every entity of a kind has. */
-const of_fields = {
+const ofFields = {
   text,
   name,
   boolean,
@@ -128,16 +128,16 @@ const of_fields = {
 
 /** What a field of the entities of a stack can be compared with. An archived attribute is as undeclared: it takes any value. */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
-  if (field.kind !== 'attribute') return one(of_fields[scalarOf(field)])
+  if (field.kind !== 'attribute') return one(ofFields[scalarOf(field)])
   const attribute = declared.get(stack_id)?.get(field.key)
   if (!attribute) return one(json)
-  const scalar = of_attributes[attribute.type]
+  const scalar = ofAttributes[attribute.type]
   // An element of a json attribute may be an array itself.
-  const is_many = attribute.cardinality === 'many' && scalar !== json
-  return is_many ? many(scalar, isRelationship(attribute)) : one(scalar)
+  const isMany = attribute.cardinality === 'many' && scalar !== json
+  return isMany ? many(scalar, isRelationship(attribute)) : one(scalar)
 }
 
-function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof of_fields {
+function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof ofFields {
   if (field.kind !== 'text') return field.kind
   if (field.column === 'date_of_birth') return 'date'
   return field.column === 'external_id' || field.column === 'email' || field.column === 'language' ? 'name' : 'text'
@@ -146,15 +146,15 @@ function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof of
 const one = ({ wrong, ...rest }: Scalar): OperandType => ({ ...rest, equality: value => faultOf(wrong(value)) })
 
 /** Equal to the whole array, or to an element of it. */
-function many({ wrong, ...rest }: Scalar, is_relationship: boolean): OperandType {
+function many({ wrong, ...rest }: Scalar, isRelationship: boolean): OperandType {
   // A target without an external identifier is shown as null, and without a target there is no array.
   const notElement = (value: unknown) => {
-    if (value === null) return is_relationship ? undefined : 'must not be null'
+    if (value === null) return isRelationship ? undefined : 'must not be null'
     return wrong(value)
   }
   const equality = (value: unknown) => {
     if (!Array.isArray(value)) return faultOf(wrong(value))
-    if (is_relationship && value.length === 0) return faultOf('is never empty: write null for what is missing')
+    if (isRelationship && value.length === 0) return faultOf('is never empty: write null for what is missing')
     const index = value.findIndex(element => notElement(element) !== undefined)
     return index === -1 ? undefined : faultOf(notElement(value[index]), index)
   }

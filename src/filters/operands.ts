@@ -1,5 +1,5 @@
 import { coerceText } from '../scalars.ts'
-import { filter_limits, isComparison, isRange, isSearch, type Test } from './grammar.ts'
+import { filterLimits, isComparison, isRange, isSearch, type Test } from './grammar.ts'
 import type { OperandFault, OperandType } from './operand-types.ts'
 
 type Refused = { refused: OperandFault }
@@ -13,7 +13,7 @@ export function testFrom(type: OperandType, operator: string, operand: unknown):
     return typeof operand === 'boolean' ? { operator, operand } : refused('must be true or false')
   if (operator === '$in' || operator === '$nin') {
     if (!Array.isArray(operand)) return refused('must be an array')
-    if (operand.length > filter_limits.list) return refused(`must have at most ${filter_limits.list} elements`)
+    if (operand.length > filterLimits.list) return refused(`must have at most ${filterLimits.list} elements`)
     for (const [index, element] of operand.entries()) {
       const fault = element === null ? undefined : type.equality(element)
       if (fault) return refused(fault.message, index, ...fault.path)

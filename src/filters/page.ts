@@ -1,24 +1,24 @@
-import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, statement } from '../db/db.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
 import type { Read } from '../entities/row.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
-import { read_schema_version } from '../organizations/definitions-sql.ts'
+import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { withIndexAdvice } from './advice.ts'
-import { default_search_ms, findUncarried } from './carried-keys.ts'
+import { defaultSearchMs, findUncarried } from './carried-keys.ts'
 import type { Condition } from './grammar.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
 
 // A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
 // it is planned each time anyway.
-const plan_with_values = statement('', 'set local plan_cache_mode = force_custom_plan')
+const planWithValuesSql = statement('', 'set local plan_cache_mode = force_custom_plan')
 
 export type FilterOptions = {
   signal?: Signal | undefined
   /** Where the filter came from: the operands of a query string are texts. */
-  bound_from?: 'body' | 'query' | undefined
+  boundFrom?: 'body' | 'query' | undefined
   /** Called with what the filter was understood as, before anything is read; may throw. */
   permit?: (condition: Condition) => void
   /** Called with the keys that are undeclared and that no entity carries, before the page is read; may throw. */
@@ -49,7 +49,7 @@ export async function readFilteredPage(
       return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
       if (!(error instanceof DefinitionsMovedOn)) throw withIndexAdvice(error, filter, definitions, stack_id)
-      if (attempt === attempts_limit) throw overtaken(error)
+      if (attempt === attemptsLimit) throw overtaken(error)
       await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)
     }
@@ -62,16 +62,16 @@ async function runUnder(
   stack_id: number,
   filter: unknown,
   position: Position,
-  { signal, bound_from, permit, refuseUncarried }: FilterOptions,
+  { signal, boundFrom, permit, refuseUncarried }: FilterOptions,
 ): Promise<Page & { uncarried: UndeclaredKey[] }> {
   const run = <R extends object>(query?: Query) => runQuery<R>(db, definitions, query, signal)
   let parsed: ParsedFilter
   let uncarried: UndeclaredKey[]
   try {
-    parsed = parseFilter(filter, definitions, stack_id, bound_from)
+    parsed = parseFilter(filter, definitions, stack_id, boundFrom)
     permit?.(parsed.condition)
-    const search_ms = refuseUncarried ? undefined : default_search_ms
-    uncarried = await findUncarried(db, definitions, parsed.undeclared, { signal, search_ms })
+    const searchMs = refuseUncarried ? undefined : defaultSearchMs
+    uncarried = await findUncarried(db, definitions, parsed.undeclared, { signal, searchMs })
     if (uncarried.length > 0) refuseUncarried?.(uncarried)
   } catch (fault) {
     // Newer definitions may understand what these do not.
@@ -103,9 +103,9 @@ function runQuery<R extends object>(
 ): Promise<R[]> {
   return db.transaction(
     async tx => {
-      const planned = tx.query(plan_with_values, [])
+      const planned = tx.query(planWithValuesSql, [])
       const reading = query ? send(query) : Promise.resolve([])
-      const comparing = tx.query<{ schema_version: number }>(read_schema_version, [organization_id])
+      const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
       await flushed([planned, reading, comparing, tx.commit()])
       const [head] = await comparing
       if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
@@ -115,6 +115,6 @@ function runQuery<R extends object>(
         return tx.query(statement('', text), values)
       }
     },
-    { signal, reads_first: true },
+    { signal, readsFirst: true },
   )
 }

@@ -126,9 +126,9 @@ describe('a filter is refused with the path', () => {
       expect(refusedAt({ [field]: operand })).toBeUndefined()
     }
     for (const operand of wrong) {
-      const of_element = refusedAt({ [field]: operand })!
-      expect(of_element).toMatch(new RegExp(`^/filter/${field}(/\\d)?$`))
-      const [below = ''] = /(?<=[a-z])\/\d$/.exec(of_element) ?? []
+      const ofElement = refusedAt({ [field]: operand })!
+      expect(ofElement).toMatch(new RegExp(`^/filter/${field}(/\\d)?$`))
+      const [below = ''] = /(?<=[a-z])\/\d$/.exec(ofElement) ?? []
       for (const operator of ['$eq', '$neq'])
         expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}${below}`)
       for (const operator of ['$in', '$nin'])

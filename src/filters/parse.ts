@@ -1,10 +1,10 @@
 import { fail, pointer } from '../errors.ts'
-import { type Definitions, isRelationship, people_stack_id } from '../organizations/definitions.ts'
+import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { consentFault, consentFromQuery } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
 import {
   type Condition,
-  filter_limits,
+  filterLimits,
   isQuantifier,
   type Quantifier,
   type RelationshipAttribute,
@@ -22,7 +22,7 @@ export type ParsedFilter = { condition: Condition; undeclared: UndeclaredKey[] }
 /** Where in the filter something stands. */
 type Place = {
   definitions: Definitions
-  bound_from: BoundFrom
+  boundFrom: BoundFrom
   /** Whose fields are meant here. */
   stack_id: number
   path: readonly (string | number)[]
@@ -45,19 +45,19 @@ export function parseFilter(
   filter: unknown,
   definitions: Definitions,
   stack_id: number,
-  bound_from: BoundFrom = 'body',
+  boundFrom: BoundFrom = 'body',
 ): ParsedFilter {
-  const of_all = { counted: { conditions: 0 }, undeclared: [] }
+  const ofAll = { counted: { conditions: 0 }, undeclared: [] }
   const condition = parseObject(filter, {
     definitions,
     stack_id,
-    bound_from,
+    boundFrom,
     path: ['filter'],
     depth: 1,
     hops: 0,
-    ...of_all,
+    ...ofAll,
   })
-  return { condition, undeclared: of_all.undeclared }
+  return { condition, undeclared: ofAll.undeclared }
 }
 
 function refuse({ path }: Pick<Place, 'path'>, message: string): never {
@@ -76,7 +76,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 function parseObject(filter: unknown, place: Place): Condition {
   if (!isObject(filter)) return refuse(place, 'must be an object of conditions')
-  if (place.depth > filter_limits.depth) return refuse(place, `is nested deeper than ${filter_limits.depth} levels`)
+  if (place.depth > filterLimits.depth) return refuse(place, `is nested deeper than ${filterLimits.depth} levels`)
   const of = Object.entries(filter).map(([key, operand]) => parseMember(key, operand, within(place, key)))
   return of.length === 1 ? of[0]! : { kind: 'all', of }
 }
@@ -94,10 +94,10 @@ function parseMember(key: string, operand: unknown, place: Place): Condition {
 }
 
 function parseField(key: string, operand: unknown, place: Place): Condition {
-  if (key === 'consents' && place.stack_id === people_stack_id) return parseConsents(operand, place)
+  if (key === 'consents' && place.stack_id === peopleStackId) return parseConsents(operand, place)
   const field = fieldOf(key, place.stack_id)
   if (!field)
-    return refuse(place, `is no field of a ${place.stack_id === people_stack_id ? 'person' : 'record'} to filter by`)
+    return refuse(place, `is no field of a ${place.stack_id === peopleStackId ? 'person' : 'record'} to filter by`)
   if (field.kind === 'attribute' && !place.definitions.declared.get(place.stack_id)?.has(field.key))
     place.undeclared.push({ stack_id: place.stack_id, key: field.key, path: pointer(...place.path) })
   const type = operandTypeOf(field, place.definitions, place.stack_id)
@@ -119,21 +119,21 @@ function parseField(key: string, operand: unknown, place: Place): Condition {
 
 function parseTest(type: OperandType, operator: string, operand: unknown, place: Place): Test {
   countCondition(place)
-  const given = place.bound_from === 'query' ? operandFromQuery(type, operator, operand) : operand
+  const given = place.boundFrom === 'query' ? operandFromQuery(type, operator, operand) : operand
   const test = testFrom(type, operator, given)
   return 'refused' in test ? refuse(within(place, ...test.refused.path), test.refused.message) : test
 }
 
 function countCondition(place: Place) {
   place.counted.conditions += 1
-  if (place.counted.conditions > filter_limits.conditions)
-    refuse(place, `is one condition more than the ${filter_limits.conditions} a filter may have`)
+  if (place.counted.conditions > filterLimits.conditions)
+    refuse(place, `is one condition more than the ${filterLimits.conditions} a filter may have`)
 }
 
 function parseRelated(key: string | undefined, quantifier: Quantifier, filter: unknown, place: Place): Condition {
   const attribute = relationshipOf(key, place) ?? refuse(place, 'belongs to a declared relationship')
   const hops = place.hops + 1
-  if (hops > filter_limits.hops) return refuse(place, `is one relationship more than ${filter_limits.hops} in a row`)
+  if (hops > filterLimits.hops) return refuse(place, `is one relationship more than ${filterLimits.hops} in a row`)
   const of = parseObject(filter, { ...place, stack_id: attribute.target_stack_id, hops, depth: place.depth + 1 })
   return { kind: 'related', attribute, quantifier, of }
 }
@@ -150,7 +150,7 @@ function parseConsents(operand: unknown, place: Place): Condition {
   const at = within(place, '$some')
   const { $some } = operand
   if (!isObject($some)) return refuse(at, 'must be an object of consent_type_id, channel and state')
-  const given = place.bound_from === 'query' ? consentFromQuery($some) : $some
+  const given = place.boundFrom === 'query' ? consentFromQuery($some) : $some
   const fault = consentFault(given, place.definitions.consent_types)
   if (fault) return refuse(within(at, ...fault.path), fault.message)
   countCondition(at)

@@ -7,14 +7,14 @@ const direction = Type.Optional(
 )
 
 /** What a page has when its size is not given, where the limit allows as much. */
-export const default_size = 50
+export const defaultSize = 50
 
 const size = (most: number) =>
   Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: most,
-      description: `Items of a page. Default: ${Math.min(default_size, most)}.`,
+      description: `Items of a page. Default: ${Math.min(defaultSize, most)}.`,
     }),
   )
 

@@ -1,12 +1,12 @@
 import { fail } from '../errors.ts'
 import type { Call } from '../http/route.ts'
-import { people_stack_id } from '../organizations/definitions.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Condition } from './grammar.ts'
 
 export type ReadScope = 'people:read' | 'records:read'
 
 export const readScopeOf = (stack_id: number): ReadScope =>
-  stack_id === people_stack_id ? 'people:read' : 'records:read'
+  stack_id === peopleStackId ? 'people:read' : 'records:read'
 
 /** The read scopes of every kind of entity that a filter looks at. */
 export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope> {

@@ -17,9 +17,9 @@ export type MatchingStatements = {
 
 // Most of what an index finds passes the rest of the filter; where it does not, later rounds take more at once.
 const growth = 8
-const most_candidates = 100_000
+const mostCandidates = 100_000
 const candidatesOf = (position: Position, round: number) =>
-  Math.min(2 * sizeToRead(position) * growth ** round, most_candidates)
+  Math.min(2 * sizeToRead(position) * growth ** round, mostCandidates)
 
 /**
  * The statements that read a page of those who match. Without an index the stack is read in order and checked; with
@@ -33,7 +33,7 @@ export function matchingStatements(
   position: Position,
 ): MatchingStatements {
   const organization = new Parameter(definitions.organization_id)
-  const row_octets = new Parameter(octetsOf(position))
+  const rowOctets = new Parameter(octetsOf(position))
   const { check, guide } = compileCondition(condition, definitions, stack_id, organization)
   const [beyond, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
@@ -50,7 +50,7 @@ export function matchingStatements(
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${beyond} ${start}::uuid and ${check} order by e.id ${order} limit ${wanted}::integer`
-    const { text, values } = render(selection, [organization, row_octets])
+    const { text, values } = render(selection, [organization, rowOctets])
     return { text: readRows(text), values }
   }
   if (!guide) return { rows }

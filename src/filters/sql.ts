@@ -4,7 +4,7 @@ import { statement } from '../db/db.ts'
  * $2: stack, $3: key, $4: the archived relationships of that key, whose links a read still shows. Whether an entity carries the
  * key, and the number of the last change that this answer knows of.
  */
-export const search_key = statement(
+export const searchKeySql = statement(
   'search_key',
   `select h.sequence,
      exists (select from entities e where e.organization_id = $1 and e.stack_id = $2 and e.attributes ? $3)
@@ -17,7 +17,7 @@ export const search_key = statement(
  * $4: the number of a change up to which no entity carried the key. Whether a later change gave it to one, and the number of the
  * last change; `carried` is null where there are more than $5 to look through.
  */
-export const search_key_since = statement(
+export const searchKeySinceSql = statement(
   'search_key_since',
   `select h.sequence,
      case when h.sequence - $4 <= $5 then exists (

@@ -1,6 +1,6 @@
 import { kindBounds, termOf } from '../entities/terms.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { type Guide, guide_ranks } from './asked.ts'
+import { type Guide, guideRanks } from './asked.ts'
 import { all, type Fragment, type Parameter, sql } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
 
@@ -16,7 +16,7 @@ export function selectTerms(attribute: Attribute, tests: readonly Test[], organi
   if (!condition) return undefined
   const ids = sql`select x.entity_id from terms x where x.organization_id = ${organization}
       and x.index_id = ${attribute.index!.id}::integer and ${condition}`
-  return { rank: equal ? guide_ranks.term : guide_ranks.range, ids }
+  return { rank: equal ? guideRanks.term : guideRanks.range, ids }
 }
 
 function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {

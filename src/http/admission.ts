@@ -13,7 +13,7 @@ import { isLate } from './open-connections.ts'
 export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
 type Admission = {
-  request_ms: number
+  requestMs: number
   drain: Drain
   connections: Connections
   /** What it is told when the connection is done with a request. */
@@ -28,8 +28,8 @@ type Admission = {
  * counted out.
  */
 export function admit(exchange: Exchange, of: Admission): void {
-  const { request_ms, drain, connections, gate, logger, observer } = of
-  exchange.deadline = startDeadline(Math.min(request_ms, drain.left_ms()), fault => {
+  const { requestMs, drain, connections, gate, logger, observer } = of
+  exchange.deadline = startDeadline(Math.min(requestMs, drain.leftMs()), fault => {
     if (exchange.work) return
     // The body is still on its way: nobody else would notice that the time is over.
     exchange.header('Connection', 'close')

@@ -16,25 +16,25 @@ export type AnswerMemory = {
 
 type Waiting = { organization_id: number; bytes: number; enter(release: Release): void }
 
-export function createAnswerMemory(limit_bytes: number): AnswerMemory {
-  const held_by = new Map<number, number>()
+export function createAnswerMemory(limitBytes: number): AnswerMemory {
+  const heldBy = new Map<number, number>()
   const waiting = new Set<Waiting>()
   let held = 0
 
   const add = (organization_id: number, bytes: number) => {
     held += bytes
-    const left = (held_by.get(organization_id) ?? 0) + bytes
-    if (left > 0) held_by.set(organization_id, left)
-    else held_by.delete(organization_id)
+    const left = (heldBy.get(organization_id) ?? 0) + bytes
+    if (left > 0) heldBy.set(organization_id, left)
+    else heldBy.delete(organization_id)
   }
 
   const take = (organization_id: number, bytes: number): Release | undefined => {
-    if ((held_by.get(organization_id) ?? 0) >= limit_bytes - held) return undefined
+    if ((heldBy.get(organization_id) ?? 0) >= limitBytes - held) return undefined
     add(organization_id, bytes)
-    let is_held = true
+    let isHeld = true
     return () => {
-      if (!is_held) return
-      is_held = false
+      if (!isHeld) return
+      isHeld = false
       add(organization_id, -bytes)
       letIn()
     }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault, refuse } from '../errors.ts'
 
-const too_large = new Fault(
+const tooLarge = new Fault(
   refuse('invalid_parameter', 'The body is too large.', {
     status: 413,
     // More of it is on its way.
@@ -10,7 +10,7 @@ const too_large = new Fault(
 )
 
 /** Of a body that comes byte by byte each chunk takes 300 bytes. */
-const most_chunks = 1_024
+const mostChunks = 1_024
 
 /** Whoever sent it has gone: nobody hears this. */
 export const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
@@ -21,10 +21,10 @@ export function bringsBody({ method, headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Reads the whole body. Rejects with a Fault of 413 as soon as it is seen to have more than `most_bytes`. */
-export function readBody(request: IncomingMessage, most_bytes: number): Promise<Buffer> {
+/** Reads the whole body. Rejects with a Fault of 413 as soon as it is seen to have more than `mostBytes`. */
+export function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(request.headers['content-length']) > most_bytes) return reject(too_large)
+    if (Number(request.headers['content-length']) > mostBytes) return reject(tooLarge)
     const chunks: Buffer[] = []
     let bytes = 0
     const stop = (fault: Fault) => {
@@ -33,8 +33,8 @@ export function readBody(request: IncomingMessage, most_bytes: number): Promise<
     }
     const read = (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > most_bytes) return stop(too_large)
-      if (chunks.push(chunk) === most_chunks) chunks.push(Buffer.concat(chunks.splice(0)))
+      if (bytes > mostBytes) return stop(tooLarge)
+      if (chunks.push(chunk) === mostChunks) chunks.push(Buffer.concat(chunks.splice(0)))
     }
     request.on('data', read)
     request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))

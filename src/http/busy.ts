@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { refuse } from '../errors.ts'
 import { securityHeaders } from './headers.ts'
 import { failure } from './reply.ts'
-import { keep_alive_ms, requestId } from './server.ts'
+import { keepAliveMs, requestId } from './server.ts'
 
 const refusal = refuse('operation_failed', 'The service has more to do than it can: ask again in a second.', {
   status: 503,
@@ -24,7 +24,7 @@ export type Answerer = {
  * Answers that the service is busy, past all that an ordinary answer goes through and with a text that is prepared: when
  * there is too much to do, a no must cost next to nothing.
  */
-export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>): Answerer {
+export function answererOf(config: Pick<Config, 'tls' | 'corsOrigins'>): Answerer {
   const [before = '', between = '', after = ''] = failure(refusal, mark).split(mark)
   const bodyOf = (request_id: string) => `${before}${request_id}${between}${request_id}${after}`
   const constant = Object.entries({
@@ -32,16 +32,16 @@ export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>): Answer
     ...refusal.headers,
     'Content-Type': 'application/json; charset=utf-8',
   })
-  const constant_lines = constant.flat()
-  const origins = new Set(config.cors_origins)
+  const constantLines = constant.flat()
+  const origins = new Set(config.corsOrigins)
   const head = `HTTP/1.1 ${refusal.status} Service Unavailable\r\n${constant.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
-  const keep_alive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keep_alive_ms / 1_000}\r\n`
+  const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n`
   const dateLine = createDateLine()
   return {
     answer: ({ headers }, response, { closing }) => {
       const request_id = requestId(headers['x-request-id'])
       const body = bodyOf(request_id)
-      const lines = [...constant_lines, 'X-Request-Id', request_id, 'Content-Length', `${body.length}`]
+      const lines = [...constantLines, 'X-Request-Id', request_id, 'Content-Length', `${body.length}`]
       if (closing) lines.push('Connection', 'close')
       const { origin } = headers
       if (origin !== undefined && origins.has(origin))
@@ -56,11 +56,11 @@ export function answererOf(config: Pick<Config, 'tls' | 'cors_origins'>): Answer
       response.writeHead(refusal.status, lines)
       response.end(body, 'latin1')
     },
-    text: given_id => {
-      const request_id = requestId(given_id)
+    text: givenId => {
+      const request_id = requestId(givenId)
       const body = bodyOf(request_id)
       const own = `X-Request-Id: ${request_id}\r\nContent-Length: ${body.length}\r\n`
-      return `${head}${own}${dateLine()}${keep_alive}\r\n${body}`
+      return `${head}${own}${dateLine()}${keepAlive}\r\n${body}`
     },
   }
 }

@@ -6,18 +6,18 @@ import type { Exchange } from './exchange.ts'
 import { readNoMore } from './no-more.ts'
 
 /** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
-export const most_at_once = 32
+export const mostAtOnce = 32
 
 /**
  * What is answered at once is under way no longer when the next one comes: of a chunk of 64 kB 700 were begun by 1,000 connections
  * each, in one turn of the event loop.
  */
-const most_in_a_turn = 2 * most_at_once
+const mostInATurn = 2 * mostAtOnce
 
 /** How often is looked at what still comes after an answer. */
-const glance_ms = 20
+const glanceMs = 20
 
-type Connection = { under_way: number; begun: number; full: boolean; newest: Exchange | undefined }
+type Connection = { underWay: number; begun: number; full: boolean; newest: Exchange | undefined }
 
 export type Connections = {
   /** Counts a request in. What it says: served, refused as the one too many, or not even begun. */
@@ -27,7 +27,7 @@ export type Connections = {
 }
 
 export const crowded = new Fault(
-  refuse('operation_failed', `A connection may have ${most_at_once} requests under way.`, {
+  refuse('operation_failed', `A connection may have ${mostAtOnce} requests under way.`, {
     status: 503,
     headers: { 'Retry-After': '1', Connection: 'close' },
   }),
@@ -38,17 +38,17 @@ export const crowded = new Fault(
  * those before it, and the connection ends with that: whatever else stands in its buffers is not begun. Of a body that
  * nobody reads any more, because its request is answered, no more is taken than any body may have, nor for longer.
  */
-export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms'>): Connections {
+export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>): Connections {
   return {
     enter: exchange => {
       const { socket } = exchange.request
       const connection = connectionOf(socket)
       if (connection.full) return 'dropped'
       connection.newest = exchange
-      connection.under_way += 1
+      connection.underWay += 1
       connection.begun += 1
-      if (connection.begun === most_at_once) setImmediate(forget, connection)
-      if (connection.under_way <= most_at_once && connection.begun < most_in_a_turn) return 'served'
+      if (connection.begun === mostAtOnce) setImmediate(forget, connection)
+      if (connection.underWay <= mostAtOnce && connection.begun < mostInATurn) return 'served'
       socket.pause()
       beginNoMore(socket)
       return 'refused'
@@ -56,7 +56,7 @@ export function guardConnections(limits: Pick<Limits, 'body_bytes' | 'request_ms
     leave: exchange => {
       const { request } = exchange
       const connection = connectionOf(request.socket)
-      connection.under_way -= 1
+      connection.underWay -= 1
       if (connection.newest === exchange) connection.newest = undefined
       if (!request.complete) watchRest(request, limits)
     },
@@ -68,15 +68,15 @@ const forget = (connection: Connection) => {
   connection.begun = 0
 }
 
-const connection_of = Symbol('connection')
+const connectionKey = Symbol('connection')
 
-function connectionOf(socket: Socket & { [connection_of]?: Connection }): Connection {
-  socket[connection_of] ??= { under_way: 0, begun: 0, full: false, newest: undefined }
-  return socket[connection_of]
+function connectionOf(socket: Socket & { [connectionKey]?: Connection }): Connection {
+  socket[connectionKey] ??= { underWay: 0, begun: 0, full: false, newest: undefined }
+  return socket[connectionKey]
 }
 
 /** Whether a connection has no request under way. */
-export const isIdle = (socket: Socket): boolean => connectionOf(socket).under_way === 0
+export const isIdle = (socket: Socket): boolean => connectionOf(socket).underWay === 0
 
 /** Has a connection begin no further request: what it still brings is passed over. */
 export function beginNoMore(socket: Socket): void {
@@ -98,13 +98,13 @@ export function mayEndConnection(exchange: Exchange): boolean {
 /** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */
 export function watchRest(
   request: IncomingMessage,
-  { body_bytes, request_ms }: Pick<Limits, 'body_bytes' | 'request_ms'>,
+  { bodyBytes, requestMs }: Pick<Limits, 'bodyBytes' | 'requestMs'>,
 ): void {
   const { socket } = request
-  const [most_bytes, until_ms] = [socket.bytesRead + body_bytes, Date.now() + request_ms]
+  const [mostBytes, untilMs] = [socket.bytesRead + bodyBytes, Date.now() + requestMs]
   const timer = setInterval(() => {
     // What comes behind a request that is complete is the next one's.
     if (request.complete || socket.destroyed) return clearInterval(timer)
-    if (socket.bytesRead > most_bytes || Date.now() > until_ms) socket.destroy()
-  }, glance_ms)
+    if (socket.bytesRead > mostBytes || Date.now() > untilMs) socket.destroy()
+  }, glanceMs)
 }

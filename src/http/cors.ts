@@ -1,15 +1,15 @@
 import type { Exchange } from './exchange.ts'
 
 // So long a browser need not ask again, in seconds; Chromium's own limit is 7200.
-const preflight_seconds = 600
+const preflightSeconds = 600
 
-const of_preflights = {
+const ofPreflights = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, Prefer, Idempotency-Key, X-Request-Id',
-  'Access-Control-Max-Age': String(preflight_seconds),
+  'Access-Control-Max-Age': String(preflightSeconds),
 }
 
-const of_calls = {
+const ofCalls = {
   'Access-Control-Expose-Headers': [
     'Allow',
     'ETag',
@@ -36,9 +36,9 @@ export function sharing(origins: readonly string[]): (exchange: Exchange) => boo
     exchange.header('Vary', 'Origin')
     if (headers.origin === undefined || !allowed.has(headers.origin)) return false
     exchange.header('Access-Control-Allow-Origin', headers.origin)
-    const asks_before = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
-    exchange.headers(asks_before ? of_preflights : of_calls)
-    if (asks_before) exchange.sendNothing(204)
-    return asks_before
+    const asksBefore = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+    exchange.headers(asksBefore ? ofPreflights : ofCalls)
+    if (asksBefore) exchange.sendNothing(204)
+    return asksBefore
   }
 }

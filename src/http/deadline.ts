@@ -11,14 +11,14 @@ export type Deadline = {
 }
 
 /** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered; then `passed` is called. */
-export function startDeadline(request_ms: number, passed: (fault: Fault) => void = () => {}): Deadline {
+export function startDeadline(requestMs: number, passed: (fault: Fault) => void = () => {}): Deadline {
   const signal = new Cancellation()
   const expire = () => {
-    const fault = timedOut(request_ms)
+    const fault = timedOut(requestMs)
     signal.abort(fault)
     passed(fault)
   }
-  let timer: NodeJS.Timeout | undefined = setTimeout(expire, request_ms)
+  let timer: NodeJS.Timeout | undefined = setTimeout(expire, requestMs)
   const end = () => {
     clearTimeout(timer)
     timer = undefined
@@ -28,18 +28,18 @@ export function startDeadline(request_ms: number, passed: (fault: Fault) => void
     end,
     within: async work => {
       if (timer) return work()
-      timer = setTimeout(expire, request_ms)
+      timer = setTimeout(expire, requestMs)
       return work().finally(end)
     },
     cancel: reason => signal.abort(reason),
   }
 }
 
-function timedOut(request_ms: number): Fault {
+function timedOut(requestMs: number): Fault {
   return new Fault(
     refuse(
       'operation_failed',
-      `The request took longer than ${Math.round(request_ms) / 1000} seconds and was cancelled.`,
+      `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`,
       {
         status: 504,
       },

@@ -14,7 +14,7 @@ export type Place = {
   /** Of the route table; absent of what lies outside `/v1`. */
   row?: Route
   /** Bytes that a body may have, where it is not the usual limit. */
-  body_bytes?: number
+  bodyBytes?: number
   /** Whether the body is left to the handler, to be read as it arrives. */
   streams?: boolean | undefined
   /** Decides, before the body is read, whether the request is carried out: throws a Fault where it is not. */
@@ -23,9 +23,9 @@ export type Place = {
   handle(exchange: Exchange): void | Promise<void>
 }
 
-export const json_type = 'application/json; charset=utf-8'
+export const jsonType = 'application/json; charset=utf-8'
 /** What streams of lines of JSON are sent as, both ways. */
-export const lines_type = 'application/x-ndjson'
+export const linesType = 'application/x-ndjson'
 
 /**
  * One request and its answer, from the first byte to the last. Headers are set by name until the answer is sent, which
@@ -38,7 +38,7 @@ export class Exchange {
   readonly id: string
   /** The target as everybody reads it. */
   readonly url: string
-  readonly started_ms = performance.now()
+  readonly startedMs = performance.now()
   /** Names and values in turn, as Node takes them: an object that is put together for every answer costs twice as much. */
   readonly #headers: string[]
   readonly #isLast: (exchange: Exchange) => boolean
@@ -82,10 +82,10 @@ export class Exchange {
   }
 
   /** Answers with a body, of JSON unless it says otherwise. */
-  send(status: number, body: string | Buffer, content_type = json_type): void {
+  send(status: number, body: string | Buffer, contentType = jsonType): void {
     if (this.response.headersSent) return
     const bytes = Buffer.byteLength(body)
-    this.header('Content-Type', content_type)
+    this.header('Content-Type', contentType)
     this.header('Content-Length', String(bytes))
     // What is ASCII goes out as it is: for UTF-8 Node takes three times the room, a call of malloc for a page.
     this.#writeHead(status).end(body, bytes === body.length ? 'latin1' : 'utf8')
@@ -100,11 +100,11 @@ export class Exchange {
   async sendParts(
     status: number,
     parts: AsyncIterable<string | Buffer>,
-    { content_type, idle_ms }: { content_type: string; idle_ms: number },
+    { contentType, idleMs }: { contentType: string; idleMs: number },
   ): Promise<void> {
     this.deadline.end()
-    this.header('Content-Type', content_type)
-    await sendStream(this.#writeHead(status), parts, idle_ms)
+    this.header('Content-Type', contentType)
+    await sendStream(this.#writeHead(status), parts, idleMs)
   }
 
   /** Answers a refusal: the one place that makes an error response out of one. */

@@ -31,7 +31,7 @@ afterAll(() => service.stop())
 
 /** Fills the organization's part with PATCHes that wait for a lock. */
 async function fillPart() {
-  lock = await lockPerson(service.database_url, 'ada')
+  lock = await lockPerson(service.databaseUrl, 'ada')
   const answers = ['a', 'b', 'c'].map(first_name => one.send('PATCH', '/v1/people/ada', { first_name }))
   await expect.poll(lock.waiting).toBe(1)
   await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
@@ -247,7 +247,7 @@ describe('requests outside /v1', () => {
 })
 
 it('a write whose client has gone is inside until it is done', async () => {
-  lock = await lockPerson(service.database_url, 'ada')
+  lock = await lockPerson(service.databaseUrl, 'ada')
   const gone = new AbortController()
   const patch = fetch(`${service.address}/v1/people/ada?first_name=Ada`, {
     method: 'PATCH',
@@ -267,7 +267,7 @@ it('a write whose client has gone is inside until it is done', async () => {
 })
 
 it('requests that wait behind others on a connection are outside when it ends', async () => {
-  lock = await lockPerson(service.database_url, 'ada')
+  lock = await lockPerson(service.databaseUrl, 'ada')
   const socket = await openSocket(service.address)
   const request = (method: string, path: string) =>
     `${method} ${path} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
@@ -282,7 +282,7 @@ it('requests that wait behind others on a connection are outside when it ends', 
 })
 
 it('bodies count by their bytes: a large one is let in alone', async () => {
-  lock = await lockPerson(service.database_url, 'ada')
+  lock = await lockPerson(service.databaseUrl, 'ada')
   const large = `${JSON.stringify({ first_name: 'Ada' })}${' '.repeat(600_000)}`
   const patch = one.send('PATCH', '/v1/people/ada', large)
   await expect.poll(lock.waiting).toBe(1)

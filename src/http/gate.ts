@@ -5,9 +5,9 @@ import type { Config } from '../config.ts'
 import type { Observer } from '../observer.ts'
 import { isVersioned } from './admission.ts'
 import { answererOf } from './busy.ts'
-import { most_at_once } from './connections.ts'
-import { finish, type Kept, type Known, keeperOf, kept_of, keptOf, type Place, type Placed, place_of } from './kept.ts'
-import { createOverload, type Holder, type Overload, type Reason, tick_ms } from './overload.ts'
+import { mostAtOnce } from './connections.ts'
+import { finish, type Kept, type Known, keeperOf, keptKey, keptOf, type Place, type Placed, placeOf } from './kept.ts'
+import { createOverload, type Holder, type Overload, type Reason, tickMs } from './overload.ts'
 import { gatherPieces } from './pieces.ts'
 import { refuserOf } from './refusing.ts'
 import { clientAddress } from './server.ts'
@@ -25,14 +25,14 @@ export type Gate = {
 }
 
 type GateOptions = {
-  config: Pick<Config, 'limits' | 'tls' | 'cors_origins' | 'behind_proxy'>
+  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
   /** The organization that an Authorization header is known to speak for, without asking anybody. */
   recall: (authorization: string) => number | undefined
   /** Whether connections end with the next answer. */
   isLast: () => boolean
   observer: Pick<Observer, 'overloaded'>
   /** Told once a second at most how many were refused since, and how many are inside. */
-  report: (told: { refused: number; in_flight: number }) => void
+  report: (told: { refused: number; inFlight: number }) => void
 }
 
 /**
@@ -47,7 +47,7 @@ const isProbe = ({ method }: IncomingMessage, url: string) =>
 
 export function createGate({ config, recall, isLast, observer, report }: GateOptions): Gate {
   const { limits } = config
-  const { in_flight: requests, in_flight_bytes: bytes, connections } = limits
+  const { inFlight: requests, inFlightBytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
   const open = createOpenShare()
   const clock = startClock([overload, open], report)
@@ -65,14 +65,14 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   }
 
   function letInOpen(request: Placed): Reason | undefined {
-    const holder = clientAddress(request, config.behind_proxy)
+    const holder = clientAddress(request, config.behindProxy)
     return enter(request, keptOf(request.socket), { of: open, holder, bytes: 0 })
   }
 
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
     const url = readTarget(request.url ?? '/')
     if (isProbe(request, url)) return false
-    const kept = (request.socket as Known)[kept_of]
+    const kept = (request.socket as Known)[keptKey]
     if (kept?.shortened) kept.last = request
     // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
     if (kept && kept.unheard > 1) return true
@@ -86,12 +86,12 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
 
   return {
     hold: (request, work) => {
-      const place = (request as Placed)[place_of]
+      const place = (request as Placed)[placeOf]
       if (place) place.work = work
     },
     leave: ({ req: request, writableFinished }) => {
-      const { [place_of]: place }: Placed = request
-      if (place) finish((request.socket as Known)[kept_of]!, place, writableFinished)
+      const { [placeOf]: place }: Placed = request
+      if (place) finish((request.socket as Known)[keptKey]!, place, writableFinished)
     },
     guard: server => {
       askFirst(server, refuses)
@@ -115,11 +115,11 @@ type Entrance = { of: Overload; holder: Holder; bytes: number }
 
 function enter(request: Placed, kept: Kept, { of, holder, bytes }: Entrance): Reason | undefined {
   // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
-  if (kept.places.length > most_at_once) return undefined
+  if (kept.places.length > mostAtOnce) return undefined
   const inside = of.enter(holder, bytes)
   if (typeof inside === 'string') return inside
   const place: Place = { inside, overload: of, work: undefined }
-  request[place_of] = place
+  request[placeOf] = place
   kept.places.push(place)
   return undefined
 }
@@ -147,7 +147,7 @@ function boundSockets(server: Server, most: number) {
 }
 
 /** A report a second at most. */
-const report_ticks = 1_000 / tick_ms
+const reportTicks = 1_000 / tickMs
 
 function startClock(overloads: Overload[], report: GateOptions['report']) {
   let ticks = 0
@@ -159,10 +159,10 @@ function startClock(overloads: Overload[], report: GateOptions['report']) {
     for (const overload of overloads) overload.tick(utilization)
     before = now
     ticks += 1
-    if (ticks % report_ticks > 0 || refused === 0) return
-    report({ refused, in_flight: overloads.reduce((sum, { held }) => sum + held.requests, 0) })
+    if (ticks % reportTicks > 0 || refused === 0) return
+    report({ refused, inFlight: overloads.reduce((sum, { held }) => sum + held.requests, 0) })
     refused = 0
-  }, tick_ms).unref()
+  }, tickMs).unref()
   return {
     refused: () => {
       refused += 1
@@ -172,8 +172,8 @@ function startClock(overloads: Overload[], report: GateOptions['report']) {
 }
 
 /** What the body may come to be. Of a stream no more is held at a time than of a batch. */
-function bytesOf({ headers }: IncomingMessage, { body_bytes, batch_bytes }: Config['limits']): number {
-  if (headers['transfer-encoding'] !== undefined) return body_bytes
+function bytesOf({ headers }: IncomingMessage, { bodyBytes, batchBytes }: Config['limits']): number {
+  if (headers['transfer-encoding'] !== undefined) return bodyBytes
   const length = headers['content-length']
-  return length === undefined ? 0 : Math.min(Number(length) || 0, batch_bytes)
+  return length === undefined ? 0 : Math.min(Number(length) || 0, batchBytes)
 }

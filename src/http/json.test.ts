@@ -4,7 +4,7 @@ import { Fault, type Refusal } from '../errors.ts'
 import { readsBackEqual } from '../scalars.ts'
 import { parseJson } from './json.ts'
 
-const limits = { json_depth: 32 }
+const limits = { jsonDepth: 32 }
 const parse = (text: string) => parseJson(Buffer.from(text), limits)
 
 function refusalOf(body: string | Buffer): Refusal {
@@ -126,14 +126,14 @@ test('Keys named like parts of an object, and numbers a double holds, are plain 
 })
 
 const unicode = fc.string({ unit: 'binary' }).filter(text => !text.includes('\0') && text !== '__proto__')
-const integer_or_small = fc.oneof(
+const integerOrSmall = fc.oneof(
   fc.maxSafeInteger(),
   fc.double({ noNaN: true, noDefaultInfinity: true, max: Number.MAX_SAFE_INTEGER, min: Number.MIN_SAFE_INTEGER }),
 )
-const { value: any_value } = fc.letrec(tie => ({
+const { value: anyValue } = fc.letrec(tie => ({
   value: fc.oneof(
     { maxDepth: 4 },
-    fc.oneof(unicode, integer_or_small, fc.boolean(), fc.constant(null)),
+    fc.oneof(unicode, integerOrSmall, fc.boolean(), fc.constant(null)),
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(unicode, tie('value'), { maxKeys: 4 }),
   ),
@@ -141,7 +141,7 @@ const { value: any_value } = fc.letrec(tie => ({
 
 test('Whatever JSON.stringify writes within the rules comes back equal', () => {
   fc.assert(
-    fc.property(fc.dictionary(unicode, any_value), fc.constantFrom(0, 2), (value, indent) => {
+    fc.property(fc.dictionary(unicode, anyValue), fc.constantFrom(0, 2), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
       expect(JSON.stringify(parse(text))).toBe(JSON.stringify(value))
     }),
@@ -150,9 +150,9 @@ test('Whatever JSON.stringify writes within the rules comes back equal', () => {
 })
 
 const fragments = [...'{ } [ ] : , "a" "\\u0061" " \\ \\u d800 1 - . e 0 null é'.split(' '), ' ']
-const json_like = fc.array(fc.constantFrom(...fragments), { maxLength: 12 }).map(parts => parts.join(''))
-const broken_json = fc
-  .tuple(fc.dictionary(unicode, any_value), fc.nat(), fc.constantFrom(...fragments, ''))
+const jsonLike = fc.array(fc.constantFrom(...fragments), { maxLength: 12 }).map(parts => parts.join(''))
+const brokenJson = fc
+  .tuple(fc.dictionary(unicode, anyValue), fc.nat(), fc.constantFrom(...fragments, ''))
   .map(([value, place, fragment]) => {
     const text = JSON.stringify(value)
     const at = place % text.length
@@ -164,9 +164,9 @@ test('Any text is either refused or read as JSON.parse reads it, and a failed bi
     fc.property(
       fc.oneof(
         fc.string(),
-        json_like,
-        json_like.map(text => `{"a":${text}}`),
-        broken_json,
+        jsonLike,
+        jsonLike.map(text => `{"a":${text}}`),
+        brokenJson,
       ),
       text => {
         const wellformed = text.toWellFormed()
@@ -239,10 +239,10 @@ test('A number is kept exactly where integer arithmetic says that it reads back 
   fc.assert(
     fc.property(fc.oneof(written, doubles, fc.maxSafeInteger().map(String)), source => {
       const number = Number(source)
-      const is_safe = Math.abs(number) <= Number.MAX_SAFE_INTEGER
+      const isSafe = Math.abs(number) <= Number.MAX_SAFE_INTEGER
       const [a, b] = fractionOf(source)
-      const [c, d] = is_safe ? fractionOf(String(number)) : [0n, 0n]
-      expect(readsBackEqual(source)).toBe(is_safe && a * d === c * b)
+      const [c, d] = isSafe ? fractionOf(String(number)) : [0n, 0n]
+      expect(readsBackEqual(source)).toBe(isSafe && a * d === c * b)
       expect('result' in attempt(() => parse(`{"a":${source}}`))).toBe(readsBackEqual(source))
     }),
     { numRuns: 2000 },

@@ -6,15 +6,15 @@ import { keyFault, textFault } from './trim.ts'
 /**
  * Parses a body as JSON, and only what can be kept as it was sent. Throws a Fault of 400: `failed_binding_json` where it
  * is no JSON in UTF-8 (the message says where), `invalid_json` for a key twice in one object or a top level that is no
- * object, `invalid_parameter` for a nesting deeper than `json_depth` (the top level is 1), a number that does not read
+ * object, `invalid_parameter` for a nesting deeper than `jsonDepth` (the top level is 1), a number that does not read
  * back equal, NUL, a lone surrogate, the key `__proto__`. Of several, the first in this order is named.
  */
-export function parseJson(bytes: Buffer, limits: { json_depth: number }): unknown {
+export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown {
   const text = decode(bytes)
-  const members = countMembers(text, limits.json_depth)
+  const members = countMembers(text, limits.jsonDepth)
   const value = members === undefined ? undefined : parse(text)
   if (value instanceof Object && !Array.isArray(value) && countKeys(value) === members) return value
-  const refusal = findFault(text, limits.json_depth)
+  const refusal = findFault(text, limits.jsonDepth)
   if (refusal) throw new Fault(refusal)
   return parseExactly(text)
 }
@@ -44,20 +44,20 @@ function parse(text: string): unknown {
   }
 }
 
-const [quote, dot, colon, backslash, lower_u] = [0x22, 0x2e, 0x3a, 0x5c, 0x75] as const
-const [open_bracket, close_bracket, open_brace, close_brace] = [0x5b, 0x5d, 0x7b, 0x7d] as const
+const [quote, dot, colon, backslash, lowerU] = [0x22, 0x2e, 0x3a, 0x5c, 0x75] as const
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39
 const isExponent = (code: number) => code === 0x65 || code === 0x45
 
 // So many digits survive the way to a double and back.
-const safe_digits = 15
+const safeDigits = 15
 
 /**
  * The number of `key: value` members in a text; undefined where it must be looked at closely. Where the parsed value has
  * as many keys, none was there twice: cheaper than a set of keys for each object. The text need not be JSON.
  */
-function countMembers(text: string, json_depth: number): number | undefined {
+function countMembers(text: string, jsonDepth: number): number | undefined {
   let members = 0
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -66,17 +66,17 @@ function countMembers(text: string, json_depth: number): number | undefined {
       for (at++; at < text.length; at++) {
         const inner = text.charCodeAt(at)
         if (inner === quote) break
-        if (inner === backslash && text.charCodeAt(++at) === lower_u && isSuspect(text, at + 1)) return undefined
+        if (inner === backslash && text.charCodeAt(++at) === lowerU && isSuspect(text, at + 1)) return undefined
       }
     } else if (code === colon) members++
     else if (isDigit(code)) {
       const start = at
       while (isDigit(text.charCodeAt(at + 1)) || text.charCodeAt(at + 1) === dot) at++
       if (isExponent(text.charCodeAt(at + 1))) return undefined
-      if (at - start >= safe_digits && !readsBackEqual(text.slice(start, at + 1))) return undefined
-    } else if (code === open_brace || code === open_bracket) {
-      if (++depth > json_depth) return undefined
-    } else if (code === close_brace || code === close_bracket) depth--
+      if (at - start >= safeDigits && !readsBackEqual(text.slice(start, at + 1))) return undefined
+    } else if (code === openBrace || code === openBracket) {
+      if (++depth > jsonDepth) return undefined
+    } else if (code === closeBrace || code === closeBracket) depth--
   }
   return members
 }
@@ -102,17 +102,17 @@ function countKeys(value: object): number {
 }
 
 /** An object or array that is open; `segment` leads to the member being read. */
-type Frame = { is_object: boolean; keys: Set<string> | undefined; segment: string | number }
+type Frame = { isObject: boolean; keys: Set<string> | undefined; segment: string | number }
 
-type Reader = { text: string; at: number; json_depth: number; frames: Frame[]; refused: Refusal | undefined }
+type Reader = { text: string; at: number; jsonDepth: number; frames: Frame[]; refused: Refusal | undefined }
 
 // Below the permitted depth nothing is remembered but how the brackets pair.
-const deep_object: Frame = { is_object: true, keys: undefined, segment: '' }
-const deep_array: Frame = { is_object: false, keys: undefined, segment: 0 }
+const deepObject: Frame = { isObject: true, keys: undefined, segment: '' }
+const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
 
 /** Reads a text closely, without recursion. Throws where it is no JSON; returns what else is to be refused. */
-function findFault(text: string, json_depth: number): Refusal | undefined {
-  const reader: Reader = { text, at: 0, json_depth, frames: [], refused: undefined }
+function findFault(text: string, jsonDepth: number): Refusal | undefined {
+  const reader: Reader = { text, at: 0, jsonDepth, frames: [], refused: undefined }
   skipSpace(reader)
   if (text[reader.at] !== '{') note(reader, 'must be an object', 'invalid_json')
   let complete = readValue(reader)
@@ -146,17 +146,17 @@ function readValue(reader: Reader): boolean {
   return true
 }
 
-function openContainer(reader: Reader, is_object: boolean): boolean {
-  if (reader.frames.length < reader.json_depth) {
-    reader.frames.push({ is_object, keys: is_object ? new Set() : undefined, segment: is_object ? '' : 0 })
+function openContainer(reader: Reader, isObject: boolean): boolean {
+  if (reader.frames.length < reader.jsonDepth) {
+    reader.frames.push({ isObject, keys: isObject ? new Set() : undefined, segment: isObject ? '' : 0 })
   } else {
-    note(reader, `must not be nested deeper than ${reader.json_depth} levels`)
-    reader.frames.push(is_object ? deep_object : deep_array)
+    note(reader, `must not be nested deeper than ${reader.jsonDepth} levels`)
+    reader.frames.push(isObject ? deepObject : deepArray)
   }
   reader.at++
   skipSpace(reader)
   if (isClosed(reader)) return true
-  if (is_object) readKey(reader)
+  if (isObject) readKey(reader)
   return false
 }
 
@@ -166,13 +166,13 @@ function readOn(reader: Reader): boolean {
   if (isClosed(reader)) return true
   match(reader, /,/y)
   const frame = reader.frames.at(-1)!
-  if (frame.is_object) readKey(reader)
+  if (frame.isObject) readKey(reader)
   else frame.segment = Number(frame.segment) + 1
   return false
 }
 
 function isClosed(reader: Reader): boolean {
-  if (reader.text[reader.at] !== (reader.frames.at(-1)!.is_object ? '}' : ']')) return false
+  if (reader.text[reader.at] !== (reader.frames.at(-1)!.isObject ? '}' : ']')) return false
   reader.at++
   reader.frames.pop()
   return true
@@ -195,15 +195,15 @@ function readString(reader: Reader): string {
   const { text } = reader
   const start = reader.at
   match(reader, /"/y)
-  let is_escaped = false
+  let isEscaped = false
   for (let code = text.charCodeAt(reader.at); code !== quote; code = text.charCodeAt(reader.at)) {
     // At the end of the text the code is NaN, which is not >= anything.
     if (!(code >= 0x20)) failSyntax(reader)
-    if (code === backslash) is_escaped = match(reader, /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y) !== ''
+    if (code === backslash) isEscaped = match(reader, /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y) !== ''
     else reader.at++
   }
   reader.at++
-  return is_escaped ? (JSON.parse(text.slice(start, reader.at)) as string) : text.slice(start + 1, reader.at - 1)
+  return isEscaped ? (JSON.parse(text.slice(start, reader.at)) as string) : text.slice(start + 1, reader.at - 1)
 }
 
 /** Moves behind what the sticky expression matches here, which must be something. */

@@ -29,17 +29,17 @@ export type Kept = {
 }
 
 // On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
-export const place_of = Symbol('place')
-export const kept_of = Symbol('kept')
-export type Placed = IncomingMessage & { [place_of]?: Place }
-export type Known = Socket & { [kept_of]?: Kept }
+export const placeOf = Symbol('place')
+export const keptKey = Symbol('kept')
+export type Placed = IncomingMessage & { [placeOf]?: Place }
+export type Known = Socket & { [keptKey]?: Kept }
 
 /** The organization that an Authorization header is known to speak for. */
 type Recall = (authorization: string) => number | undefined
 
 /** What is known of a connection, from its first request on. */
 export function keptOf(socket: Known): Kept {
-  const known = socket[kept_of]
+  const known = socket[keptKey]
   if (known) return known
   const kept: Kept = {
     leave: undefined,
@@ -51,7 +51,7 @@ export function keptOf(socket: Known): Kept {
     last: undefined,
     owed: undefined,
   }
-  socket[kept_of] = kept
+  socket[keptKey] = kept
   // An answer that waits for those before it hears nothing of the end of its connection: it is told.
   socket.once('close', () => {
     kept.leave?.()
@@ -63,7 +63,7 @@ export function keptOf(socket: Known): Kept {
 /** Lets connections stay that ask for something below `/v1`, and knows for whom each spoke last. */
 export function keeperOf(overload: Overload, recall: Recall) {
   return (socket: Known, authorization: string | undefined): Kept | Reason => {
-    const known = socket[kept_of]
+    const known = socket[keptKey]
     if (known?.holder !== undefined && known.authorization === authorization) return known
     const holder = authorization === undefined ? undefined : recall(authorization)
     if (known?.leave) return Object.assign(known, { authorization, holder })

@@ -4,7 +4,7 @@ import { type Keyed, keyedOrganization } from '../../test/support/keyed.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 import { forgetKeys } from '../idempotency/forget.ts'
-import { turns_at_once } from '../idempotency/once.ts'
+import { turnsAtOnce } from '../idempotency/once.ts'
 
 let service: Service
 let second: Service
@@ -14,7 +14,7 @@ let changes: Keyed['changes']
 let keys: Keyed['keys']
 beforeAll(async () => {
   service = await startService()
-  second = await startService({}, service.database_url)
+  second = await startService({}, service.databaseUrl)
 })
 afterAll(async () => {
   await second.stop()
@@ -90,8 +90,8 @@ describe('a key', () => {
     ])
     expect([batch[1]!.said, batch[1]!.replayed, await changes()]).toEqual([batch[0]!.said, 'true', 2])
 
-    const hurried = await startService({ KITH_LIMIT_REQUEST_MS: '500' }, service.database_url)
-    const lock = await lockPerson(service.database_url, 'slow')
+    const hurried = await startService({ KITH_LIMIT_REQUEST_MS: '500' }, service.databaseUrl)
+    const lock = await lockPerson(service.databaseUrl, 'slow')
     const late = await ask('PATCH', '/v1/people/slow', asked, { address: hurried.address })
     await lock.release()
     await hurried.stop()
@@ -142,11 +142,11 @@ describe('writes under keys', () => {
 
   test('that wait for a row leave connections to those without keys, and to other organizations', async () => {
     await ours.send('POST', '/v1/people', { external_id: 'held' })
-    const lock = await lockPerson(service.database_url, 'held')
+    const lock = await lockPerson(service.databaseUrl, 'held')
     const patches = Array.from({ length: 20 }, (_, n) =>
       ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
     )
-    await expect.poll(lock.waiting).toBe(turns_at_once)
+    await expect.poll(lock.waiting).toBe(turnsAtOnce)
     const theirs = await service.organization()
     expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
     expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)

@@ -5,19 +5,19 @@ import { type Limits, loadConfig } from '../config.ts'
 
 /** Small enough to be reached, and each its own number. */
 const small = {
-  body_bytes: 3_000,
-  batch_bytes: 4_000,
-  json_depth: 5,
-  request_keys: 3,
-  entity_keys: 4,
-  key_bytes: 10,
-  string_bytes: 300,
-  entity_bytes: 500,
-  profile_characters: 10,
-  email_characters: 15,
-  url_bytes: 200,
-  header_bytes: 4_096,
-  token_bytes: 600,
+  bodyBytes: 3_000,
+  batchBytes: 4_000,
+  jsonDepth: 5,
+  requestKeys: 3,
+  entityKeys: 4,
+  keyBytes: 10,
+  stringBytes: 300,
+  entityBytes: 500,
+  profileCharacters: 10,
+  emailCharacters: 15,
+  urlBytes: 200,
+  headerBytes: 4_096,
+  tokenBytes: 600,
   consents: 1,
   links: 3,
   placeholders: 2,
@@ -25,10 +25,10 @@ const small = {
   attributes: 2,
   consent_types: 2,
   page: 7,
-  request_ms: 1_000,
-  in_flight: 40,
-  in_flight_bytes: 1_048_576,
-  answer_bytes: 1_048_576,
+  requestMs: 1_000,
+  inFlight: 40,
+  inFlightBytes: 1_048_576,
+  answerBytes: 1_048_576,
   connections: 40,
 } satisfies Limits
 
@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 /** They bound what is held at a time (gate.test.ts, answer-memory.test.ts). */
-const of_the_process = ['in_flight', 'in_flight_bytes', 'answer_bytes', 'connections']
+const ofTheProcess = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']
 
 type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
@@ -70,60 +70,60 @@ type Row = { at: Asked; past: Asked; answered: [number, number]; path?: string }
 
 /** What is asked at each limit and one past it, and the statuses. The rest of the limits have tests of their own below. */
 const table: Partial<Record<keyof Limits, Row>> = {
-  body_bytes: {
+  bodyBytes: {
     at: create(padded('{"first_name":"x"}', 3_000)),
     past: create(padded('{"first_name":"x"}', 3_001)),
     answered: [201, 413],
   },
-  batch_bytes: {
+  batchBytes: {
     at: ['POST', '/v1/people/batch', padded('{"operations":[{"op":"create","body":{}}]}', 4_000)],
     past: ['POST', '/v1/people/batch', padded('{"operations":[{"op":"create","body":{}}]}', 4_001)],
     answered: [200, 413],
   },
-  json_depth: {
+  jsonDepth: {
     at: create(values({ a: nested(3) })),
     past: create(values({ a: nested(4) })),
     answered: [201, 400],
     path: '/attribute_values/a/0/0/0',
   },
-  request_keys: {
+  requestKeys: {
     at: create(values({ a: 1, b: 2, c: 3 })),
     past: create(values({ a: 1, b: 2, c: 3, d: 4 })),
     answered: [201, 400],
     path: '/attribute_values',
   },
-  entity_keys: {
+  entityKeys: {
     at: ['PATCH', '/v1/people/keys', values({ d: 4 })],
     past: ['PATCH', '/v1/people/keys', values({ e: 5 })],
     answered: [200, 400],
     path: '/attribute_values',
   },
-  key_bytes: {
+  keyBytes: {
     at: create(values({ ['ü'.repeat(5)]: 1 })),
     past: create(values({ ['x'.repeat(11)]: 1 })),
     answered: [201, 400],
     path: `/attribute_values/${'x'.repeat(11)}`,
   },
-  string_bytes: {
+  stringBytes: {
     at: create(values({ a: 'ü'.repeat(150) })),
     past: create(values({ a: 'x'.repeat(301) })),
     answered: [201, 400],
     path: '/attribute_values/a',
   },
-  entity_bytes: { at: create(entity(500)), past: create(entity(501)), answered: [201, 400], path: '/attribute_values' },
-  profile_characters: {
+  entityBytes: { at: create(entity(500)), past: create(entity(501)), answered: [201, 400], path: '/attribute_values' },
+  profileCharacters: {
     at: create({ first_name: '🎈'.repeat(10) }),
     past: create({ first_name: 'x'.repeat(11) }),
     answered: [201, 400],
     path: '/first_name',
   },
-  email_characters: {
+  emailCharacters: {
     at: create({ email: 'abcd@example.de' }),
     past: create({ email: 'abcde@example.de' }),
     answered: [201, 400],
     path: '/email',
   },
-  url_bytes: { at: ['GET', address(200)], past: ['GET', address(201)], answered: [404, 414] },
+  urlBytes: { at: ['GET', address(200)], past: ['GET', address(201)], answered: [404, 414] },
   consents: { at: create(answers(1)), past: create(answers(2)), answered: [201, 400], path: '/consents' },
   links: {
     at: create(values({ p: ['l1', 'l2', 'l3'] })),
@@ -173,7 +173,7 @@ const stored = async () =>
 
 describe('a limit', () => {
   it('is there for each of the documented ones, and each is tested', () => {
-    const tested = [...Object.keys(table), 'header_bytes', 'token_bytes', 'request_ms', ...of_the_process].sort()
+    const tested = [...Object.keys(table), 'headerBytes', 'tokenBytes', 'requestMs', ...ofTheProcess].sort()
     expect(tested).toEqual(Object.keys(loadConfig({}).limits).sort())
     expect(Object.keys(small).sort()).toEqual(tested)
   })
@@ -201,7 +201,7 @@ describe('a limit', () => {
     }
   })
 
-  it('header_bytes holds at the limit, and one byte past it is 431', async () => {
+  it('headerBytes holds at the limit, and one byte past it is 431', async () => {
     // What of a line counts is the parser's own affair: the boundary is sharp, and within a few bytes of the number.
     const statusWith = async (bytes: number) => {
       const bearer = `Bearer ${organization.token}`
@@ -217,13 +217,13 @@ describe('a limit', () => {
       const head = `GET /v1/people/kept HTTP/1.1\r\nHost: kith\r\nAuthorization: ${bearer}\r\nConnection: close\r\nX-Fill: ${fill}\r\n\r\n`
       return parseAnswer(await exchange(service.address, head)).status
     }
-    const limit = await boundary(statusWith, small.header_bytes - 200, small.header_bytes + 200)
+    const limit = await boundary(statusWith, small.headerBytes - 200, small.headerBytes + 200)
     expect(await statusWith(limit)).toBe(200)
     expect(await statusWith(limit + 1)).toBe(431)
-    expect(Math.abs(limit - small.header_bytes)).toBeLessThan(64)
+    expect(Math.abs(limit - small.headerBytes)).toBeLessThan(64)
   })
 
-  it('token_bytes holds at the limit, and one past it is 401', async () => {
+  it('tokenBytes holds at the limit, and one past it is 401', async () => {
     const ofLength = async (wanted: number) => {
       for (let length = 1; length < wanted; length++) {
         const token = await service.tokenFor(organization.key, 'people:read', 's'.repeat(length))
@@ -232,16 +232,16 @@ describe('a limit', () => {
       throw new Error('no subject makes a token as long')
     }
     // Base64 has no text of every length.
-    const past = await ofLength(small.token_bytes + 1)
-    let at = await ofLength(small.token_bytes - 2)
-    for (let wanted = small.token_bytes; wanted > small.token_bytes - 2; wanted--) {
+    const past = await ofLength(small.tokenBytes + 1)
+    let at = await ofLength(small.tokenBytes - 2)
+    for (let wanted = small.tokenBytes; wanted > small.tokenBytes - 2; wanted--) {
       const token = await ofLength(wanted)
-      if (token.length <= small.token_bytes) {
+      if (token.length <= small.tokenBytes) {
         at = token
         break
       }
     }
-    expect(at.length).toBeLessThanOrEqual(small.token_bytes)
+    expect(at.length).toBeLessThanOrEqual(small.tokenBytes)
     expect(past.length - at.length).toBeLessThanOrEqual(2)
     expect((await service.sender(at)('GET', '/v1/people/kept')).status).toBe(200)
     expect((await service.sender(past)('GET', '/v1/people/kept')).status).toBe(401)

@@ -44,10 +44,10 @@ async function listenOften(server: HttpServer, place: Place, taken?: Server): Pr
   const { address: host, family, port } = server.address() as AddressInfo
   const name = taken ?? (await takeName({ host, port }))
   // What Node's own servers listen with.
-  const as_it = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
+  const asIt = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
   const all: Server[] = [server]
   while (all.length < sockets) {
-    const other = createServer(as_it, socket => server.emit('connection', socket))
+    const other = createServer(asIt, socket => server.emit('connection', socket))
     await listenOn(other, { host, port, backlog, reusePort: true })
     all.push(other)
   }

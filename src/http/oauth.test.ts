@@ -14,7 +14,7 @@ afterAll(() => service.stop())
 /** Every test has a client of its own: failures are counted by it. */
 async function makeClient(scope = 'people:read people:write') {
   organization = await service.organization()
-  client = await createClient(service.db, { organization_key: organization.key, name: 'shop', scope })
+  client = await createClient(service.db, { organizationKey: organization.key, name: 'shop', scope })
   return client
 }
 

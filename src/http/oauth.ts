@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { createAttempts } from '../auth/attempts.ts'
 import { verifyClient } from '../auth/clients.ts'
-import { type GrantRefusal, readGrant, refuseGrant, unknown_client } from '../auth/grant.ts'
+import { type GrantRefusal, readGrant, refuseGrant, unknownClient } from '../auth/grant.ts'
 import { scopes } from '../auth/scopes.ts'
 import { fail } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
@@ -12,10 +12,10 @@ import { clientAddress } from './server.ts'
 import { authorizationsOf } from './table.ts'
 
 /** Good for an hour: a program asks again, and what it is given needs no renewing. */
-const ttl_seconds = 3_600
-const body_bytes = 16_384
+const ttlSeconds = 3_600
+const bodyBytes = 16_384
 
-const token_request = Type.Object(
+const tokenRequest = Type.Object(
   {
     grant_type: Type.Literal('client_credentials'),
     scope: Type.Optional(
@@ -44,7 +44,7 @@ const token = Type.Object(
       {
         access_token: 'eyJhbGciOi…',
         token_type: 'Bearer',
-        expires_in: ttl_seconds,
+        expires_in: ttlSeconds,
         scope: scopes.slice(0, 2).join(' '),
       },
     ],
@@ -54,22 +54,22 @@ const token = Type.Object(
 const refusalOfOne = (words: GrantRefusal['error'][]) =>
   Type.Object(
     { error: Type.Enum(words), error_description: Type.String() },
-    { examples: [{ error: words[0], error_description: unknown_client.error_description }] },
+    { examples: [{ error: words[0], error_description: unknownClient.error_description }] },
   )
 
-export const token_row: OpenRoute = {
+export const tokenRow: OpenRoute = {
   method: 'POST',
   path: '/oauth/token',
-  operation_id: 'issueToken',
+  operationId: 'issueToken',
   summary: 'Fetch a token',
   description:
     'For clients made by `kith client create` (RFC 6749, `client_credentials`). The client says who it is by HTTP ' +
     'Basic, or in the body. After ten failures within a minute from one address it has to wait.',
   tag: 'System',
-  request: { content_type: 'application/x-www-form-urlencoded', body: token_request },
+  request: { contentType: 'application/x-www-form-urlencoded', body: tokenRequest },
   answer: token,
   enveloped: false,
-  own_refusals: {
+  ownRefusals: {
     400: {
       description: 'The request cannot be understood, or asks for more than the client may have (RFC 6749, 5.2).',
       answer: refusalOfOne(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
@@ -89,36 +89,36 @@ export function serveTokens(places: Router, { db, authenticator, config }: House
   async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
     const asked = readGrant({
       authorizations: authorizationsOf(request),
-      content_type: request.headers['content-type'],
-      query_string: url.split('?').slice(1).join('?'),
+      contentType: request.headers['content-type'],
+      queryString: url.split('?').slice(1).join('?'),
       body,
     })
     if ('error' in asked) return asked
     const { client_id } = asked.credentials
-    const address = clientAddress(request, config.behind_proxy)
-    const wait_seconds = attempts.begin(client_id, address)
-    if (wait_seconds !== undefined) refuseForNow(wait_seconds)
+    const address = clientAddress(request, config.behindProxy)
+    const waitSeconds = attempts.begin(client_id, address)
+    if (waitSeconds !== undefined) refuseForNow(waitSeconds)
     const takeBack = () => attempts.takeBack(client_id, address)
     const client = await verifyClient(db, asked.credentials, deadline.signal).catch(error => {
       takeBack()
       throw error
     })
-    if (!client) return unknown_client
+    if (!client) return unknownClient
     takeBack()
     const allowed = client.scope.split(' ')
     if (!asked.scope.every(word => allowed.includes(word)))
       return refuseGrant('invalid_scope', `The client may have ${allowed.join(', ')}.`)
     const scope = (asked.scope.length > 0 ? asked.scope : allowed).join(' ')
-    const { organization_key } = client
-    const wanted = { organization_key, subject: client_id, client_id, scope, ttl_seconds }
+    const { organizationKey } = client
+    const wanted = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
     const access_token = await authenticator.issueToken(wanted, deadline.signal)
-    return { access_token, token_type: 'Bearer', expires_in: ttl_seconds, scope }
+    return { access_token, token_type: 'Bearer', expires_in: ttlSeconds, scope }
   }
 
   places.add({
     method: 'POST',
-    path: token_row.path,
-    body_bytes,
+    path: tokenRow.path,
+    bodyBytes,
     handle: async exchange => {
       exchange.header('Pragma', 'no-cache')
       answer(exchange, await grant(exchange))
@@ -129,13 +129,13 @@ export function serveTokens(places: Router, { db, authenticator, config }: House
 type Granted = { access_token: string; token_type: 'Bearer'; expires_in: number; scope: string }
 
 function answer(exchange: Exchange, granted: Granted | GrantRefusal) {
-  const is_unknown = 'error' in granted && granted.error === 'invalid_client'
-  if (is_unknown) exchange.header('WWW-Authenticate', 'Basic realm="kith"')
-  exchange.send('error' in granted ? (is_unknown ? 401 : 400) : 200, JSON.stringify(granted))
+  const isUnknown = 'error' in granted && granted.error === 'invalid_client'
+  if (isUnknown) exchange.header('WWW-Authenticate', 'Basic realm="kith"')
+  exchange.send('error' in granted ? (isUnknown ? 401 : 400) : 200, JSON.stringify(granted))
 }
 
-function refuseForNow(wait_seconds: number): never {
+function refuseForNow(waitSeconds: number): never {
   fail('rate_limit_exceeded', 'There were too many wrong attempts: wait before the next.', {
-    headers: { 'Retry-After': String(wait_seconds) },
+    headers: { 'Retry-After': String(waitSeconds) },
   })
 }

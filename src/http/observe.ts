@@ -9,12 +9,12 @@ export function beginObserving({ request, deadline }: Exchange, observer: Observ
 
 /** Tells how it ended. The route's template, never its address, as in the log. */
 export function endObserving(exchange: Exchange, observer: Observer): void {
-  const { request, response, place, started_ms, deadline, refused } = exchange
+  const { request, response, place, startedMs, deadline, refused } = exchange
   const end: RequestEnd = {
     method: request.method!,
     route: place?.path,
     status: response.writableFinished ? response.statusCode : undefined,
-    duration_ms: performance.now() - started_ms,
+    durationMs: performance.now() - startedMs,
     error: refused,
   }
   observer.requestEnded(end)

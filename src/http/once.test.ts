@@ -10,7 +10,7 @@ let ask: Keyed['ask']
 let changes: Keyed['changes']
 beforeAll(async () => {
   service = await startService()
-  second = await startService({}, service.database_url)
+  second = await startService({}, service.databaseUrl)
 })
 afterAll(async () => {
   await second.stop()
@@ -117,8 +117,8 @@ describe('the same request under the same key', () => {
       const running = replies.filter(({ said }) => said.status === 409)
       expect([done.length + running.length, done.filter(({ replayed }) => !replayed).length]).toEqual([20, 1])
       expect(new Set(done.map(({ said }) => said.text)).size).toBe(1)
-      for (const { said, retry_after } of running)
-        expect([JSON.parse(said.text).error, retry_after]).toEqual(['invalid_parameter', '1'])
+      for (const { said, retryAfter } of running)
+        expect([JSON.parse(said.text).error, retryAfter]).toEqual(['invalid_parameter', '1'])
       expect((await ask('POST', '/v1/people', body, { key })).said).toEqual(done[0]!.said)
       expect(await changes()).toBe(before + 1)
     }
@@ -126,13 +126,13 @@ describe('the same request under the same key', () => {
 
   test('while the first is running is 409 with Retry-After, in both services, and afterwards its answer', async () => {
     await ours.send('POST', '/v1/people', { external_id: 'locked' })
-    const lock = await lockPerson(service.database_url, 'locked')
+    const lock = await lockPerson(service.databaseUrl, 'locked')
     const asked = { first_name: 'Late' }
     const first = ask('PATCH', '/v1/people/locked', asked)
     await expect.poll(lock.waiting).toBe(1)
     for (const { address } of [service, second]) {
       const running = await ask('PATCH', '/v1/people/locked', asked, { address })
-      expect([running.said.status, running.retry_after, running.replayed]).toEqual([409, '1', null])
+      expect([running.said.status, running.retryAfter, running.replayed]).toEqual([409, '1', null])
     }
     await lock.release()
     expect((await first).said.status).toBe(200)
@@ -167,11 +167,11 @@ describe('under the same key', () => {
 
   test('another subject, organization, path or method asks for itself', async () => {
     const theirs = await service.organization()
-    const other_subject = await service.tokenFor(ours.key, undefined, 'somebody else')
+    const otherSubject = await service.tokenFor(ours.key, undefined, 'somebody else')
     const body = { attribute_values: { a: 1 } }
     const all = [
       await ask('POST', '/v1/people', body),
-      await ask('POST', '/v1/people', body, { token: other_subject }),
+      await ask('POST', '/v1/people', body, { token: otherSubject }),
       await ask('POST', '/v1/people', body, { token: theirs.token }),
       await ask('POST', '/v1/people/upsert', { ...body, external_id: 'x' }),
       await ask('PUT', '/v1/people/x', body),

@@ -5,8 +5,8 @@ import { type Kept, runOnce } from '../idempotency/once.ts'
 import { refusalOf } from './reply.ts'
 import type { Answer, Call, Route } from './route.ts'
 
-const key_characters = 255
-const replayed_header = { 'Idempotency-Replayed': 'true' }
+const keyCharacters = 255
+const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
 /**
  * Handles a request with an Idempotency-Key: in one transaction with the key and with the answer that is kept for 24 hours.
@@ -23,10 +23,10 @@ export async function handleOnce(
   const request = {
     organization_id: caller.organization.id,
     id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
-    request_sha256: digest([call.bound_from, ...preferencesOf(row, call)], sent),
+    request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], sent),
   }
   const { kept, replayed } = await runOnce(call.db, request, db => keep(row, { ...call, db }), signal)
-  return answerFrom(replayed ? { ...kept, headers: { ...kept.headers, ...replayed_header } } : kept)
+  return answerFrom(replayed ? { ...kept, headers: { ...kept.headers, ...replayedHeader } } : kept)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -43,9 +43,9 @@ function countCharacters(header: string): number {
 function readKey(key: string | string[]): string {
   const text = String(key)
   const characters = countCharacters(text)
-  if (characters >= 1 && characters <= key_characters) return text
+  if (characters >= 1 && characters <= keyCharacters) return text
   return fail('invalid_parameter', 'The Idempotency-Key is malformed.', {
-    details: [{ path: '/Idempotency-Key', message: `must have 1 to ${key_characters} characters` }],
+    details: [{ path: '/Idempotency-Key', message: `must have 1 to ${keyCharacters} characters` }],
   })
 }
 

@@ -5,11 +5,11 @@ import { beginNoMore, isIdle } from './connections.ts'
 import type { Drain, Drained } from './drain.ts'
 
 /** An idle connection is ended after so long without a byte: its client may be about to use it. */
-const idle_ms = 1_000
+const idleMs = 1_000
 /** How long a client has to close a connection that was ended. Closed at once, it could be reset before the end is read. */
-const linger_ms = 1_000
+const lingerMs = 1_000
 
-type State = { bytes: number; quiet_since_ms: number; ended_at_ms?: number }
+type State = { bytes: number; quietSinceMs: number; endedAtMs?: number }
 
 const late = Symbol('late')
 type Marked = Socket & { [late]?: true }
@@ -36,20 +36,20 @@ export function trackConnections(server: HttpServer, drain: Drain, end: (socket:
   })
   server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: Marked) => {
     if (drain.refusing()) socket[late] = true
-    open.set(socket, { bytes: 0, quiet_since_ms: performance.now() })
+    open.set(socket, { bytes: 0, quietSinceMs: performance.now() })
     socket.once('close', () => open.delete(socket))
   })
 
-  function visitOne(socket: Socket, state: State, may_end: boolean) {
+  function visitOne(socket: Socket, state: State, mayEnd: boolean) {
     const now = performance.now()
     const bytes = socket.bytesRead + socket.bytesWritten
-    if (state.ended_at_ms !== undefined) {
-      if (now - state.ended_at_ms >= linger_ms) socket.destroy()
+    if (state.endedAtMs !== undefined) {
+      if (now - state.endedAtMs >= lingerMs) socket.destroy()
     } else if (bytes !== state.bytes) {
       state.bytes = bytes
-      state.quiet_since_ms = now
-    } else if (may_end && isIdle(socket) && now - state.quiet_since_ms >= idle_ms) {
-      state.ended_at_ms = now
+      state.quietSinceMs = now
+    } else if (mayEnd && isIdle(socket) && now - state.quietSinceMs >= idleMs) {
+      state.endedAtMs = now
       beginNoMore(socket)
       end(socket)
     }
@@ -57,8 +57,8 @@ export function trackConnections(server: HttpServer, drain: Drain, end: (socket:
 
   return {
     count: () => open.size,
-    visit: may_end => {
-      for (const [socket, state] of open) visitOne(socket, state, may_end)
+    visit: mayEnd => {
+      for (const [socket, state] of open) visitOne(socket, state, mayEnd)
     },
     destroy: () => {
       for (const socket of [...open.keys(), ...accepted]) socket.destroy()

@@ -4,11 +4,11 @@ import {
   burst,
   createOverload,
   enough,
-  least_when_busy,
-  least_when_slow,
+  leastWhenBusy,
+  leastWhenSlow,
   type Overload,
   type Reason,
-  tick_ms,
+  tickMs,
 } from './overload.ts'
 
 type Leave = () => void
@@ -78,9 +78,9 @@ describe('where a queue stands', () => {
   it('no more are inside than were answered in half a second', () => {
     const overload = createOverload(wide)
     const inside = fill(overload, 1)
-    tickOften(overload, 500 / tick_ms)
+    tickOften(overload, 500 / tickMs)
     for (const leave of inside.splice(0, 100)) leave()
-    tickOften(overload, 500 / tick_ms)
+    tickOften(overload, 500 / tickMs)
     expect(enter(overload, 1, 0)).toBe('slow')
     for (const leave of inside.splice(0, 301)) leave()
     expect(enter(overload, 1, 0)).toBeTypeOf('function')
@@ -90,14 +90,14 @@ describe('where a queue stands', () => {
 
   it('a few are let in however slow they are, and a burst that passes is no queue', () => {
     const overload = createOverload(wide)
-    for (let index = 0; index < least_when_slow - 1; index += 1) enter(overload, 1, 0)
-    tickOften(overload, 2_000 / tick_ms)
+    for (let index = 0; index < leastWhenSlow - 1; index += 1) enter(overload, 1, 0)
+    tickOften(overload, 2_000 / tickMs)
     const burst = fill(overload, 1)
-    expect(burst).toHaveLength(500 - least_when_slow + 1)
-    tickOften(overload, 400 / tick_ms)
+    expect(burst).toHaveLength(500 - leastWhenSlow + 1)
+    tickOften(overload, 400 / tickMs)
     for (const leave of burst) leave()
-    tickOften(overload, 600 / tick_ms)
-    expect(fill(overload, 1)).toHaveLength(500 - least_when_slow + 1)
+    tickOften(overload, 600 / tickMs)
+    expect(fill(overload, 1)).toHaveLength(500 - leastWhenSlow + 1)
   })
 })
 
@@ -122,7 +122,7 @@ describe('an organization that is mostly refused', () => {
     tickOften(overload, 1)
     expect(overload.refuse(1, 0)).toBe(undefined)
     expect(overload.held.requests).toBe(0)
-    tickOften(overload, 3_000 / tick_ms)
+    tickOften(overload, 3_000 / tickMs)
     expect(fill(overload, 1)).toHaveLength(500)
   })
 })
@@ -141,7 +141,7 @@ describe('while the event loop has no rest', () => {
   it('fewer and fewer of whoever is mostly refused are let in, and its neighbours as ever', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
-    expect(fill(overload, 1)).toHaveLength(least_when_busy)
+    expect(fill(overload, 1)).toHaveLength(leastWhenBusy)
     expect(enter(overload, 1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
   })
@@ -167,7 +167,7 @@ describe('while the event loop has no rest', () => {
   it('and more and more again once it rests', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
-    tickOften(overload, 6_000 / tick_ms)
+    tickOften(overload, 6_000 / tickMs)
     expect(fill(overload, 1)).toHaveLength(500)
   })
 })

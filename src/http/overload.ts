@@ -19,26 +19,26 @@ export type Overload = {
   leave(inside: Inside): void
   /** Lets a connection stay, from its first request on, or says why not. What it returns gives it back, once. */
   keep(holder: Holder): (() => void) | Reason
-  /** Tells that {@link tick_ms} have passed, and for which part of them the event loop was at work, from 0 to 1. */
+  /** Tells that {@link tickMs} have passed, and for which part of them the event loop was at work, from 0 to 1. */
   tick(utilization: number): void
   /** What is held in all. */
   readonly held: Readonly<Bounds>
 }
 
 /** All that changes with time changes at a tick. */
-export const tick_ms = 50
+export const tickMs = 50
 
 /** So long a request should wait at most: an organization has no more inside than were answered in this time. */
-const waiting_ticks = 10
+const waitingTicks = 10
 /** So many of an organization are let in however slow they are, */
-export const least_when_slow = 64
+export const leastWhenSlow = 64
 /** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
  * with 24 refusals fell behind, and came after six seconds. */
-export const least_when_busy = 8
+export const leastWhenBusy = 8
 /** So many at a time are answered as many a second as 500 would be, in batches that nobody waits for as long. */
 export const enough = 64
 /** Whoever had something to do within this time is there. */
-const company_ticks = 4
+const companyTicks = 4
 /**
  * So many requests may come at once. With 64, two to a hundred were refused beside half of the maximum; without a bound
  * until the loop had had no rest for 150 ms, a storm had 500 inside by then.
@@ -54,13 +54,13 @@ type Held = Bounds & {
   entered: number
   refused: number
   /** The last tick at which it had something to do. */
-  active_at: number
+  activeAt: number
   /** Let out, and the fewest inside, since the last look at the queue. */
   answered: number
   least: number
   /** So many may be inside, for the queue's sake and for the event loop's. */
-  most_when_slow: number
-  most_when_busy: number
+  mostWhenSlow: number
+  mostWhenBusy: number
 }
 
 /**
@@ -68,7 +68,7 @@ type Held = Bounds & {
  * - Of each of the bounds an organization may hold as much as is left free (Choudhury and Hahne's dynamic threshold): one
  *   alone takes half, and leaves the other half to whoever comes; `n` take the n+1st part each. Nobody has to be told who
  *   else is there.
- * - Where a queue stands, which is to say that an organization never had fewer than {@link least_when_slow} inside for half
+ * - Where a queue stands, which is to say that an organization never had fewer than {@link leastWhenSlow} inside for half
  *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
  * - Of an organization that is refused more than it is let in no more are inside than {@link enough}.
  * - While the event loop has no rest, of such an organization fewer are let in: whoever is refused shall hear it at once,
@@ -76,11 +76,11 @@ type Held = Bounds & {
  *   than a {@link burst} then.
  */
 export function createOverload(bounds: Bounds): Overload {
-  const { all, held_by, of, add } = createHoldings()
+  const { all, heldBy, of, add } = createHoldings()
   let ticks = 0
   let active = 0
 
-  const isActive = ({ active_at }: Held) => ticks - active_at < company_ticks
+  const isActive = ({ activeAt }: Held) => ticks - activeAt < companyTicks
   const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
 
   const refuse = (held: Held, bytes: number) => {
@@ -120,14 +120,14 @@ export function createOverload(bounds: Bounds): Overload {
     tick: utilization => {
       ticks += 1
       // Whoever is not known may be anybody, also one of those who are: nobody's company.
-      for (const [holder, held] of held_by)
-        if (holder !== undefined && held.entered + held.requests > 0) held.active_at = ticks
-      active = [...held_by.values()].filter(isActive).length
-      for (const [holder, held] of held_by) {
+      for (const [holder, held] of heldBy)
+        if (holder !== undefined && held.entered + held.requests > 0) held.activeAt = ticks
+      active = [...heldBy.values()].filter(isActive).length
+      for (const [holder, held] of heldBy) {
         heedLoop(held, { restless: utilization > saturated, alone: !hasCompany(held), bounds })
-        if (ticks % waiting_ticks > 0) continue
+        if (ticks % waitingTicks > 0) continue
         heedQueue(held)
-        if (held.requests + held.connections === 0 && held.most_when_busy > bounds.requests) held_by.delete(holder)
+        if (held.requests + held.connections === 0 && held.mostWhenBusy > bounds.requests) heldBy.delete(holder)
       }
     },
   }
@@ -140,22 +140,22 @@ function reasonAgainst(
 ): Reason | undefined {
   if (held.requests >= bounds.requests - all.requests) return 'requests'
   if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
-  if (held.requests >= held.most_when_slow) return 'slow'
-  return held.requests >= held.most_when_busy ? 'busy' : undefined
+  if (held.requests >= held.mostWhenSlow) return 'slow'
+  return held.requests >= held.mostWhenBusy ? 'busy' : undefined
 }
 
 /** What everybody holds, and what is held in all. */
 function createHoldings() {
-  const held_by = new Map<Holder, Held>()
+  const heldBy = new Map<Holder, Held>()
   const all: Bounds = { requests: 0, bytes: 0, connections: 0 }
   return {
     all,
-    held_by,
+    heldBy,
     of: (holder: Holder): Held => {
-      const known = held_by.get(holder)
+      const known = heldBy.get(holder)
       if (known) return known
       const held = nothingHeld()
-      held_by.set(holder, held)
+      heldBy.set(holder, held)
       return held
     },
     add: (held: Held, what: keyof Bounds, amount: number) => {
@@ -168,19 +168,19 @@ function createHoldings() {
 type Moment = { restless: boolean; alone: boolean; bounds: Bounds }
 
 function heedLoop(held: Held, { restless, alone, bounds }: Moment) {
-  const most = Math.min(held.most_when_busy, bounds.requests)
+  const most = Math.min(held.mostWhenBusy, bounds.requests)
   if (held.refused > held.entered) {
     const room = restless ? Math.min(most, held.requests, enough) * shrink : Math.min(most * grow, enough)
-    held.most_when_busy = Math.ceil(room)
-  } else if (!restless) held.most_when_busy = Math.ceil(most * grow)
-  else if (!alone) held.most_when_busy = Math.min(most, Math.max(held.requests, burst))
-  held.most_when_busy = Math.max(least_when_busy, held.most_when_busy)
+    held.mostWhenBusy = Math.ceil(room)
+  } else if (!restless) held.mostWhenBusy = Math.ceil(most * grow)
+  else if (!alone) held.mostWhenBusy = Math.min(most, Math.max(held.requests, burst))
+  held.mostWhenBusy = Math.max(leastWhenBusy, held.mostWhenBusy)
   held.entered = 0
   held.refused = 0
 }
 
 function heedQueue(held: Held) {
-  held.most_when_slow = held.least >= least_when_slow ? Math.max(least_when_slow, held.answered) : Infinity
+  held.mostWhenSlow = held.least >= leastWhenSlow ? Math.max(leastWhenSlow, held.answered) : Infinity
   held.least = held.requests
   held.answered = 0
 }
@@ -191,9 +191,9 @@ const nothingHeld = (): Held => ({
   connections: 0,
   entered: 0,
   refused: 0,
-  active_at: -Infinity,
+  activeAt: -Infinity,
   answered: 0,
   least: 0,
-  most_when_slow: Infinity,
-  most_when_busy: Infinity,
+  mostWhenSlow: Infinity,
+  mostWhenBusy: Infinity,
 })

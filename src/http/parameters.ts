@@ -41,10 +41,10 @@ function readParameter(name: string, kind: ParameterKind, encoded: string): stri
 }
 
 // Bytes beyond ASCII reach us as Latin-1, whatever they were.
-const raw_ascii = /^[\x20-\x7e]*$/
+const rawAscii = /^[\x20-\x7e]*$/
 
 function decode(name: string, encoded: string): string {
-  if (!raw_ascii.test(encoded)) refuseParameter(name, 'must be percent-encoded UTF-8')
+  if (!rawAscii.test(encoded)) refuseParameter(name, 'must be percent-encoded UTF-8')
   try {
     return decodeURIComponent(encoded)
   } catch {

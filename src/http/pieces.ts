@@ -1,9 +1,9 @@
 import { IncomingMessage } from 'node:http'
 
-const small_bytes = 1_024
+const smallBytes = 1_024
 /** A body's first small pieces are taken as they come, and so many of those behind them together. */
-const first_pieces = 16
-const pieces_at_once = 128
+const firstPieces = 16
+const piecesAtOnce = 128
 
 /**
  * Has the small pieces of a request's body gathered that come in one turn of the event loop. A body may be sent in chunks of
@@ -25,12 +25,12 @@ export function gatherPieces(request: IncomingMessage): void {
     if (!handOn()) request.socket.pause()
   }
   request.push = (piece: Buffer | null) => {
-    if (piece !== null && piece.length < small_bytes) {
+    if (piece !== null && piece.length < smallBytes) {
       small += 1
-      if (small > first_pieces) {
+      if (small > firstPieces) {
         const count = gathered.push(piece)
         if (count === 1) setImmediate(handOnLater)
-        return count < pieces_at_once || handOn()
+        return count < piecesAtOnce || handOn()
       }
     }
     handOn()

@@ -27,7 +27,7 @@ export type House = {
   logger: Logger
   instruments: Instruments
   /** Absent: requests are not counted. */
-  rate_limiter?: RateLimiter | undefined
+  rateLimiter?: RateLimiter | undefined
 }
 
 /** What a server is made of. */
@@ -42,8 +42,8 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
   const { observer } = house.instruments
   const { limits } = config
   const connections = guardConnections(limits)
-  const admission = { request_ms: limits.request_ms, drain, connections, gate, logger, observer }
-  const share = sharing(config.cors_origins)
+  const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
+  const share = sharing(config.corsOrigins)
 
   async function carryOut(exchange: Exchange): Promise<void> {
     const { request } = exchange
@@ -51,11 +51,11 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
     refuseMalformed(exchange)
     if (share(exchange)) return
     exchange.place = places.find(request.method!, exchange.url)
-    const { guard, handle, streams, body_bytes = limits.body_bytes } = exchange.place ?? nowhere
+    const { guard, handle, streams, bodyBytes = limits.bodyBytes } = exchange.place ?? nowhere
     // What decides at once is not waited for: each turn of the queue would cost a microsecond.
     const guarded = guard?.(exchange)
     if (guarded) await guarded
-    if (!streams && bringsBody(request)) exchange.body = await readBody(request, body_bytes)
+    if (!streams && bringsBody(request)) exchange.body = await readBody(request, bodyBytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
     gate.hold(request, exchange.work)

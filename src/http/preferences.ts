@@ -1,4 +1,4 @@
-import { type IfMatch, if_match_message, readIfMatch } from '../entity-tag.ts'
+import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { fail } from '../errors.ts'
 
 /** What a request asks for in its `If-Match` and `Prefer` headers. */
@@ -29,7 +29,7 @@ export function readPreferences(if_match: string | undefined, prefer: string | u
 /** Reads the `If-Match` header; throws a Fault of 400 where it is no list of tags. */
 function parseIfMatch(header: string | undefined): IfMatch {
   if (header === undefined) return null
-  return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${if_match_message}.`)
+  return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${ifMatchMessage}.`)
 }
 
 /** Reads `Prefer` (RFC 7240). Preferences that are not known are ignored, as the RFC has it; the first of two counts. */

@@ -4,19 +4,19 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../errors.ts'
 import { coerce, parseQuery } from './query.ts'
 
-const limits = { json_depth: 32 }
-const parse = (query_string: string, schema: unknown = {}) => parseQuery(query_string, limits, schema)
+const limits = { jsonDepth: 32 }
+const parse = (queryString: string, schema: unknown = {}) => parseQuery(queryString, limits, schema)
 
-function refusedPath(query_string: string, schema?: unknown): string | undefined {
+function refusedPath(queryString: string, schema?: unknown): string | undefined {
   try {
-    parse(query_string, schema)
+    parse(queryString, schema)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     expect([error.refusal.word, error.refusal.status]).toEqual(['invalid_parameter', 400])
     expect(error.refusal.details).toHaveLength(1)
     return error.refusal.details[0]!.path
   }
-  throw new Error(`${query_string} was not refused`)
+  throw new Error(`${queryString} was not refused`)
 }
 
 test('Brackets nest, indexes make arrays in any order, and every leaf is a string', () => {
@@ -83,8 +83,8 @@ describe('a query without one meaning is refused with a path', () => {
     ['__proto__=x', '/__proto__'],
     ['a[__proto__][b]=x', '/a/__proto__/b'],
   ]
-  test.each(refused)('%s', (query_string, path) => {
-    expect(refusedPath(query_string)).toBe(path)
+  test.each(refused)('%s', (queryString, path) => {
+    expect(refusedPath(queryString)).toBe(path)
   })
 
   test('and so is one nested deeper than the limit', () => {
@@ -115,11 +115,11 @@ test('A value written in bracket form comes back, whatever the order of its part
     const pairs = Object.entries(value).flatMap(([name, member]) => write(member, encodeURIComponent(name)))
     return fc
       .shuffledSubarray(pairs, { minLength: pairs.length })
-      .map(shuffled => ({ value, query_string: shuffled.join('&') }))
+      .map(shuffled => ({ value, queryString: shuffled.join('&') }))
   })
   fc.assert(
-    fc.property(written, ({ value, query_string }) => {
-      expect(parse(query_string)).toEqual(value)
+    fc.property(written, ({ value, queryString }) => {
+      expect(parse(queryString)).toEqual(value)
     }),
     { numRuns: 300 },
   )
@@ -168,8 +168,8 @@ describe('keys that are indexes', () => {
     ['attribute_values[2]=y&attribute_values[0]=x', { attribute_values: { 0: 'x', 2: 'y' } }],
     ['list[0][free][0]=x', { list: [{ free: { 0: 'x' } }] }],
     ['cursor_configuration[0]=x', { cursor_configuration: { 0: 'x' } }],
-  ])('stay keys where the schema wants an object: %s', (query_string, value) => {
-    expect(parse(query_string, schema)).toEqual(value)
+  ])('stay keys where the schema wants an object: %s', (queryString, value) => {
+    expect(parse(queryString, schema)).toEqual(value)
   })
 
   test.each([
@@ -177,8 +177,8 @@ describe('keys that are indexes', () => {
     ['attribute_values[0][0]=x', { attribute_values: { 0: ['x'] } }],
     ['attribute_values[a][b][1]=y&attribute_values[a][b][0]=x', { attribute_values: { a: { b: ['x', 'y'] } } }],
     ['unknown[0]=x', { unknown: ['x'] }],
-  ])('make an array where it wants one, or says nothing: %s', (query_string, value) => {
-    expect(parse(query_string, schema)).toEqual(value)
+  ])('make an array where it wants one, or says nothing: %s', (queryString, value) => {
+    expect(parse(queryString, schema)).toEqual(value)
   })
 
   test('have no gap in an array', () => {

@@ -8,22 +8,22 @@ type Node = Map<string, Node | string>
  * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every leaf
  * is a string; keys 0 … n-1 make an array, unless the schema wants an object there. Throws a Fault of 400 for what has no
  * one meaning: a name twice, a value that is also an object, a gap in the indexes, brackets that are unbalanced or empty;
- * and for malformed escapes, NUL, `__proto__` and a nesting deeper than `json_depth`.
+ * and for malformed escapes, NUL, `__proto__` and a nesting deeper than `jsonDepth`.
  */
 export function parseQuery(
-  query_string: string,
-  limits: { json_depth: number },
+  queryString: string,
+  limits: { jsonDepth: number },
   schema: unknown,
 ): Record<string, unknown> {
   const root: Node = new Map()
-  for (const pair of query_string.split('&')) {
+  for (const pair of queryString.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
-    const encoded_name = equals === -1 ? pair : pair.slice(0, equals)
-    const name = decode(encoded_name, pointer(encoded_name))
+    const encodedName = equals === -1 ? pair : pair.slice(0, equals)
+    const name = decode(encodedName, pointer(encodedName))
     const segments = segmentsOf(name)
-    if (segments.length > limits.json_depth)
-      refuseParameter(pointer(name), `must not be nested deeper than ${limits.json_depth} levels`)
+    if (segments.length > limits.jsonDepth)
+      refuseParameter(pointer(name), `must not be nested deeper than ${limits.jsonDepth} levels`)
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1), pointer(...segments))
     insert(root, segments, value)
   }
@@ -77,8 +77,8 @@ function readNode(node: Node | string, segments: string[], schema: Schema): unkn
   const branches = branchesOf(schema)
   const types = branches.flatMap(({ type }) => type ?? [])
   // Where the schema says nothing, as within an attribute value, the keys decide.
-  const is_map = types.includes('object') && !types.includes('array')
-  if (is_map || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
+  const isMap = types.includes('object') && !types.includes('array')
+  if (isMap || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
   const items = itemsOf(branches) ?? {}
   return inOrder(node, segments).map((member, index) => readNode(member, [...segments, String(index)], items))
 }
@@ -139,7 +139,7 @@ export function coerce(schema: unknown, value: unknown): unknown {
 /** A number that is no integer is for validation to refuse, as in a body. */
 function coerceField(text: string, types: Set<string>): unknown {
   if (types.has('string')) return text
-  const as_boolean = types.has('boolean') ? coerceText(text, 'boolean') : text
-  if (typeof as_boolean === 'boolean') return as_boolean
+  const asBoolean = types.has('boolean') ? coerceText(text, 'boolean') : text
+  if (typeof asBoolean === 'boolean') return asBoolean
   return types.has('number') || types.has('integer') ? coerceText(text, 'number') : text
 }

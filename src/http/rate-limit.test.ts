@@ -10,9 +10,9 @@ const limited = (replies: Reply[]) => replies.filter(({ status }) => status === 
 
 /** Many at once, and how many whole seconds began meanwhile: in each of them another request may be taken. */
 async function flood(work: () => Promise<unknown>, count = 40) {
-  const started_ms = Date.now()
+  const startedMs = Date.now()
   const answers = await Promise.allSettled(Array.from({ length: count }, work))
-  return { answers, seconds: Math.ceil((Date.now() - started_ms) / 1_000) + 1 }
+  return { answers, seconds: Math.ceil((Date.now() - startedMs) / 1_000) + 1 }
 }
 
 async function floodOf(send: Send, method: string, path: string, body?: unknown) {
@@ -65,12 +65,12 @@ describe('a rate of one a second and a burst of five', () => {
 
   it('is of one subject: whatever the token, and whoever else asks', async () => {
     const { key, send } = await service.organization()
-    const other_token = service.sender(await service.tokenFor(key))
-    const other_subject = service.sender(await service.tokenFor(key, 'people:read', 'somebody else'))
-    const other_organization = (await service.organization()).send
+    const otherToken = service.sender(await service.tokenFor(key))
+    const otherSubject = service.sender(await service.tokenFor(key, 'people:read', 'somebody else'))
+    const otherOrganization = (await service.organization()).send
     expect(limited((await floodOf(send, 'GET', '/v1/people/nobody')).replies).length).toBeGreaterThan(0)
-    expect(limited((await floodOf(other_token, 'GET', '/v1/people/nobody')).replies).length).toBeGreaterThan(30)
-    for (const neighbour of [other_subject, other_organization])
+    expect(limited((await floodOf(otherToken, 'GET', '/v1/people/nobody')).replies).length).toBeGreaterThan(30)
+    for (const neighbour of [otherSubject, otherOrganization])
       expect((await neighbour('GET', '/v1/people/nobody')).status).toBe(404)
   })
 
@@ -120,7 +120,7 @@ describe('a rate of one a second and a burst of five', () => {
 })
 
 const caller: Caller = { organization: { id: 1, key: 'a' }, subject: 'x'.repeat(8_000), scopes: new Set() }
-const rates = (store: string) => ({ read: { per_second: 1, burst: 5 }, write: undefined, store })
+const rates = (store: string) => ({ read: { perSecond: 1, burst: 5 }, write: undefined, store })
 const takenOf = ({ answers }: Awaited<ReturnType<typeof flood>>) =>
   answers.filter(({ status }) => status === 'fulfilled').length
 
@@ -178,7 +178,7 @@ describe('counted in PostgreSQL', () => {
   })
 
   it('a database that nobody reaches refuses nobody', async () => {
-    const db = openDatabase('postgresql://nobody@127.0.0.1:1/nothing', { connections: 1, statement_timeout_ms: 1_000 })
+    const db = openDatabase('postgresql://nobody@127.0.0.1:1/nothing', { connections: 1, statementTimeoutMs: 1_000 })
     const { limiter, reports } = await make(db)
     expect(await limiter.spend(caller, 'read')).toMatchObject({ RateLimit: '"read";r=0;t=1' })
     expect(reports).toHaveLength(1)

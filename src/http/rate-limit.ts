@@ -52,7 +52,7 @@ function keyOf(caller: Caller): string {
 
 function limitOf(name: Name, budget: Budget, store: Store, report: Asked['report']) {
   const counter = insured(store.counter(name, budget), memoryStore().counter(name, budget), report)
-  const policy = `"${name}";q=${budget.per_second};w=1${budget.burst > 0 ? `;kith-burst=${budget.burst}` : ''}`
+  const policy = `"${name}";q=${budget.perSecond};w=1${budget.burst > 0 ? `;kith-burst=${budget.burst}` : ''}`
   const headersOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes): RateHeaders => ({
     'RateLimit-Policy': policy,
     RateLimit: `"${name}";r=${remainingPoints};t=${Math.ceil(msBeforeNext / 1_000)}`,
@@ -75,23 +75,23 @@ function refused(name: Name, { msBeforeNext }: RateLimiterRes, headers: RateHead
 }
 
 // A store that is away is asked again as seldom as this.
-const ask_again_ms = 1_000
+const askAgainMs = 1_000
 
 /** Counts in this process while the store is away: that nobody can count together refuses no one, and lets no one loose. */
 function insured(shared: Counter, own: Counter, report: Asked['report']): Counter {
-  let away_until_ms = 0
+  let awayUntilMs = 0
   return {
     consume: async key => {
-      if (Date.now() < away_until_ms) return own.consume(key)
+      if (Date.now() < awayUntilMs) return own.consume(key)
       try {
         const left = await shared.consume(key)
-        if (away_until_ms > 0) report('the store of the rate limits answers again')
-        away_until_ms = 0
+        if (awayUntilMs > 0) report('the store of the rate limits answers again')
+        awayUntilMs = 0
         return left
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
-        if (away_until_ms === 0) report('the store of the rate limits is away: each process counts by itself meanwhile')
-        away_until_ms = Date.now() + ask_again_ms
+        if (awayUntilMs === 0) report('the store of the rate limits is away: each process counts by itself meanwhile')
+        awayUntilMs = Date.now() + askAgainMs
         return own.consume(key)
       }
     },

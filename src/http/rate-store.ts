@@ -17,10 +17,10 @@ export type Store = { counter(name: string, budget: Budget): Counter; close(): P
 type Options = { keyPrefix: string; points: number; duration: number }
 
 /** A burst's budget is whole again after so long. */
-export const burst_seconds = 60
+export const burstSeconds = 60
 
 // A statement or command that takes longer than this is not waited for: the request has better things to do.
-const store_patience_ms = 250
+const storePatienceMs = 250
 
 /** Counts in this process. */
 export function memoryStore(): Store {
@@ -31,7 +31,7 @@ export function memoryStore(): Store {
 export function postgresqlStore(db: Database): Store {
   const client = {
     query: async (query: { name: string; text: string; values: unknown[] }) => ({
-      rows: await db.query(statement(query.name, query.text), query.values, AbortSignal.timeout(store_patience_ms)),
+      rows: await db.query(statement(query.name, query.text), query.values, AbortSignal.timeout(storePatienceMs)),
     }),
   }
   const settings = { storeClient: client, storeType: 'client', tableName: 'rate_limits', tableCreated: true }
@@ -51,10 +51,10 @@ export function postgresqlStore(db: Database): Store {
 type Redis = { on(event: 'error', listener: () => void): void; connect(): Promise<void>; disconnect(): void }
 type RedisModule = { Redis: new (url: string, options: object) => Redis }
 
-const redis_options = {
+const redisOptions = {
   lazyConnect: true,
   connectTimeout: 1_000,
-  commandTimeout: store_patience_ms,
+  commandTimeout: storePatienceMs,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
 }
@@ -62,7 +62,7 @@ const redis_options = {
 /** Counts in Redis. Throws where the package `ioredis`, which only this needs, is not installed. */
 export async function redisStore(url: string): Promise<Store> {
   const { Redis } = await importRedis()
-  const client = new Redis(url, redis_options)
+  const client = new Redis(url, redisOptions)
   // What is wrong shows when it is asked; without a listener it would end the process.
   client.on('error', () => {})
   // It goes on trying by itself.
@@ -91,10 +91,10 @@ async function importRedis(): Promise<RedisModule> {
   }
 }
 
-function bursty(make: (options: Options) => Counter, name: string, { per_second, burst }: Budget): Counter {
-  const rate = make({ keyPrefix: name, points: per_second, duration: 1 })
+function bursty(make: (options: Options) => Counter, name: string, { perSecond, burst }: Budget): Counter {
+  const rate = make({ keyPrefix: name, points: perSecond, duration: 1 })
   if (burst === 0) return rate
-  const beyond = make({ keyPrefix: `${name}-burst`, points: burst, duration: burst_seconds })
+  const beyond = make({ keyPrefix: `${name}-burst`, points: burst, duration: burstSeconds })
   return new BurstyRateLimiter(rate as never, beyond as never)
 }
 

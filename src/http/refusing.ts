@@ -4,20 +4,20 @@ import type { Limits } from '../config.ts'
 import type { Answerer } from './busy.ts'
 import { byTurns } from './by-turns.ts'
 import { watchRest } from './connections.ts'
-import { type Kept, type Known, kept_of } from './kept.ts'
+import { type Kept, type Known, keptKey } from './kept.ts'
 import { readNoMore } from './no-more.ts'
 import type { Overload, Reason } from './overload.ts'
 import { takeShortcut } from './shortcut.ts'
 
 /** A neighbour's request takes some turns: in each it would wait for all of a thousand refusals of 40 µs, */
-const refusals_a_turn = 32
+const refusalsATurn = 32
 /** or of 25 by the shortcut. */
-const short_refusals_a_turn = 64
+const shortRefusalsATurn = 64
 
 type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
 
 type RefuserOptions = {
-  limits: Pick<Limits, 'body_bytes' | 'request_ms' | 'batch_bytes'>
+  limits: Pick<Limits, 'bodyBytes' | 'requestMs' | 'batchBytes'>
   overload: Pick<Overload, 'refuse'>
   busy: Answerer
   /** Whether connections end with the next answer. */
@@ -41,7 +41,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
       kept.unheard -= 1
     })
   }
-  const settleInTurn = byTurns<Known>(short_refusals_a_turn, socket => settle(socket, socket[kept_of]!))
+  const settleInTurn = byTurns<Known>(shortRefusalsATurn, socket => settle(socket, socket[keptKey]!))
 
   const shorten = (socket: Socket, kept: Kept) =>
     takeShortcut(socket, {
@@ -49,7 +49,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
       isIdle: () => !kept.owed && kept.places.length + kept.unheard + socket.writableLength === 0,
       answers: whole => {
         if (kept.holder === undefined || whole.authorization !== kept.authorization || isLast()) return false
-        const reason = overload.refuse(kept.holder, Math.min(whole.bytes, limits.batch_bytes))
+        const reason = overload.refuse(kept.holder, Math.min(whole.bytes, limits.batchBytes))
         if (!reason) return false
         tell(reason)
         kept.owed = whole
@@ -61,7 +61,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
 
   function hear(request: IncomingMessage) {
     const socket: Known = request.socket
-    const kept = socket[kept_of]
+    const kept = socket[keptKey]
     if (!kept) return
     kept.unheard -= 1
     if (kept.shortened || kept.holder === undefined || isEncrypted(socket)) return
@@ -73,7 +73,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
     })
   }
 
-  const refuseInTurn = byTurns<Refused>(refusals_a_turn, ({ request, response, closing }) => {
+  const refuseInTurn = byTurns<Refused>(refusalsATurn, ({ request, response, closing }) => {
     if (request.socket.destroyed) return
     if (!request.complete) watchRest(request, limits)
     busy.answer(request, response, { closing: closing || isLast() })
@@ -83,7 +83,7 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
   })
 
   return refused => {
-    const kept = (refused.request.socket as Known)[kept_of]
+    const kept = (refused.request.socket as Known)[keptKey]
     if (kept) kept.unheard += 1
     if (refused.closing) readNoMore(refused.request.socket)
     refuseInTurn(refused)

@@ -17,7 +17,7 @@ export type Call<Body = unknown> = {
   params: Record<string, string>
   /** Bound, trimmed and validated. */
   body: Body
-  bound_from: 'body' | 'query'
+  boundFrom: 'body' | 'query'
   /** Of the raw body or query string. */
   bytes: number
   preferences: Preferences
@@ -76,7 +76,7 @@ export type Route = {
   path: string
   params?: Record<string, ParameterKind>
   scope: Scope
-  operation_id: string
+  operationId: string
   summary: string
   /** The resource it belongs to, as the documentation groups them. */
   tag: string
@@ -98,7 +98,7 @@ export type Route = {
   /** What the handler refuses beyond the pipeline, a path parameter's 404 and If-Match: the word by its status. */
   refusals?: Partial<Record<number, ErrorWord>>
   /** Whether a request with neither a body nor a query means the defaults, instead of being refused. */
-  has_defaults?: boolean
+  hasDefaults?: boolean
   /** Of a batch or a stream: what each element's or line's body is held to by itself. */
   item?: TSchema
   /** Its answer is lines of JSON, any number of them, each of the shape `answer`; so is its body, where it has an `item`. */
@@ -106,23 +106,23 @@ export type Route = {
   /** Of a row without a body: what its query may hold, which then is the call's `body`. */
   query?: TSchema
   /** Bytes that the body may have, where it is not the usual limit. */
-  body_bytes?: number
+  bodyBytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
   handle(call: Call): Promise<Answer>
 }
 
 /** An address outside `/v1`, which wants no token. It has no handler here: the document needs none. */
-export type OpenRoute = Pick<Route, 'path' | 'operation_id' | 'summary' | 'tag' | 'description' | 'refusals'> & {
+export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'> & {
   /** GET unless it says otherwise. */
   method?: 'POST'
-  request?: { content_type: string; body: TSchema }
+  request?: { contentType: string; body: TSchema }
   /** Its media type, where it is not JSON. */
-  answer_type?: string
+  answerType?: string
   /** The shape of the whole answer; of `data`, where it comes in the envelope of success. */
   answer: TSchema
   enveloped: boolean
   /** What it refuses in the words of another standard, by status: without our envelope. */
-  own_refusals?: Record<number, { description: string; answer: TSchema }>
+  ownRefusals?: Record<number, { description: string; answer: TSchema }>
 }
 
 /** Whether a row honours Idempotency-Key: every write that is not one by nature, nor a stream. A POST that only reads ignores it. */

@@ -10,8 +10,8 @@ export type Router = {
 }
 
 // Longer than any target can be: too long a target is refused as a whole.
-const longest_parameter = 1 << 24
-const no_query = {}
+const longestParameter = 1 << 24
+const noQuery = {}
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** Finds places by method and address; a word comes before a parameter. Whoever takes GET takes HEAD. */
@@ -19,9 +19,9 @@ export function createPlaces(): Router {
   const router = createRouter({
     caseSensitive: true,
     ignoreTrailingSlash: false,
-    maxParamLength: longest_parameter,
+    maxParamLength: longestParameter,
     // Queries are read by our own rules, and later.
-    querystringParser: () => no_query,
+    querystringParser: () => noQuery,
   })
   const add = (method: string, place: Place) =>
     router.on(method as HTTPMethod, place.path.replace(/\{(\w+)\}/g, ':$1'), unused, place)

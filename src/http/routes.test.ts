@@ -82,8 +82,8 @@ describe('an external identifier reaches no other endpoint', () => {
   })
 
   test('also where one route ends in a word and the other in an internal identifier', () => {
-    const like = table.find(({ operation_id }) => operation_id === 'getPerson')!
-    const history: Route = { ...like, path: '/v1/people/{external_id}/history', operation_id: 'history' }
+    const like = table.find(({ operationId }) => operationId === 'getPerson')!
+    const history: Route = { ...like, path: '/v1/people/{external_id}/history', operationId: 'history' }
     expect(ambiguities([...table, history])).toEqual([])
     expect(astray([...table, history])).toEqual([])
   })

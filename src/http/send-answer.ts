@@ -1,11 +1,11 @@
 import { Fault, refuse } from '../errors.ts'
 import type { Release } from './answer-memory.ts'
-import { type Exchange, json_type, lines_type } from './exchange.ts'
+import { type Exchange, jsonType, linesType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 import type { Answer, Call, Parted } from './route.ts'
 
 /** Answers up to here are not counted: all requests that may be under way hold 64 MiB of them. */
-const uncounted_characters = 64 * 1024
+const uncountedCharacters = 64 * 1024
 
 /**
  * Sends what a handler answers. An answer in one piece is on its way when this returns; parts are waited for. Throws what is to be
@@ -17,21 +17,21 @@ export function sendAnswer(
   { memory, limits }: Pick<Call, 'memory' | 'limits'>,
 ): undefined | Promise<void> {
   if (answer.headers) exchange.headers(answer.headers)
-  const idle_ms = limits.request_ms
-  if ('stream' in answer) return exchange.sendParts(answer.status, answer.stream, { content_type: lines_type, idle_ms })
-  if ('parts' in answer) return sendParted(exchange, answer, idle_ms)
+  const idleMs = limits.requestMs
+  if ('stream' in answer) return exchange.sendParts(answer.status, answer.stream, { contentType: linesType, idleMs })
+  if ('parts' in answer) return sendParted(exchange, answer, idleMs)
   const body = success(answer)
-  const release = answer.release ?? (body.length > uncounted_characters ? takeFor(body, memory) : undefined)
+  const release = answer.release ?? (body.length > uncountedCharacters ? takeFor(body, memory) : undefined)
   if (release) releaseWith(exchange, release)
   exchange.send(answer.status, body)
   return undefined
 }
 
 /** Makes the first part before the head is sent: what fails until then is answered as an error. */
-async function sendParted(exchange: Exchange, { status, parts }: Parted, idle_ms: number): Promise<void> {
+async function sendParted(exchange: Exchange, { status, parts }: Parted, idleMs: number): Promise<void> {
   const first = await parts.next()
   const body = successInParts(joined(first, parts))
-  await exchange.sendParts(status, body, { content_type: json_type, idle_ms })
+  await exchange.sendParts(status, body, { contentType: jsonType, idleMs })
 }
 
 async function* joined(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
@@ -45,11 +45,11 @@ async function* joined(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffe
 
 function takeFor(body: string, memory: Call['memory']): Release {
   const release = memory.take(Buffer.byteLength(body))
-  if (!release) throw without_room
+  if (!release) throw withoutRoom
   return release
 }
 
-const without_room = new Fault(
+const withoutRoom = new Fault(
   refuse(
     'operation_failed',
     'The request was carried out, but too many large answers of the organization wait for their clients to read them. Read the answers, then retry.',

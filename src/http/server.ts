@@ -28,10 +28,10 @@ export type App = {
   close(): Promise<void>
 }
 
-const request_id_form = /^[\w-]{1,64}$/
-const least_connection_ms = 2_000
+const requestIdForm = /^[\w-]{1,64}$/
+const leastConnectionMs = 2_000
 /** So long a connection stays open on which nothing is asked. */
-export const keep_alive_ms = 72_000
+export const keepAliveMs = 72_000
 
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
@@ -45,25 +45,25 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
   }
   const { limits, tls } = config
   const options = {
-    maxHeaderSize: limits.header_bytes,
+    maxHeaderSize: limits.headerBytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
     // What has no body is no stream, and nothing is emitted for it: a tenth more GETs a second in alternation.
     optimizeEmptyRequests: true,
-    headersTimeout: limits.request_ms,
+    headersTimeout: limits.requestMs,
     // The time of a whole request is its deadline's to keep (admission.ts).
     requestTimeout: 0,
-    keepAliveTimeout: keep_alive_ms,
+    keepAliveTimeout: keepAliveMs,
   }
   const server = tls
     ? https.createServer({ ...options, ...readTls(tls) }, receive)
     : http.createServer(options, receive)
   // A connection on which nothing moves, because the client does not read its answer, is no longer held.
-  server.setTimeout(Math.max(2 * limits.request_ms, least_connection_ms))
+  server.setTimeout(Math.max(2 * limits.requestMs, leastConnectionMs))
   server.on('clientError', answerClientError)
   // Node would answer an expectation that it does not know by itself, without our envelope.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    unknown_expectations.add(request)
+    unknownExpectations.add(request)
     receive(request, response)
   })
   const connections = trackConnections(server, drain, socket => endWith(socket, draining.refusal))
@@ -93,19 +93,19 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
 
 /** The caller's request id where it has the documented form, else a fresh one. */
 export function requestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && request_id_form.test(header) ? header : randomUUID()
+  return typeof header === 'string' && requestIdForm.test(header) ? header : randomUUID()
 }
 
-const unknown_expectations = new WeakSet<IncomingMessage>()
+const unknownExpectations = new WeakSet<IncomingMessage>()
 
 /** Throws a Fault for what is HTTP, but not as we take it. */
 export function refuseMalformed({ request }: Exchange): void {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') throw without_host
-  if (request.headers.expect !== undefined && unknown_expectations.has(request)) throw unknown_expectation
+  if (request.headers.host === undefined && request.httpVersion === '1.1') throw withoutHost
+  if (request.headers.expect !== undefined && unknownExpectations.has(request)) throw unknownExpectation
 }
 
-const without_host = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.'))
-const unknown_expectation = new Fault(refuse('invalid_parameter', 'The Expect header is not one that is known.'))
+const withoutHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.'))
+const unknownExpectation = new Fault(refuse('invalid_parameter', 'The Expect header is not one that is known.'))
 
 /** The address of the client. Our proxies append to X-Forwarded-For; what stands before their entries anybody may have written. */
 export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
@@ -114,7 +114,7 @@ export function clientAddress({ socket, headers }: IncomingMessage, proxies: num
   return chain[Math.min(proxies, chain.length - 1)] ?? ''
 }
 
-const client_errors: Record<string, Refusal> = {
+const clientErrors: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: refuse('invalid_parameter', 'The headers are too large.', { status: 431 }),
   ERR_HTTP_REQUEST_TIMEOUT: refuse('operation_failed', 'The request did not arrive in time.', { status: 504 }),
 }
@@ -136,7 +136,7 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
     socket.pause()
     return
   }
-  endWith(socket, client_errors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.'))
+  endWith(socket, clientErrors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.'))
 }
 
 /** Writes a refusal that answers no request of ours, and ends the connection. */

@@ -13,17 +13,17 @@ afterAll(() => server.close())
 async function openShortened() {
   const [theirs, ours] = duplexPair() as [Duplex, Duplex & Socket]
   const owed: string[] = []
-  const by_node: string[] = []
-  const by_shortcut: string[] = []
+  const byNode: string[] = []
+  const byShortcut: string[] = []
   let last: IncomingMessage | undefined
-  let under_way = 0
+  let underWay = 0
   server.removeAllListeners('request').on('request', (request, response) => {
     last = request
-    under_way += 1
+    underWay += 1
     response.once('close', () => {
-      under_way -= 1
+      underWay -= 1
     })
-    by_node.push(request.headers['x-request-id'] as string)
+    byNode.push(request.headers['x-request-id'] as string)
     request.resume()
     response.end(`${request.headers['x-request-id']} `)
   })
@@ -41,27 +41,27 @@ async function openShortened() {
   await send(request('first'))
   takeShortcut(ours, {
     last: () => last,
-    isIdle: () => owed.length + under_way === 0,
+    isIdle: () => owed.length + underWay === 0,
     answers: ({ request_id = '' }) => {
-      by_shortcut.push(request_id)
+      byShortcut.push(request_id)
       owed.push(`${request_id} `)
       return true
     },
     settle,
   })
-  return { send, settle, by_node, by_shortcut, received: () => received, end: () => ours.destroy() }
+  return { send, settle, by_node: byNode, by_shortcut: byShortcut, received: () => received, end: () => ours.destroy() }
 }
 
 const request = (id: string, more = '', body = '') =>
   `POST /v1/people HTTP/1.1\r\nAuthorization: Bearer t\r\nX-Request-Id: ${id}\r\n${more}\r\n${body}`
 
 it('answers what comes whole, once the parser has had a whole request since', async () => {
-  const { send, settle, by_node, by_shortcut, end } = await openShortened()
+  const { send, settle, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
   await send(request('second'))
   await send(request('third'))
   settle()
   await send(request('fourth', 'Content-Length: 2\r\n', '{}'))
-  expect([by_node, by_shortcut]).toEqual([
+  expect([byNode, byShortcut]).toEqual([
     ['first', 'second'],
     ['third', 'fourth'],
   ])
@@ -69,19 +69,19 @@ it('answers what comes whole, once the parser has had a whole request since', as
 })
 
 it('does not answer the rest of a request that the parser has begun, whatever it looks like', async () => {
-  const { send, by_node, by_shortcut, end } = await openShortened()
+  const { send, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
   const inner = request('inner')
   await send(`${request('second')}${request('outer', `Content-Length: ${2 * inner.length}\r\n`)}`, inner, inner)
   await send(request('last'))
-  expect([by_node, by_shortcut]).toEqual([['first', 'second', 'outer', 'last'], []])
+  expect([byNode, byShortcut]).toEqual([['first', 'second', 'outer', 'last'], []])
   end()
 })
 
 it('leaves the connection to the parser for good where another comes before an answer was sent, in order', async () => {
-  const { send, by_node, by_shortcut, received, end } = await openShortened()
+  const { send, by_node: byNode, by_shortcut: byShortcut, received, end } = await openShortened()
   await send(request('second'))
   await send(request('third'), request('fourth'), request('fifth'))
-  expect([by_node, by_shortcut]).toEqual([['first', 'second', 'fourth', 'fifth'], ['third']])
+  expect([byNode, byShortcut]).toEqual([['first', 'second', 'fourth', 'fifth'], ['third']])
   await expect.poll(received).toMatch(/third HTTP\/1\.1 200[\s\S]*fourth [\s\S]*fifth /)
   end()
 })
@@ -94,14 +94,14 @@ it('answers each request once and in order, however they are cut into parts', as
   )
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(kind, fc.option(fc.nat(200)), fc.boolean()), { maxLength: 12 }), async asked => {
-      const { send, settle, by_node, by_shortcut, end } = await openShortened()
+      const { send, settle, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
       for (const [index, [[more, body], cut, joined]] of asked.entries()) {
         const text = `${request(`${index}`, more, body)}${joined ? request(`${index}-joined`) : ''}`
         await send(...(cut === null ? [text] : [text.slice(0, cut), text.slice(cut)].filter(part => part !== '')))
         settle()
       }
       const ids = asked.flatMap(([, , joined], index) => (joined ? [`${index}`, `${index}-joined`] : [`${index}`]))
-      expect([...by_node, ...by_shortcut].toSorted()).toEqual(['first', ...ids].toSorted())
+      expect([...byNode, ...byShortcut].toSorted()).toEqual(['first', ...ids].toSorted())
       end()
     }),
   )

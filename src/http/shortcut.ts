@@ -24,17 +24,17 @@ type Shortcut = {
 export function takeShortcut(socket: Socket, { last, isIdle, answers, settle }: Shortcut): void {
   const [parse] = socket.listeners('data')
   if (!parse || socket.listenerCount('data') > 1) return
-  let between_requests = false
+  let betweenRequests = false
   const look = (bytes: Buffer) => {
     const whole = isIdle() ? readWhole(bytes) : undefined
     if (!whole) {
       socket.on('data', parse as (bytes: Buffer) => void)
       socket.off('data', look)
-    } else if (between_requests && answers(whole)) return
+    } else if (betweenRequests && answers(whole)) return
     settle()
     const before = last()
     parse.call(socket, bytes)
-    between_requests = whole !== undefined && last() !== before && isWholly(last(), whole)
+    betweenRequests = whole !== undefined && last() !== before && isWholly(last(), whole)
   }
   // Node's parser reads from the system itself until somebody else listens.
   socket.on('data', look)

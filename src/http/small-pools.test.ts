@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { linesFrom, of_lines } from '../../test/support/lines.ts'
+import { linesFrom, ofLines } from '../../test/support/lines.ts'
 import { startService } from '../../test/support/service.ts'
 
 it.each([1, 2, 3])(
@@ -34,13 +34,13 @@ it.each([1, 2, 3])(
         ]
       })
       const streams = [
-        send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), of_lines),
-        send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), of_lines),
+        send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), ofLines),
+        send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), ofLines),
         send('POST', '/v1/people/export'),
       ]
       const replies = await Promise.all([...rounds.flat(), ...streams])
       expect(replies.filter(({ status }) => status >= 300).map(({ status, body }) => ({ status, body }))).toEqual([])
-      expect(service.db.load!()).toMatchObject({ waiting: 0, held_back: 0 })
+      expect(service.db.load!()).toMatchObject({ waiting: 0, heldBack: 0 })
     } finally {
       await service.stop()
     }

@@ -2,21 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault, fail, refuse } from '../errors.ts'
 import { incomplete } from './body.ts'
 
-const is_lines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
+const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
 
 /** Throws a Fault of 400 unless the body comes as lines of JSON. */
-export function requireLines(content_type: string | undefined): void {
-  if (!is_lines.test(content_type ?? ''))
+export function requireLines(contentType: string | undefined): void {
+  if (!isLines.test(contentType ?? ''))
     fail('invalid_parameter', 'The body must come with Content-Type: application/x-ndjson, one JSON object a line.')
 }
 
 /**
- * A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idle_ms` while it was waited for, and of 400
+ * A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idleMs` while it was waited for, and of 400
  * when its connection ends before it does.
  */
-export async function* receive(request: IncomingMessage, idle_ms: number): AsyncGenerator<Buffer> {
+export async function* receive(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
   const silence = new Fault(
-    refuse('operation_failed', `Nothing arrived for ${idle_ms / 1000} seconds.`, { status: 504 }),
+    refuse('operation_failed', `Nothing arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
   )
   // Whoever stops reading still wants to answer: the connection stays.
   const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
@@ -26,7 +26,7 @@ export async function* receive(request: IncomingMessage, idle_ms: number): Async
     })
   try {
     for (;;) {
-      const { value, done } = await within(next(), idle_ms, silence)
+      const { value, done } = await within(next(), idleMs, silence)
       if (done) return
       yield value
     }
@@ -36,10 +36,10 @@ export async function* receive(request: IncomingMessage, idle_ms: number): Async
   }
 }
 
-async function within<T>(work: Promise<T>, time_ms: number, late: Error): Promise<T> {
+async function within<T>(work: Promise<T>, timeMs: number, late: Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const lateness = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late), time_ms)
+    timer = setTimeout(() => reject(late), timeMs)
   })
   // Nobody may be left to hear of a connection that breaks after its time.
   work.catch(() => {})
@@ -53,12 +53,12 @@ async function within<T>(work: Promise<T>, time_ms: number, late: Error): Promis
 /**
  * Sends a stream as it is made, and makes no more of it than the client reads: a part is asked for when the one before has
  * left, whose bytes may then be written over. The connection is cut when the stream throws,
- * and when the client reads nothing for `idle_ms`. Settles when the stream has come to its end, read or not.
+ * and when the client reads nothing for `idleMs`. Settles when the stream has come to its end, read or not.
  */
 export async function sendStream(
   response: ServerResponse,
   stream: AsyncIterable<string | Buffer>,
-  idle_ms: number,
+  idleMs: number,
 ): Promise<void> {
   const gone = new AbortController()
   const leave = () => gone.abort()
@@ -72,7 +72,7 @@ export async function sendStream(
     response.flushHeaders()
     for await (const part of stream) {
       if (signal.aborted || response.req.method === 'HEAD') break
-      for (const piece of piecesOf(part)) await written(response, piece, signal, idle_ms)
+      for (const piece of piecesOf(part)) await written(response, piece, signal, idleMs)
     }
     // What is still on its way is read and dropped, as after any answer that comes early.
     response.end(() => response.req.resume())
@@ -87,17 +87,17 @@ export async function sendStream(
 }
 
 /** Who reads slowly is given time for so much, not for a whole part, which may be megabytes. */
-const piece_bytes = 128 * 1024
+const pieceBytes = 128 * 1024
 
 function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
   if (typeof part === 'string') yield part
-  else for (let at = 0; at < part.length; at += piece_bytes) yield part.subarray(at, at + piece_bytes)
+  else for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes)
 }
 
 /** Settles when the piece has left for the client, or the connection is gone. */
-async function written(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idle_ms: number) {
+async function written(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idleMs: number) {
   if (signal.aborted) return
-  const patience = setTimeout(() => response.destroy(), idle_ms)
+  const patience = setTimeout(() => response.destroy(), idleMs)
   await new Promise<unknown>(resolve => {
     // Node drops what is written to a socket that has just died, and calls nobody back.
     signal.onabort = resolve

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { statement } from '../db/db.ts'
-import { read_only_message } from '../db/pg-errors.ts'
+import { readOnlyMessage } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import { version } from '../version.ts'
 import type { House } from './pipeline.ts'
@@ -9,16 +9,16 @@ import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
 import { singleFlight } from './single-flight.ts'
 
-const read_readiness = statement(
+const readReadinessSql = statement(
   'read_readiness',
   `select current_setting('transaction_read_only')::boolean as read_only`,
 )
 
 /** What the document says of the addresses of {@link serveSystem}. */
-export const system_rows: OpenRoute[] = [
+export const systemRows: OpenRoute[] = [
   {
     path: '/healthz',
-    operation_id: 'getHealth',
+    operationId: 'getHealth',
     summary: 'Tell whether the process is alive',
     tag: 'System',
     description: 'It names the version of kith that runs.',
@@ -30,7 +30,7 @@ export const system_rows: OpenRoute[] = [
   },
   {
     path: '/readyz',
-    operation_id: 'getReadiness',
+    operationId: 'getReadiness',
     summary: 'Tell whether the service takes requests',
     description: 'Not while the database is away or read-only, as a standby is, or the service is shutting down.',
     tag: 'System',
@@ -40,7 +40,7 @@ export const system_rows: OpenRoute[] = [
   },
   {
     path: '/.well-known/jwks.json',
-    operation_id: 'getSigningKeys',
+    operationId: 'getSigningKeys',
     summary: 'Read the public keys that sign tokens',
     description: 'A JSON Web Key Set (RFC 7517).',
     tag: 'System',
@@ -55,9 +55,9 @@ export const system_rows: OpenRoute[] = [
 export function serveSystem(places: Router, { db, authenticator, drain, config }: House): void {
   // A flood of these must not queue for connections before everybody else's work.
   const askDatabase = singleFlight(() =>
-    db.query<{ read_only: boolean }>(read_readiness, [], AbortSignal.timeout(config.limits.request_ms)),
+    db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),
   )
-  const [health, readiness, keys] = system_rows.map(({ path }) => path) as [string, string, string]
+  const [health, readiness, keys] = systemRows.map(({ path }) => path) as [string, string, string]
   places.add({
     method: 'GET',
     path: health,
@@ -69,7 +69,7 @@ export function serveSystem(places: Router, { db, authenticator, drain, config }
     handle: async exchange => {
       if (!drain.accepting()) notReady('The service is shutting down.')
       const [database] = await askDatabase().catch(() => notReady('The database cannot be reached.'))
-      if (database?.read_only) notReady(read_only_message)
+      if (database?.read_only) notReady(readOnlyMessage)
       exchange.send(200, success({ data: { ready: true } }))
     },
   })

@@ -24,7 +24,7 @@ import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
 /** What routes are served with. */
-type Served = House & { answer_memory: AnswerMemory }
+type Served = House & { answerMemory: AnswerMemory }
 
 /**
  * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
@@ -57,7 +57,7 @@ export function nowhereOf(house: House, places: Router): Place {
 }
 
 function placeOf(row: Route, path: string, house: Served): Place {
-  const { config, rate_limiter } = house
+  const { config, rateLimiter } = house
   const shape = row.body ?? row.query
   const validate = shape && compile(shape)
   const checkItem = itemChecker(row, config.limits)
@@ -66,7 +66,7 @@ function placeOf(row: Route, path: string, house: Served): Place {
   const readCall = callReader(house, row, checkItem)
   const bindCall = staged(tracer, 'bind', exchange => {
     const call = readCall(exchange)
-    if (validate) validate(call.body, call.bound_from)
+    if (validate) validate(call.body, call.boundFrom)
     return call
   })
   const enter = (exchange: Exchange, caller: Caller) => {
@@ -75,7 +75,7 @@ function placeOf(row: Route, path: string, house: Served): Place {
   }
   const enterLater = async (exchange: Exchange, caller: Caller | Promise<Caller>) => {
     enter(exchange, await caller)
-    if (rate_limiter) exchange.headers(await rate_limiter.spend(exchange.caller!, budgetOf(row)))
+    if (rateLimiter) exchange.headers(await rateLimiter.spend(exchange.caller!, budgetOf(row)))
     refuseLimits(exchange, config, row)
   }
   return {
@@ -83,10 +83,10 @@ function placeOf(row: Route, path: string, house: Served): Place {
     path,
     row,
     streams: row.streams && row.item !== undefined,
-    ...(row.body_bytes !== undefined && { body_bytes: row.body_bytes }),
+    ...(row.bodyBytes !== undefined && { bodyBytes: row.bodyBytes }),
     guard: exchange => {
       const caller = authenticateCaller(exchange)
-      if (caller instanceof Promise || rate_limiter) return enterLater(exchange, caller)
+      if (caller instanceof Promise || rateLimiter) return enterLater(exchange, caller)
       enter(exchange, caller)
       return refuseLimits(exchange, config, row)
     },
@@ -121,23 +121,23 @@ function withhold(answer: Answer, { reveals }: Route, { scopes }: Caller): Answe
 
 const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
 
-const item_depth = 3
+const itemDepth = 3
 
-type CheckItem = (value: unknown, bound_from: Call['bound_from']) => Record<string, unknown>
+type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => Record<string, unknown>
 
 function itemChecker({ item }: Route, limits: Config['limits']): CheckItem {
   const validate = item && compile(item)
-  return (value, bound_from) => {
+  return (value, boundFrom) => {
     if (!validate) throw new Error('the route has no elements')
-    const read = bound_from === 'query' ? coerce(item, value) : value
-    validate(read, bound_from)
+    const read = boundFrom === 'query' ? coerce(item, value) : value
+    validate(read, boundFrom)
     return trimAndCheck(read as Record<string, unknown>, limits)
   }
 }
 
 /** What the request was bound from, as it was sent. */
-function sentOf({ body, request }: Exchange, { bound_from }: Call): Buffer | string {
-  return bound_from === 'body' ? body! : (request.url ?? '').split('?').slice(1).join('?')
+function sentOf({ body, request }: Exchange, { boundFrom }: Call): Buffer | string {
+  return boundFrom === 'body' ? body! : (request.url ?? '').split('?').slice(1).join('?')
 }
 
 /** The authenticator answers a cached token at once: only a new one is waited for. */
@@ -149,7 +149,7 @@ function authenticate({ authenticator }: House, { request, deadline }: Exchange)
 async function identify(house: House, exchange: Exchange): Promise<void> {
   const caller = await authenticate(house, exchange)
   exchange.caller = caller
-  if (house.rate_limiter) exchange.headers(await house.rate_limiter.spend(caller, 'read'))
+  if (house.rateLimiter) exchange.headers(await house.rateLimiter.spend(caller, 'read'))
 }
 
 const authorization = 'authorization'
@@ -165,18 +165,18 @@ export function authorizationsOf({ rawHeaders: headers, socket }: Exchange['requ
   return found
 }
 
-const said_before = Symbol('authorization')
+const saidBefore = Symbol('authorization')
 
 /** The very text that the connection said before, where it says the same again: V8 has its hash, which takes it 1 µs. */
-function sameAsBefore(socket: Socket & { [said_before]?: string }, text: string): string {
-  if (socket[said_before] !== text) socket[said_before] = text
-  return socket[said_before]!
+function sameAsBefore(socket: Socket & { [saidBefore]?: string }, text: string): string {
+  if (socket[saidBefore] !== text) socket[saidBefore] = text
+  return socket[saidBefore]!
 }
 
 function refuseLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { streams, item }: Route) {
   // As many characters are at most three times as many bytes.
-  if (url.length * 3 > limits.url_bytes && Buffer.byteLength(url) > limits.url_bytes)
-    fail('invalid_parameter', `Path and query may have ${limits.url_bytes} bytes.`, { status: 414 })
+  if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
+    fail('invalid_parameter', `Path and query may have ${limits.urlBytes} bytes.`, { status: 414 })
   if (isOther(headers['content-encoding'], 'identity'))
     fail('invalid_parameter', 'A body with a Content-Encoding is not accepted.', { status: 415 })
   if (isOther(headers['transfer-encoding'], 'chunked'))
@@ -194,29 +194,27 @@ function callReader(house: Served, row: Route, checkItem: CheckItem): (exchange:
   // An element of a batch lies three levels deep, and is as deep as any body; its strings are measured with it.
   const depth =
     row.item && row.body
-      ? { ...limits, json_depth: limits.json_depth + item_depth, string_bytes: limits.body_bytes }
+      ? { ...limits, jsonDepth: limits.jsonDepth + itemDepth, stringBytes: limits.bodyBytes }
       : limits
-  const wanted = row.body ? { ...row, body: row.body } : row.query && { body: row.query, has_defaults: true }
+  const wanted = row.body ? { ...row, body: row.body } : row.query && { body: row.query, hasDefaults: true }
   return exchange => {
     const { url, body } = exchange
     const { headers } = exchange.request
     const question = url.indexOf('?')
-    const [path, query_string] = question === -1 ? [url, ''] : [url.slice(0, question), url.slice(question + 1)]
+    const [path, queryString] = question === -1 ? [url, ''] : [url.slice(0, question), url.slice(question + 1)]
     const params = readParameters(path)
-    const bound = wanted
-      ? bind({ content_type: headers['content-type'], body, query_string }, wanted, depth)
-      : unbound()
+    const bound = wanted ? bind({ contentType: headers['content-type'], body, queryString }, wanted, depth) : unbound()
     return {
       db: house.db.shareOf(exchange.caller!.organization.id, lane),
       limits,
       caller: exchange.caller!,
       params,
       body: bound.value,
-      bound_from: bound.bound_from,
+      boundFrom: bound.boundFrom,
       bytes: bound.bytes,
       preferences: readPreferences(headers['if-match'], headers.prefer as string | undefined),
-      checkItem: value => checkItem(value, bound.bound_from),
-      ...(row.streams ? streamOf(house, exchange, checkItem) : no_stream),
+      checkItem: value => checkItem(value, bound.boundFrom),
+      ...(row.streams ? streamOf(house, exchange, checkItem) : noStream),
       request_id: exchange.id,
       memory: memoryOf(house, exchange),
       within: exchange.deadline.within,
@@ -231,13 +229,13 @@ function laneOf({ method, scope, streams }: Route): Lane {
   return method === 'GET' || streams ? 'reads' : 'pages'
 }
 
-const unbound = (): Bound => ({ value: {}, bound_from: 'query', bytes: 0 })
+const unbound = (): Bound => ({ value: {}, boundFrom: 'query', bytes: 0 })
 
-const memoryOf = ({ answer_memory }: Served, { caller, deadline }: Exchange): Call['memory'] => {
+const memoryOf = ({ answerMemory }: Served, { caller, deadline }: Exchange): Call['memory'] => {
   const organization_id = caller!.organization.id
   return {
-    take: bytes => answer_memory.take(organization_id, bytes),
-    wait: bytes => answer_memory.wait(organization_id, bytes, deadline.signal),
+    take: bytes => answerMemory.take(organization_id, bytes),
+    wait: bytes => answerMemory.wait(organization_id, bytes, deadline.signal),
   }
 }
 
@@ -245,7 +243,7 @@ type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
 
 function streamOf({ config: { limits }, drain, logger }: House, exchange: Exchange, checkItem: CheckItem): Streaming {
   return {
-    chunks: receive(exchange.request, limits.request_ms),
+    chunks: receive(exchange.request, limits.requestMs),
     checkLine: line => checkItem(parseJson(line, limits), 'body'),
     explain: error => explain(exchange, error, logger),
     draining: () => !drain.accepting(),
@@ -255,7 +253,7 @@ function streamOf({ config: { limits }, drain, logger }: House, exchange: Exchan
 const notStreaming = () => {
   throw new Error('the route does not stream')
 }
-const no_stream = {
+const noStream = {
   chunks: { [Symbol.asyncIterator]: notStreaming },
   checkLine: notStreaming,
   explain: notStreaming,

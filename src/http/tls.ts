@@ -7,13 +7,13 @@ import type { Config } from '../config.ts'
 type Files = NonNullable<Config['tls']>
 
 /** Certificate and key, which are of one pair. Throws an Error of one sentence that names the setting. */
-export function readTls({ cert_file, key_file }: Files): { cert: Buffer; key: Buffer } {
-  const pair = { cert: read('TLS_CERT_FILE', cert_file), key: read('TLS_KEY_FILE', key_file) }
+export function readTls({ certFile, keyFile }: Files): { cert: Buffer; key: Buffer } {
+  const pair = { cert: read('TLS_CERT_FILE', certFile), key: read('TLS_KEY_FILE', keyFile) }
   try {
     createSecureContext(pair)
   } catch (cause) {
     const { message } = cause as Error
-    throw new Error(`TLS_CERT_FILE ${cert_file} and TLS_KEY_FILE ${key_file} cannot be used: ${message}`, { cause })
+    throw new Error(`TLS_CERT_FILE ${certFile} and TLS_KEY_FILE ${keyFile} cannot be used: ${message}`, { cause })
   }
   return pair
 }

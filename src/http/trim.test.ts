@@ -4,7 +4,7 @@ import { Fault, type Refusal } from '../errors.ts'
 import { trim } from '../white-space.ts'
 import { checkText, keyFault, trimAndCheck } from './trim.ts'
 
-const limits = { string_bytes: 65_536, key_bytes: 150 }
+const limits = { stringBytes: 65_536, keyBytes: 150 }
 
 function refusalOf(work: () => unknown): Refusal {
   try {
@@ -64,8 +64,8 @@ test('Trimming a value trims each of its strings once and for all', () => {
 
 test('A string of 64 KiB is kept; one byte more is refused where it stands; white space around it does not count', () => {
   expect(trimAndCheck({ a: ` ${'x'.repeat(65_536)} ` }, limits)).toEqual({ a: 'x'.repeat(65_536) })
-  const too_long = { a: { 'b/c': [0, `${'è'.repeat(32_768)}x`] } }
-  const refusal = refusalOf(() => trimAndCheck(too_long, limits))
+  const tooLong = { a: { 'b/c': [0, `${'è'.repeat(32_768)}x`] } }
+  const refusal = refusalOf(() => trimAndCheck(tooLong, limits))
   expect([refusal.word, refusal.status]).toEqual(['invalid_parameter', 400])
   expect(refusal.details).toEqual([{ path: '/a/b~1c/1', message: 'must be at most 65536 bytes of UTF-8' }])
 })

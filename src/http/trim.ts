@@ -19,18 +19,18 @@ export function checkText(text: string, path: string): void {
     fail('invalid_parameter', 'A text of the request cannot be stored as sent.', { details: [{ path, message }] })
 }
 
-type TextLimits = { string_bytes: number; key_bytes: number }
+type TextLimits = { stringBytes: number; keyBytes: number }
 
 /**
  * Trims every string at every depth, in place, and returns the value. Keys are not trimmed. Throws a Fault of 400 for a
- * string over `string_bytes` of UTF-8 after trimming, and for a key of `attribute_values` that is empty or over
- * `key_bytes`. The depth must have been checked before.
+ * string over `stringBytes` of UTF-8 after trimming, and for a key of `attribute_values` that is empty or over
+ * `keyBytes`. The depth must have been checked before.
  */
 export function trimAndCheck(value: Record<string, unknown>, limits: TextLimits): Record<string, unknown> {
   const { attribute_values } = value
-  if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, limits.key_bytes)
-  const too_long = trimWithin(value, limits.string_bytes)
-  if (too_long) refuseLength(pointer(...too_long.reverse()), 'A string', limits.string_bytes)
+  if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, limits.keyBytes)
+  const tooLong = trimWithin(value, limits.stringBytes)
+  if (tooLong) refuseLength(pointer(...tooLong.reverse()), 'A string', limits.stringBytes)
   return value
 }
 
@@ -38,41 +38,41 @@ type Container = Record<string | number, unknown>
 
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
 
-function checkKeys(attribute_values: Container, key_bytes: number) {
+function checkKeys(attribute_values: Container, keyBytes: number) {
   for (const key in attribute_values) {
     if (key === '') {
       const details = [{ path: pointer('attribute_values', key), message: 'the key must not be empty' }]
       fail('invalid_parameter', 'An attribute key must not be empty.', { details })
     }
-    if (isLonger(key, key_bytes)) refuseLength(pointer('attribute_values', key), 'An attribute key', key_bytes)
+    if (isLonger(key, keyBytes)) refuseLength(pointer('attribute_values', key), 'An attribute key', keyBytes)
   }
 }
 
 /** Returns the way to the first string that is too long, from the inside out: a path costs nothing until it is needed. */
-function trimWithin(container: Container, string_bytes: number): (string | number)[] | undefined {
+function trimWithin(container: Container, stringBytes: number): (string | number)[] | undefined {
   if (Array.isArray(container)) {
     for (let index = 0; index < container.length; index++) {
-      const found = trimMember(container, index, string_bytes)
+      const found = trimMember(container, index, stringBytes)
       if (found) return found
     }
     return undefined
   }
   for (const key in container) {
-    const found = trimMember(container, key, string_bytes)
+    const found = trimMember(container, key, stringBytes)
     if (found) return found
   }
   return undefined
 }
 
-function trimMember(container: Container, key: string | number, string_bytes: number) {
+function trimMember(container: Container, key: string | number, stringBytes: number) {
   const value = container[key]
   if (typeof value === 'string') {
     const trimmed = trim(value)
     if (trimmed !== value) container[key] = trimmed
-    return isLonger(trimmed, string_bytes) ? [key] : undefined
+    return isLonger(trimmed, stringBytes) ? [key] : undefined
   }
   if (!isContainer(value)) return undefined
-  const found = trimWithin(value, string_bytes)
+  const found = trimWithin(value, stringBytes)
   found?.push(key)
   return found
 }

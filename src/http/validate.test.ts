@@ -35,9 +35,9 @@ const person = Type.Object(
 )
 const validate = compile(person)
 
-function refusalOf(value: unknown, bound_from: 'body' | 'query' = 'body', check = validate): Refusal {
+function refusalOf(value: unknown, boundFrom: 'body' | 'query' = 'body', check = validate): Refusal {
   try {
-    check(value, bound_from)
+    check(value, boundFrom)
   } catch (error) {
     if (error instanceof Fault) return error.refusal
     throw error

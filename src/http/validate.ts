@@ -3,23 +3,23 @@ import type { TSchema } from 'typebox'
 import { type ErrorWord, fail, pointer } from '../errors.ts'
 import { formats } from '../formats.ts'
 
-const details_cap = 100
+const detailsCap = 100
 
 /**
  * Makes the validator of a schema. It throws a Fault of 400 whose details name each offending value once, at most 100:
  * `invalid_json` where a value bound from a body has the wrong JSON type, else `invalid_parameter`. It coerces and
  * removes nothing. Throws an Error where the schema itself is faulty or names an unknown format.
  */
-export function compile(schema: TSchema): (value: unknown, bound_from: 'body' | 'query') => void {
+export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | 'query') => void {
   const merged = mergeUnions(schema) as Schema
   const holds = quick.compile(merged)
   let explain: ValidateFunction | undefined
-  return (value, bound_from) => {
+  return (value, boundFrom) => {
     if (holds(value)) return
     // Only refused requests pay for the list of all errors, and most routes never need it.
     explain ??= thorough.compile(merged)
     explain(value)
-    refuseErrors(explain.errors ?? [], bound_from)
+    refuseErrors(explain.errors ?? [], boundFrom)
   }
 }
 
@@ -45,12 +45,12 @@ function mergeUnions(schema: unknown): unknown {
   return mergeBranches(typed(mapValues(schema, mergeKeyword)))
 }
 
-const data_keywords = ['const', 'enum', 'default', 'examples']
-const named_keywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
+const dataKeywords = ['const', 'enum', 'default', 'examples']
+const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
 
 function mergeKeyword(value: unknown, keyword: string): unknown {
-  if (data_keywords.includes(keyword)) return value
-  return named_keywords.includes(keyword) ? mapValues(value as object, mergeUnions) : mergeUnions(value)
+  if (dataKeywords.includes(keyword)) return value
+  return namedKeywords.includes(keyword) ? mapValues(value as object, mergeUnions) : mergeUnions(value)
 }
 
 function mapValues(values: object, change: (value: unknown, key: string) => unknown): Schema {
@@ -74,13 +74,13 @@ function mergeBranches({ anyOf, ...rest }: Schema): Schema {
   if (values.every(literals => literals !== undefined)) return { ...rest, type: types, enum: values.flat() }
   const ruled = anyOf.filter(branch => Object.keys(branch).some(keyword => keyword !== 'type'))
   if (ruled.length === 0) return { ...rest, type: types }
-  const is_nullable = anyOf.length === 2 && anyOf.some(({ type }) => type === 'null')
-  const is_of_type = ruled.length === 1 && !untyped_keywords.some(keyword => keyword in ruled[0]!)
-  return is_nullable && is_of_type ? { ...rest, ...ruled[0], type: types } : kept
+  const isNullable = anyOf.length === 2 && anyOf.some(({ type }) => type === 'null')
+  const isOfType = ruled.length === 1 && !untypedKeywords.some(keyword => keyword in ruled[0]!)
+  return isNullable && isOfType ? { ...rest, ...ruled[0], type: types } : kept
 }
 
 // These speak of null too, so null cannot join the type beside them.
-const untyped_keywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'const', 'enum', '$ref', '$dynamicRef']
+const untypedKeywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'const', 'enum', '$ref', '$dynamicRef']
 
 /** The values a schema of literals allows; undefined where it allows others. */
 function literalsOf(schema: Schema): unknown[] | undefined {
@@ -89,17 +89,17 @@ function literalsOf(schema: Schema): unknown[] | undefined {
   return schema.type === 'null' ? [null] : undefined
 }
 
-function refuseErrors(errors: ErrorObject[], bound_from: 'body' | 'query'): never {
+function refuseErrors(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
   const found = new Map<string, string>()
   let word: ErrorWord = 'invalid_parameter'
   for (const error of errors) {
     // The branches of a union that could not be merged contradict each other: the union speaks for them.
     if (error.keyword === 'if' || /\/(?:anyOf|oneOf)\/\d/.test(error.schemaPath)) continue
-    const is_type = isTypeError(error)
-    if (is_type && bound_from === 'body') word = 'invalid_json'
-    if (found.size === details_cap) continue
+    const isType = isTypeError(error)
+    if (isType && boundFrom === 'body') word = 'invalid_json'
+    if (found.size === detailsCap) continue
     const path = pathOf(error)
-    if (is_type || !found.has(path)) found.set(path, messageOf(error))
+    if (isType || !found.has(path)) found.set(path, messageOf(error))
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
   fail(word, 'The request has values that do not fit; the details name them.', { details })
@@ -122,7 +122,7 @@ function fits(type: string | undefined, data: unknown): boolean {
   return type === 'integer' ? Number.isInteger(data) : type === typeOf(data)
 }
 
-const type_names: Record<string, string> = {
+const typeNames: Record<string, string> = {
   string: 'a string',
   number: 'a number',
   integer: 'an integer',
@@ -134,7 +134,7 @@ const type_names: Record<string, string> = {
 function typeMessage(types: string | string[]): string {
   return `must be ${[types]
     .flat()
-    .map(type => type_names[type] ?? type)
+    .map(type => typeNames[type] ?? type)
     .join(' or ')}`
 }
 

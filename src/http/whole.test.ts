@@ -104,9 +104,9 @@ const changed = fc
     fc.array(change, { maxLength: 3 }),
   )
   .map(([text, changes]) =>
-    changes.reduce((so_far, { at, take, put }) => {
-      const place = Math.floor(at * so_far.length)
-      return so_far.slice(0, place) + (put ?? '') + so_far.slice(place + take)
+    changes.reduce((soFar, { at, take, put }) => {
+      const place = Math.floor(at * soFar.length)
+      return soFar.slice(0, place) + (put ?? '') + soFar.slice(place + take)
     }, text),
   )
 

@@ -7,7 +7,7 @@ export type Whole = {
 }
 
 /** The usual form and no other: what HTTP allows besides is left to Node's parser. */
-const usual_head =
+const usualHead =
   /^(?:GET|POST|PUT|PATCH|DELETE) \/v1\/[\w\-.~!$&'()*+,;=:@/?%[\]]* HTTP\/1\.1\r\n(?:[\w-]+: [ -~]*\r\n)+\r\n/
 
 /** With these, more is to be done than to say no, or a body ends in another way than after so many bytes. */
@@ -28,7 +28,7 @@ const unusual = new Set([
  */
 export function readWhole(bytes: Buffer): Whole | undefined {
   const text = bytes.toString('latin1')
-  const head = usual_head.exec(text)?.[0]
+  const head = usualHead.exec(text)?.[0]
   if (head === undefined) return undefined
   const values = valuesOf(head)
   const authorization = values?.get('authorization')
@@ -42,10 +42,10 @@ export function readWhole(bytes: Buffer): Whole | undefined {
 function valuesOf(head: string): Map<string, string> | undefined {
   const values = new Map<string, string>()
   for (const line of head.split('\r\n').slice(1, -2)) {
-    const name_end = line.indexOf(': ')
-    const name = line.slice(0, name_end).toLowerCase()
+    const nameEnd = line.indexOf(': ')
+    const name = line.slice(0, nameEnd).toLowerCase()
     if (unusual.has(name) || values.has(name)) return undefined
-    values.set(name, line.slice(name_end + 2))
+    values.set(name, line.slice(nameEnd + 2))
   }
   return values
 }

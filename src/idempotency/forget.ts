@@ -1,14 +1,14 @@
 import type { Database } from '../db/db.ts'
 import { listOrganizations } from '../organizations/directory.ts'
 import type { Signal } from '../signal.ts'
-import { kept_ms } from './once.ts'
-import { forget_keys } from './sql.ts'
+import { keptMs } from './once.ts'
+import { forgetKeysSql } from './sql.ts'
 
-const keys_at_once = 1_000
+const keysAtOnce = 1_000
 
 /** Removes the keys that are older than 24 hours, in small transactions. Answers how many went. */
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
-  const before = new Date(Date.now() - kept_ms).toISOString()
+  const before = new Date(Date.now() - keptMs).toISOString()
   let forgotten = 0
   for (const { id } of await listOrganizations(db)) forgotten += await forgetOf(db, id, before, signal)
   return forgotten
@@ -17,13 +17,13 @@ export async function forgetKeys(db: Database, { signal }: { signal?: Signal } =
 async function forgetOf(db: Database, organization_id: number, before: string, signal?: Signal): Promise<number> {
   let forgotten = 0
   while (!signal?.aborted) {
-    const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forget_keys, [
+    const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetKeysSql, [
       organization_id,
       before,
-      keys_at_once,
+      keysAtOnce,
     ])
     forgotten += gone
-    if (gone < keys_at_once) break
+    if (gone < keysAtOnce) break
   }
   return forgotten
 }

@@ -8,7 +8,7 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Database
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 6, statement_timeout_ms: 11_000 })
+  db = openDatabase(database.url, { connections: 6, statementTimeoutMs: 11_000 })
   await db.query(statement('', 'create table counters (id integer primary key, n integer not null)'), [])
 })
 afterAll(async () => {
@@ -52,7 +52,7 @@ describe('work under a key', () => {
     const waited = await db.transaction(async other => {
       await other.query(add, [1])
       return run(1, async joined => {
-        await expect(addOne(joined, 1, { lock_timeout_ms: 20 })).rejects.toSatisfy(isLockTimeout)
+        await expect(addOne(joined, 1, { lockTimeoutMs: 20 })).rejects.toSatisfy(isLockTimeout)
         const [unlimited] = await joined.transaction(tx =>
           tx.query<{ lock_timeout: string }>(statement('', 'show lock_timeout'), []),
         )
@@ -69,27 +69,27 @@ describe('work under a key', () => {
       throw new Error('no more')
     })
     await expect(throwing).rejects.toThrow('no more')
-    const going_on = run(1, async joined => {
+    const goingOn = run(1, async joined => {
       await addOne(joined, 1)
       await joined.query(insert, [1]).catch(() => {})
       await addOne(joined, 2).catch(() => {})
       return kept
     })
-    await expect(going_on).rejects.toSatisfy(isUniqueViolation)
+    await expect(goingOn).rejects.toSatisfy(isUniqueViolation)
     expect([await counters(), await keys()]).toEqual([[0, 0], 0])
   })
 
   test('that a deadlock ends is run again from its beginning, whatever it has made of the error', async () => {
     let arrived = 0
-    let both_here = () => {}
+    let bothHere = () => {}
     const both = new Promise<void>(resolve => {
-      both_here = resolve
+      bothHere = resolve
     })
     let runs = 0
     const work = (first: number, then: number) => async (joined: Database) => {
       runs += 1
       await addOne(joined, first)
-      if (++arrived === 2) both_here()
+      if (++arrived === 2) bothHere()
       await both
       await addOne(joined, then).catch(() => {})
       return kept

@@ -1,14 +1,14 @@
-import { attempts_limit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { turnsOf } from '../db/in-turn.ts'
 import { joinTransaction } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { claim_key, forget_key, keep_answer, read_key } from './sql.ts'
+import { claimKeySql, forgetKeySql, keepAnswerSql, readKeySql } from './sql.ts'
 
 /** A key is kept for this long. */
-export const kept_ms = 24 * 60 * 60 * 1_000
+export const keptMs = 24 * 60 * 60 * 1_000
 
 /** An answer as it is kept: `body` is JSON text, of the data or of the refusal. */
 export type Kept = { status: number; headers: Record<string, string>; body: string }
@@ -20,11 +20,11 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
  * So many connections the writes under keys of an organization take at a time. Each has one to itself and may wait in it for a
  * row that is locked elsewhere; the organization's other writes shall find one, too. More would gain nothing: they wait for one head.
  */
-export const turns_at_once = 3
-const inTurn = turnsOf<number>(turns_at_once)
+export const turnsAtOnce = 3
+const inTurn = turnsOf<number>(turnsAtOnce)
 
 /** Whoever has taken the key and has not committed after this long is told of as still running. */
-const claim_timeout_ms = 50
+const claimTimeoutMs = 50
 
 /**
  * Does `work` once for each key: claims the key, works through the database it is given, and keeps the answer, all in one
@@ -37,14 +37,14 @@ export async function runOnce(
   work: (db: Database) => Promise<Kept>,
   signal: Signal,
 ): Promise<{ kept: Kept; replayed: boolean }> {
-  const options = { signal, lock_timeout_ms: claim_timeout_ms }
+  const options = { signal, lockTimeoutMs: claimTimeoutMs }
   for (let attempt = 1; ; attempt += 1) {
     try {
       const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
       return await inTurn(db, request.organization_id, signal, transact)
     } catch (error) {
       if (signal.aborted || !isDeadlock(error)) throw error
-      if (attempt >= attempts_limit) throw overtaken(error)
+      if (attempt >= attemptsLimit) throw overtaken(error)
       await pauseAfter(attempt, signal)
     }
   }
@@ -69,7 +69,7 @@ async function claimAndWork(
   if (joined.broken()) throw joined.broken()
   const { status, headers, body } = kept
   const values = [request.organization_id, request.id, status, JSON.stringify(headers), body]
-  await flushed([tx.query(keep_answer, values), tx.commit()])
+  await flushed([tx.query(keepAnswerSql, values), tx.commit()])
   return { kept, replayed: false }
 }
 
@@ -82,13 +82,13 @@ async function claim(
 ): Promise<Kept | undefined> {
   const now = Date.now()
   const at = new Date(now).toISOString()
-  const forgotten = new Date(now - kept_ms).toISOString()
+  const forgotten = new Date(now - keptMs).toISOString()
   for (;;) {
-    const claimed = await tx.query(claim_key, [organization_id, id, request_sha256, at]).catch(refuseRunning)
+    const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(refuseRunning)
     if (claimed.length > 0) return undefined
     // In a statement of its own: that of the claim does not see what it has waited for.
-    const [standing] = await tx.query<Standing>(read_key, [organization_id, id, forgotten]).catch(refuseRunning)
-    if (standing?.expired) await tx.query(forget_key, [organization_id, id, forgotten]).catch(refuseRunning)
+    const [standing] = await tx.query<Standing>(readKeySql, [organization_id, id, forgotten]).catch(refuseRunning)
+    if (standing?.expired) await tx.query(forgetKeySql, [organization_id, id, forgotten]).catch(refuseRunning)
     else if (standing) return sameRequest(standing, request_sha256)
   }
 }

@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** $2: id, $3: the request's digest, $4: the time. A row when the key was free; waits for whoever is about to take it. */
-export const claim_key = statement(
+export const claimKeySql = statement(
   'claim_key',
   `insert into idempotency_keys (organization_id, id, request_sha256, at) values ($1, $2, $3, $4)
    on conflict do nothing returning 1`,
@@ -11,26 +11,26 @@ export const claim_key = statement(
  * $2: id, $3: a time before which keys are forgotten. The lock makes the transaction one that writes: its COMMIT waits for a
  * synchronous standby, which may lack the first answer still.
  */
-export const read_key = statement(
+export const readKeySql = statement(
   'read_key',
   `select request_sha256, at < $3 as expired, status, headers, body from idempotency_keys
    where organization_id = $1 and id = $2 for share`,
 )
 
 /** $2: id, $3: a time before which keys are forgotten. */
-export const forget_key = statement(
+export const forgetKeySql = statement(
   'forget_key',
   'delete from idempotency_keys where organization_id = $1 and id = $2 and at < $3',
 )
 
 /** $2: id, $3: status, $4: headers, $5: body. */
-export const keep_answer = statement(
+export const keepAnswerSql = statement(
   'keep_answer',
   'update idempotency_keys set status = $3, headers = $4, body = $5 where organization_id = $1 and id = $2',
 )
 
 /** $2: a time before which keys are forgotten, $3: how many at most. How many went. */
-export const forget_keys = statement(
+export const forgetKeysSql = statement(
   'forget_keys',
   `with old as materialized (
      select id from idempotency_keys where organization_id = $1 and at < $2 limit $3

@@ -4,7 +4,7 @@ import { ClusterRegistry, type Registry } from '@prometheus-io/client'
 const question = 'kith scrape'
 const answer = 'kith scraped'
 /** Longer than the library waits for the workers, which says then what is missing. */
-const patience_ms = 6_000
+const patienceMs = 6_000
 
 type Message = { type?: string; id?: number; text?: string; problem?: string }
 
@@ -48,7 +48,7 @@ function ask(id: number): Promise<string> {
     const timer = setTimeout(() => {
       end()
       reject(new Error('the metrics of the other workers did not come in time'))
-    }, patience_ms)
+    }, patienceMs)
     const end = () => {
       clearTimeout(timer)
       process.off('message', settle)

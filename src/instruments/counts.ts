@@ -3,9 +3,9 @@ import type { ImportOutcome, Observer, Overload, RequestEnd } from '../observer.
 import { counters, gauge, histograms } from './families.ts'
 import type { Count, Distribution } from './tally.ts'
 
-const request_bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const statement_bounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const batch_bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const statementBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
@@ -23,7 +23,7 @@ export function createCounts(registry: Registry): Counts {
     name: 'kith_overload_refusals_total',
     help: 'Requests that were turned away before any work was done for them, by reason.',
   })
-  const by_reason: Record<Overload, Count> = {
+  const byReason: Record<Overload, Count> = {
     connection: overloads({ reason: 'connection' }),
     draining: overloads({ reason: 'draining' }),
     requests: overloads({ reason: 'requests' }),
@@ -36,17 +36,17 @@ export function createCounts(registry: Registry): Counts {
   const batches = histograms(
     registry,
     { name: 'kith_batch_items', help: 'Requests that shared one batch.' },
-    batch_bounds,
+    batchBounds,
   )
-  const by_work = { read: batches({ work: 'read' }), write: batches({ work: 'write' }) }
+  const byWork = { read: batches({ work: 'read' }), write: batches({ work: 'write' }) }
   return {
     ...countRequests(registry),
     overloaded: reason => {
-      by_reason[reason].value += 1
+      byReason[reason].value += 1
     },
     ...countStatements(registry),
     cache: countCaches(registry),
-    batch: (work, items) => by_work[work].observe(items),
+    batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
   }
 }
@@ -54,7 +54,7 @@ export function createCounts(registry: Registry): Counts {
 type Route = { duration: Distribution; countOf: (status: number) => Count }
 
 function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'requestEnded'> {
-  let in_flight = 0
+  let inFlight = 0
   const requests = counters(registry, {
     name: 'kith_http_requests_total',
     help: 'Requests that were answered, by method, route and status.',
@@ -65,10 +65,10 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
       name: 'kith_http_request_duration_seconds',
       help: 'Time from the first byte of a request to the last of its answer.',
     },
-    request_bounds,
+    requestBounds,
   )
   gauge(registry, { name: 'kith_http_requests_in_flight', help: 'Requests that are not answered yet.' }, 'sum', () => [
-    { value: in_flight },
+    { value: inFlight },
   ])
   const aborted = counters(registry, {
     name: 'kith_http_aborted_total',
@@ -88,18 +88,18 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
       }),
     ),
   )
-  const answered = ({ method, route = 'unknown', duration_ms }: RequestEnd, status: number) => {
+  const answered = ({ method, route = 'unknown', durationMs }: RequestEnd, status: number) => {
     const known = methods.includes(method) ? method : 'other'
     const { duration, countOf } = routeOf(route)(known)
-    duration.observe(duration_ms / 1_000)
+    duration.observe(durationMs / 1_000)
     countOf(status).value += 1
   }
   return {
     requestBegan: () => {
-      in_flight += 1
+      inFlight += 1
     },
     requestEnded: end => {
-      in_flight -= 1
+      inFlight -= 1
       if (end.status === undefined) aborted.value += 1
       else answered(end, end.status)
       if (end.error !== undefined) countRefusal(end.error).value += 1
@@ -111,17 +111,17 @@ function countStatements(registry: Registry): Pick<Counts, 'statement' | 'answer
   const durations = histograms(
     registry,
     { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its answer, by its name.' },
-    statement_bounds,
+    statementBounds,
   )
   const durationOf = keeping((statement: string) => durations({ statement }))
-  let answered_ms = Number.NEGATIVE_INFINITY
+  let answeredMs = Number.NEGATIVE_INFINITY
   return {
-    statement: (name, begun_ms, failed) => {
-      const now_ms = performance.now()
-      if (!failed) answered_ms = now_ms
-      durationOf(name || 'unnamed').observe((now_ms - begun_ms) / 1_000)
+    statement: (name, begunMs, failed) => {
+      const nowMs = performance.now()
+      if (!failed) answeredMs = nowMs
+      durationOf(name || 'unnamed').observe((nowMs - begunMs) / 1_000)
     },
-    answeredAt: () => answered_ms,
+    answeredAt: () => answeredMs,
   }
 }
 

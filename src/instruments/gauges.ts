@@ -28,8 +28,8 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
   gauge(registry, { name: 'kith_db_pool_waiting', help: 'Who waits for a connection, by pool.' }, 'sum', () =>
     loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
   )
-  const held_back = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
-  gauge(registry, held_back, 'sum', () => loads().map(({ pool, held_back: value }) => ({ labels: { pool }, value })))
+  const heldBack = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
+  gauge(registry, heldBack, 'sum', () => loads().map(({ pool, heldBack: value }) => ({ labels: { pool }, value })))
   const look = createOutlook(Object.values(pools)[0]!, answeredAt)
   gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
     { value: (await look()).up ? 1 : 0 },
@@ -39,8 +39,8 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
     { name: 'kith_change_log_rows', help: 'About how many rows the change log has.' },
     'max',
     async () => {
-      const { change_log_rows } = await look()
-      return change_log_rows === undefined ? [] : [{ value: change_log_rows }]
+      const { changeLogRows } = await look()
+      return changeLogRows === undefined ? [] : [{ value: changeLogRows }]
     },
   )
 }
@@ -60,11 +60,11 @@ export function watchEmbedded(registry: Registry, up: (() => boolean) | undefine
   gauge(registry, about, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
 }
 
-const resolution_ms = 10
+const resolutionMs = 10
 
 /** Registers how late the event loop is. What is returned ends the watching. */
 export function watchEventLoop(registry: Registry): () => void {
-  const delays = monitorEventLoopDelay({ resolution: resolution_ms })
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
   const about = {
     name: 'kith_event_loop_lag_seconds',
@@ -72,7 +72,7 @@ export function watchEventLoop(registry: Registry): () => void {
   }
   gauge(registry, about, 'max', () => {
     // A delay is measured with the time that was asked for. Nothing is measured yet: NaN.
-    const lag = (percentile: number) => Math.max(0, delays.percentile(percentile) / 1e9 - resolution_ms / 1e3) || 0
+    const lag = (percentile: number) => Math.max(0, delays.percentile(percentile) / 1e9 - resolutionMs / 1e3) || 0
     const samples = [
       { labels: { quantile: '0.5' }, value: lag(50) },
       { labels: { quantile: '0.99' }, value: lag(99) },

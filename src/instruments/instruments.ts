@@ -13,12 +13,12 @@ export type RunningInstruments = Instruments & {
 
 type Options = {
   /** Whether the embedded server runs; absent where this process does not look after one. */
-  embedded_up?: (() => boolean) | undefined
+  embeddedUp?: (() => boolean) | undefined
   tracer?: Tracer | undefined
 }
 
 /** The instruments of a process that serves. */
-export function createInstruments({ embedded_up, tracer }: Options = {}): RunningInstruments {
+export function createInstruments({ embeddedUp, tracer }: Options = {}): RunningInstruments {
   const registry = new Registry()
   const counts = createCounts(registry)
   const observer: Observer = {
@@ -30,27 +30,27 @@ export function createInstruments({ embedded_up, tracer }: Options = {}): Runnin
     tracer,
   }
   if (tracer)
-    observer.statement = (name, begun_ms, failed, under) => {
-      counts.statement(name, begun_ms, failed, under)
-      tracer.statement(name, begun_ms, failed, under)
+    observer.statement = (name, begunMs, failed, under) => {
+      counts.statement(name, begunMs, failed, under)
+      tracer.statement(name, begunMs, failed, under)
     }
   tellVersion(registry)
-  watchEmbedded(registry, embedded_up)
+  watchEmbedded(registry, embeddedUp)
   const unwatch = watchEventLoop(registry)
   collectDefaultMetrics({ register: registry })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
   return {
     observer,
-    scrape: async () => ({ content_type: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
+    scrape: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
     watch: sources => watchSources(registry, sources, counts.answeredAt),
     stop: unwatch,
   }
 }
 
 /** The instruments of the process that starts workers, and serves nothing itself. */
-export function instrumentStarter({ embedded_up }: Pick<Options, 'embedded_up'>): void {
+export function instrumentStarter({ embeddedUp }: Pick<Options, 'embeddedUp'>): void {
   const registry = new Registry()
-  watchEmbedded(registry, embedded_up)
+  watchEmbedded(registry, embeddedUp)
   collectDefaultMetrics({ register: registry })
   gatherForWorkers(registry)
 }

@@ -92,7 +92,7 @@ describe('/metrics', () => {
 
   it('counts who is not answered yet, and who went away before', async () => {
     await ours.send('POST', '/v1/people', { external_id: 'held' })
-    const lock = await lockPerson(service.database_url, 'held')
+    const lock = await lockPerson(service.databaseUrl, 'held')
     const leaving = new AbortController()
     const before = await metrics()
     const going = fetch(`${service.address}/v1/people/held`, {
@@ -115,7 +115,7 @@ describe('/metrics', () => {
 
   it('counts who waits for a batch, and how many shared it', async () => {
     for (let index = 0; index < 6; index += 1) await ours.send('POST', '/v1/people', { external_id: `w${index}` })
-    const lock = await lockPerson(service.database_url, 'w0')
+    const lock = await lockPerson(service.databaseUrl, 'w0')
     const before = await metrics()
     const patch = (index: number) => ours.send('PATCH', `/v1/people/w${index}`, { first_name: 'x' })
     const first = patch(0)
@@ -190,8 +190,8 @@ describe('/metrics', () => {
   })
 
   it('tells that the database is away, and that it is back', async () => {
-    const admin = urlOfDatabase(service.database_url, 'postgres')
-    const name = new URL(service.database_url).pathname.slice(1)
+    const admin = urlOfDatabase(service.databaseUrl, 'postgres')
+    const name = new URL(service.databaseUrl).pathname.slice(1)
     const up = async () => (await metrics()).of('kith_db_up')
     await query(admin, `alter database ${name} with allow_connections false`)
     await query(admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)

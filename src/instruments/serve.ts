@@ -6,16 +6,16 @@ import { singleFlight } from '../http/single-flight.ts'
 import type { Instruments } from '../observer.ts'
 
 /** What the document says of /metrics. */
-export const metrics_row: OpenRoute = {
+export const metricsRow: OpenRoute = {
   path: '/metrics',
-  operation_id: 'getMetrics',
+  operationId: 'getMetrics',
   summary: 'Read the metrics',
   description:
     'In Prometheus’ text format, version 0.0.4. They tell of the service and of no organization; all the same they are ' +
     'for whoever runs it: let the proxy in front keep this address from the outside.',
   tag: 'System',
   answer: Type.String(),
-  answer_type: 'text/plain',
+  answerType: 'text/plain',
   enveloped: false,
   refusals: { 503: 'operation_failed' },
 }
@@ -26,15 +26,15 @@ const pauseMs = 50
 /** Serves /metrics, which wants no token. */
 export function serveMetrics(places: Router, { scrape }: Instruments): void {
   const render = singleFlight(async () => {
-    const { text, content_type } = await scrape()
-    return { bytes: Buffer.from(text), content_type }
+    const { text, contentType } = await scrape()
+    return { bytes: Buffer.from(text), contentType }
   }, pauseMs)
   places.add({
     method: 'GET',
-    path: metrics_row.path,
+    path: metricsRow.path,
     handle: async exchange => {
-      const { bytes, content_type } = await render().catch(() => notTold())
-      exchange.send(200, bytes, content_type)
+      const { bytes, contentType } = await render().catch(() => notTold())
+      exchange.send(200, bytes, contentType)
     },
   })
 }

@@ -28,9 +28,9 @@ import type { Signal } from '../signal.ts'
 export type Tracing = { tracer: Tracer; stop(): Promise<void> }
 
 /** As many as a batch may have items. */
-const links_limit = 256
-const report_interval_ms = 60_000
-const stop_patience_ms = 1_000
+const linksLimit = 256
+const reportIntervalMs = 60_000
+const stopPatienceMs = 1_000
 
 /**
  * Sends traces over OTLP/HTTP, in JSON. Where they go, with which headers and how long that may take, the exporter reads
@@ -44,23 +44,22 @@ export function startTracing(traces: NonNullable<Config['traces']>, report: (pro
       .merge(resourceFromAttributes({ 'service.name': 'kith' }))
       .merge(detectResources({ detectors: [envDetector] })),
     sampler: samplerOf(traces),
-    spanLimits: { linkCountLimit: links_limit },
+    spanLimits: { linkCountLimit: linksLimit },
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
   return {
     tracer: createTracer(provider),
     // What cannot be sent by then is lost: the exporter would try for ten seconds, and a collector that is away must not
     // keep the process.
-    stop: () =>
-      Promise.race([provider.shutdown().catch(tell), setTimeout(stop_patience_ms, undefined, { ref: false })]),
+    stop: () => Promise.race([provider.shutdown().catch(tell), setTimeout(stopPatienceMs, undefined, { ref: false })]),
   }
 }
 
 function tellSeldom(report: (problem: string) => void): (error: unknown) => void {
-  let told_ms = Number.NEGATIVE_INFINITY
+  let toldMs = Number.NEGATIVE_INFINITY
   return error => {
-    if (performance.now() - told_ms < report_interval_ms) return
-    told_ms = performance.now()
+    if (performance.now() - toldMs < reportIntervalMs) return
+    toldMs = performance.now()
     report(`traces are not sent: ${reasonOf(error)}`)
   }
 }
@@ -106,8 +105,8 @@ function createTracer(provider: TracerProvider): Tracer {
     const startTime = performance.now()
     const waiting = arrived.flatMap(({ signal }) => (isTold(signal) ? [known.get(signal)!] : []))
     const sampled = waiting.filter(span => span.spanContext().traceFlags & TraceFlags.SAMPLED)
-    for (const { signal, since_ms } of arrived)
-      if (isTold(signal)) end(spans.startSpan('wait', { startTime: since_ms }, contextOf(signal)), false)
+    for (const { signal, sinceMs } of arrived)
+      if (isTold(signal)) end(spans.startSpan('wait', { startTime: sinceMs }, contextOf(signal)), false)
     if (sampled.length === 0) return () => {}
     const attributes = { 'kith.batch.items': arrived.length }
     // One alone goes on in its own trace; a batch of several belongs to none of them, and each names the other.
@@ -133,10 +132,10 @@ function createTracer(provider: TracerProvider): Tracer {
     requestEnded: (signal, ended) => endRequest(known.get(signal)!, ended),
     traceIdOf: signal => known.get(signal)?.spanContext().traceId,
     batch: beginBatch,
-    statement: (name, begun_ms, failed, under) => {
+    statement: (name, begunMs, failed, under) => {
       if (!isTold(under)) return
       const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name }
-      const options = { kind: SpanKind.CLIENT, startTime: begun_ms, attributes }
+      const options = { kind: SpanKind.CLIENT, startTime: begunMs, attributes }
       end(spans.startSpan(name || 'unnamed', options, contextOf(under)), failed)
     },
   }

@@ -4,7 +4,7 @@ import { ajvOf } from '../../test/support/contract.ts'
 import { openApiDocument, routeTable } from '../app.ts'
 import { scopes } from '../auth/scopes.ts'
 import { loadConfig } from '../config.ts'
-import { error_statuses } from '../errors.ts'
+import { errorStatuses } from '../errors.ts'
 import { documentOf } from './document.ts'
 import type { JsonSchema } from './shapes.ts'
 
@@ -87,9 +87,7 @@ describe('the OpenAPI document', () => {
         wordsAt(operation, Number(status)).map(word => `${word} ${status}`),
       ),
     )
-    const all = Object.entries(error_statuses).flatMap(([word, statuses]) =>
-      statuses.map(status => `${word} ${status}`),
-    )
+    const all = Object.entries(errorStatuses).flatMap(([word, statuses]) => statuses.map(status => `${word} ${status}`))
     expect([...new Set(found)].sort()).toEqual(all.sort())
   })
 
@@ -205,10 +203,10 @@ describe('the examples of the document', () => {
 
 it('two shapes of one name are refused when the document is made', () => {
   const info = { title: 'a', version: '1', summary: 'b', description: 'c' }
-  const open = (operation_id: string, answer: ReturnType<typeof Type.Object>) =>
-    ({ path: `/${operation_id}`, operation_id, summary: '', tag: 'a', answer, enveloped: true }) as const
+  const open = (operationId: string, answer: ReturnType<typeof Type.Object>) =>
+    ({ path: `/${operationId}`, operationId, summary: '', tag: 'a', answer, enveloped: true }) as const
   const [one, other] = [Type.Object({ a: Type.String() }, { title: 'A' }), Type.Object({}, { title: 'A' })]
-  expect(() => documentOf({ info, tags: [], rows: [], open_rows: [open('a', one), open('b', other)] })).toThrow(
+  expect(() => documentOf({ info, tags: [], rows: [], openRows: [open('a', one), open('b', other)] })).toThrow(
     'two shapes are called A',
   )
 })

@@ -9,7 +9,7 @@ export type Contract = {
   /** The resources, in order. */
   tags: { name: string; description: string }[]
   rows: Route[]
-  open_rows: OpenRoute[]
+  openRows: OpenRoute[]
 }
 
 export type OpenApiDocument = {
@@ -23,13 +23,13 @@ export type OpenApiDocument = {
  * The OpenAPI 3.1 document of a contract: each row of its table one operation, each titled schema one component.
  * Throws an Error where two schemas of one title differ.
  */
-export function documentOf({ info, tags, rows, open_rows }: Contract): OpenApiDocument {
+export function documentOf({ info, tags, rows, openRows }: Contract): OpenApiDocument {
   const shapes = createShapes()
   const refusals = createRefusals(shapes)
   const parts = { shapes, refusals, parameters: {} as Record<string, JsonSchema> }
   const paths: OpenApiDocument['paths'] = {}
   for (const row of rows) addOperation(paths, row.path, row.method, operationOf(row, parts))
-  for (const row of open_rows) addOperation(paths, row.path, row.method ?? 'GET', openOperationOf(row, parts))
+  for (const row of openRows) addOperation(paths, row.path, row.method ?? 'GET', openOperationOf(row, parts))
   const { schemas } = shapes
   const { responses } = refusals
   return {

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { type ErrorWord, error_statuses } from '../errors.ts'
+import { type ErrorWord, errorStatuses } from '../errors.ts'
 
 /** The envelope of success around an answer's `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
@@ -21,9 +21,9 @@ const outcome = Type.Optional(
 )
 
 /** The envelope of every error. */
-export const error_envelope = Type.Object(
+export const errorEnvelope = Type.Object(
   {
-    error: Type.Enum(Object.keys(error_statuses) as ErrorWord[], { description: 'The error word, a closed list.' }),
+    error: Type.Enum(Object.keys(errorStatuses) as ErrorWord[], { description: 'The error word, a closed list.' }),
     errorstack: Type.Union([Type.Object({ reason: Type.String(), request_id }), Type.Null()], {
       description: 'Null below 500.',
     }),
@@ -35,10 +35,10 @@ export const error_envelope = Type.Object(
   { title: 'Error' },
 )
 
-const example_id = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
+const exampleId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
 /** An error as it may look. */
 export function exampleOf(word: ErrorWord, status: number, message: string) {
-  const errorstack = status >= 500 ? { reason: message, request_id: example_id } : null
-  return { error: word, errorstack, message, details: [], request_id: example_id }
+  const errorstack = status >= 500 ? { reason: message, request_id: exampleId } : null
+  return { error: word, errorstack, message, details: [], request_id: exampleId }
 }

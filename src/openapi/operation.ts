@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/route.ts'
 import { successEnvelope } from './envelopes.ts'
-import { if_match_pattern, path_external_id } from './patterns.ts'
+import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
@@ -33,7 +33,7 @@ export const headers = {
 // Without examples: the page at /docs would fill them in, and send what is written to somebody who is called so.
 const kinds: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
   external_id: {
-    schema: { type: 'string', format: 'external-id', pattern: path_external_id, minLength: 1, maxLength: 255 },
+    schema: { type: 'string', format: 'external-id', pattern: pathExternalId, minLength: 1, maxLength: 255 },
     description: "The client's own identifier, percent-encoded once (`/` as `%2F`).",
   },
   uuid: {
@@ -53,9 +53,9 @@ const kinds: Record<ParameterKind, { schema: JsonSchema; description: string }> 
 
 /** The operation object of a row. */
 export function operationOf(row: Route, parts: Parts): JsonSchema {
-  const { operation_id, summary, description, tag, scope, body } = row
+  const { operationId, summary, description, tag, scope, body } = row
   return {
-    operationId: operation_id,
+    operationId,
     tags: [tag],
     summary,
     description: [description, `Takes the scope \`${scope}\`.`].filter(Boolean).join('\n\n'),
@@ -72,23 +72,23 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
 
 /** The operation object of an address outside `/v1`. */
 export function openOperationOf(row: OpenRoute, { shapes, refusals }: Parts): JsonSchema {
-  const { operation_id, summary, description, tag, answer, answer_type = json, enveloped, request } = row
+  const { operationId, summary, description, tag, answer, answerType = json, enveloped, request } = row
   const content = enveloped ? envelopeOf(answer, undefined, shapes) : contentOf(answer, undefined, shapes)
-  const own = Object.entries(row.own_refusals ?? {}).map(([status, refusal]) => [
+  const own = Object.entries(row.ownRefusals ?? {}).map(([status, refusal]) => [
     status,
     ownRefusalOf(refusal, status, shapes),
   ])
   return {
-    operationId: operation_id,
+    operationId,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     security: [],
     ...(request && {
-      requestBody: { required: true, content: { [request.content_type]: contentOf(request.body, undefined, shapes) } },
+      requestBody: { required: true, content: { [request.contentType]: contentOf(request.body, undefined, shapes) } },
     }),
     responses: {
-      200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [answer_type]: content } },
+      200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [answerType]: content } },
       ...Object.fromEntries(own),
       ...refusals.write(openWordsOf(row)),
     },
@@ -110,19 +110,19 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
     parameters[name] = parameter
     return { $ref: `#/components/parameters/${name}` }
   }
-  const in_path = Object.entries(params ?? {}).map(([name, kind]) =>
+  const inPath = Object.entries(params ?? {}).map(([name, kind]) =>
     share(name, { name, in: 'path', required: true, ...kinds[kind] }),
   )
-  const in_headers = [share('X-Request-Id', request_id)]
-  if (versioned && method !== 'GET') in_headers.push(ifMatchOf(method, share))
+  const inHeaders = [share('X-Request-Id', request_id)]
+  if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
   if (prefers)
-    in_headers.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
-  if (takesKeys(row)) in_headers.push(share('Idempotency-Key', idempotency_key))
+    inHeaders.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
+  if (takesKeys(row)) inHeaders.push(share('Idempotency-Key', idempotencyKey))
   const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
-  const in_query = Object.entries(properties).map(([name, { description, ...schema }]) =>
-    share(`${row.operation_id}-${name}`, { name, in: 'query', description, schema }),
+  const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) =>
+    share(`${row.operationId}-${name}`, { name, in: 'query', description, schema }),
   )
-  return [...in_path, ...in_query, ...in_headers]
+  return [...inPath, ...inQuery, ...inHeaders]
 }
 
 const request_id = {
@@ -138,10 +138,10 @@ const if_match = {
   name: 'If-Match',
   in: 'header',
   description: '`*`, or the versions that may stand, in double quotes (`"3"`); else 412, and nothing is written.',
-  schema: { type: 'string', pattern: if_match_pattern },
+  schema: { type: 'string', pattern: ifMatchPattern },
 }
 
-const never_matching =
+const neverMatching =
   'The example is a version that no entity has: say which one is to be replaced, or leave the header out.'
 
 /** The page fills an example in. A replacement clears what it omits, so there it names a version that no entity has. */
@@ -149,12 +149,12 @@ const ifMatchOf = (method: Route['method'], share: (name: string, parameter: Jso
   method === 'PUT'
     ? share('If-Match-replace', {
         ...if_match,
-        description: `${if_match.description} ${never_matching}`,
+        description: `${if_match.description} ${neverMatching}`,
         example: '"0"',
       })
     : share('If-Match', if_match)
 
-const idempotency_key = {
+const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
@@ -177,9 +177,9 @@ const preferOf = (prefers: Route['prefers'] & {}) => ({
   schema: { type: 'string' },
 })
 
-function requestOf({ has_defaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
+function requestOf({ hasDefaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
   const { required = [] } = body as { required?: string[] }
-  return { required: !has_defaults || required.length > 0, content: { [json]: contentOf(body, example?.body, shapes) } }
+  return { required: !hasDefaults || required.length > 0, content: { [json]: contentOf(body, example?.body, shapes) } }
 }
 
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {

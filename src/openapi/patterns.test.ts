@@ -5,7 +5,7 @@ import { formats as texts } from '../../test/hostile/values.ts'
 import { readIfMatch } from '../entity-tag.ts'
 import { formats, isExternalId } from '../formats.ts'
 import { trim } from '../white-space.ts'
-import { if_match_pattern, path_external_id, patterns } from './patterns.ts'
+import { ifMatchPattern, pathExternalId, patterns } from './patterns.ts'
 
 const known: Record<string, { taken: string[]; refused: string[] }> = {
   'external-id': {
@@ -62,7 +62,7 @@ describe('a pattern of the document', () => {
   })
 
   test('of an external identifier in a path takes just what the service takes', () => {
-    const pattern = new RegExp(path_external_id, 'u')
+    const pattern = new RegExp(pathExternalId, 'u')
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 300 }),
       fc.constantFrom('.', '..', '', ' ', 'x'.repeat(256)),
@@ -71,7 +71,7 @@ describe('a pattern of the document', () => {
   })
 
   test('of If-Match takes just what the service takes', () => {
-    const pattern = new RegExp(if_match_pattern, 'u')
+    const pattern = new RegExp(ifMatchPattern, 'u')
     const part = fc.constantFrom('*', '"', 'W/', '"3"', '"a,b"', ',', ' ', 'x', '"é"', '\t')
     fc.assert(
       fc.property(

@@ -33,7 +33,7 @@ export const patterns: Record<string, string> = {
 const tag = '(?:W/)?"[!#-~\\u0080-\\u00ff]*"'
 
 /** `*`, or a list of entity tags (RFC 9110, 13.1.1). */
-export const if_match_pattern = `^(?:\\*|${tag}(?:[\\t ]*,[\\t ]*${tag})*)$`
+export const ifMatchPattern = `^(?:\\*|${tag}(?:[\\t ]*,[\\t ]*${tag})*)$`
 
 /** An external identifier in a path is not trimmed. */
-export const path_external_id = `^(?!\\.{1,2}$)[^${control}]{1,255}$`
+export const pathExternalId = `^(?!\\.{1,2}$)[^${control}]{1,255}$`

@@ -3,7 +3,7 @@ import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import { openApiDocument } from '../app.ts'
 import { loadConfig } from '../config.ts'
-import { profile_flags, profile_texts } from '../entities/sql.ts'
+import { profileFlags, profileTexts } from '../entities/sql.ts'
 import type { JsonSchema } from './shapes.ts'
 
 const document = openApiDocument({ config: loadConfig({}) })
@@ -66,7 +66,7 @@ describe('what the page at /docs fills in', () => {
   })
 
   it('has no identifier of anybody, no name, no address and no consent in a body of a write', () => {
-    const personal = [...profile_texts, ...profile_flags, 'consents', 'id', 'record_id', 'state', 'mandatory']
+    const personal = [...profileTexts, ...profileFlags, 'consents', 'id', 'record_id', 'state', 'mandatory']
     for (const { address, media } of writes)
       for (const [key, value] of entriesOf(media![1].example)) {
         expect(personal, address).not.toContain(key)

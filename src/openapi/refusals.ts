@@ -1,6 +1,6 @@
 import type { ErrorWord } from '../errors.ts'
 import { type OpenRoute, type Route, takesKeys } from '../http/route.ts'
-import { error_envelope, exampleOf } from './envelopes.ts'
+import { errorEnvelope, exampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
 type Words = Partial<Record<number, ErrorWord[]>>
@@ -18,16 +18,16 @@ const pipeline: Words = {
   503: ['operation_failed'],
   504: ['operation_failed'],
 }
-const of_bodies: Words = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
-const of_keys: Words = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
-const of_open_routes: Words = { 431: ['invalid_parameter'], 500: ['operation_failed'], 504: ['operation_failed'] }
+const ofBodies: Words = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
+const ofKeys: Words = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
+const ofOpenRoutes: Words = { 431: ['invalid_parameter'], 500: ['operation_failed'], 504: ['operation_failed'] }
 
 /** The error words a row may answer with each status: what the pipeline, its address and its handler refuse. */
 export function wordsOf(row: Route): Map<number, ErrorWord[]> {
   const parts: Words[] = [pipeline]
-  if (row.body) parts.push(of_bodies)
+  if (row.body) parts.push(ofBodies)
   if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
-  if (takesKeys(row)) parts.push(of_keys)
+  if (takesKeys(row)) parts.push(ofKeys)
   if (Object.keys(row.params ?? {}).length > 0) parts.push({ 404: ['not_found'] })
   if (row.versioned && row.method !== 'GET') parts.push({ 412: ['invalid_parameter'] })
   parts.push(listed(row.refusals))
@@ -35,7 +35,7 @@ export function wordsOf(row: Route): Map<number, ErrorWord[]> {
 }
 
 /** Those of an address outside `/v1`. */
-export const openWordsOf = (row: OpenRoute): Map<number, ErrorWord[]> => collect([of_open_routes, listed(row.refusals)])
+export const openWordsOf = (row: OpenRoute): Map<number, ErrorWord[]> => collect([ofOpenRoutes, listed(row.refusals)])
 
 function listed(refusals: Route['refusals'] = {}): Words {
   return Object.fromEntries(Object.entries(refusals).map(([status, word]) => [status, [word!]]))
@@ -84,9 +84,9 @@ const headers: Record<number, string | string[]> = {
 /** The responses of refusals that a document shares: one for each status and set of words. */
 export function createRefusals(shapes: Shapes) {
   const responses: Record<string, JsonSchema> = {}
-  const write = (words_by_status: Map<number, ErrorWord[]>): Record<string, JsonSchema> =>
+  const write = (wordsByStatus: Map<number, ErrorWord[]>): Record<string, JsonSchema> =>
     Object.fromEntries(
-      [...words_by_status].map(([status, words]) => {
+      [...wordsByStatus].map(([status, words]) => {
         const name = [status, ...words].join('-')
         responses[name] ??= responseOf(shapes, status, words)
         return [status, { $ref: `#/components/responses/${name}` }]
@@ -103,7 +103,7 @@ function responseOf(shapes: Shapes, status: number, words: ErrorWord[]): JsonSch
     headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])),
     content: {
       'application/json': {
-        schema: { allOf: [shapes.write(error_envelope), { properties: { error: { enum: words } } }] },
+        schema: { allOf: [shapes.write(errorEnvelope), { properties: { error: { enum: words } } }] },
         examples: Object.fromEntries(words.map(word => [word, { value: exampleOf(word, status, description) }])),
       },
     },

@@ -58,9 +58,9 @@ describe('/docs', () => {
     expect(parts.filter(part => part.endsWith('.js')).length).toBeGreaterThan(0)
     for (const part of parts) {
       expect(part).toMatch(/^\/docs\/static\/[0-9a-f]{12}\/[\w.-]+$/)
-      const { status, headers: of_part } = await fetchText(part)
-      expect([status, of_part.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
-      expect(of_part.get('content-security-policy')).toBe(headers.get('content-security-policy'))
+      const { status, headers: ofPart } = await fetchText(part)
+      expect([status, ofPart.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable'])
+      expect(ofPart.get('content-security-policy')).toBe(headers.get('content-security-policy'))
     }
     const policy = headers.get('content-security-policy')!
     expect(policy).toContain("default-src 'none'")

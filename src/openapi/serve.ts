@@ -10,9 +10,9 @@ import type { OpenApiDocument } from './document.ts'
 import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
 
 /** The document's own address. */
-export const document_row: OpenRoute = {
+export const documentRow: OpenRoute = {
   path: '/openapi.json',
-  operation_id: 'getOpenApiDocument',
+  operationId: 'getOpenApiDocument',
   summary: 'Read this document',
   tag: 'System',
   answer: Type.Object(
@@ -23,7 +23,7 @@ export const document_row: OpenRoute = {
 }
 
 // Everything comes from this service, and goes to it. The page styles itself in line.
-const content_security_policy = [
+const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -36,8 +36,8 @@ const content_security_policy = [
 ].join('; ')
 
 /** What helmet sets for pages. */
-const page_headers = {
-  'Content-Security-Policy': content_security_policy,
+const pageHeaders = {
+  'Content-Security-Policy': contentSecurityPolicy,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Origin-Agent-Cluster': '?1',
@@ -58,17 +58,17 @@ const style = 'text/css; charset=utf-8'
 const shipped = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
 const own = {
   'style.css': [docsStyle, style],
-  'swagger-initializer.js': [docsInitializer(document_row.path), script],
+  'swagger-initializer.js': [docsInitializer(documentRow.path), script],
 } as const
 
 const digest = createHash('sha256').update(version)
 for (const [text] of Object.values(own)) digest.update(text)
-const static_path = '/docs/static'
+const staticPath = '/docs/static'
 /** A part with another content has another address, so a browser may keep it. */
-const versioned_path = `${static_path}/${digest.digest('hex').slice(0, 12)}`
+const versionedPath = `${staticPath}/${digest.digest('hex').slice(0, 12)}`
 const kept = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
-const part = (name: string) => `${versioned_path}/${name}`
+const part = (name: string) => `${versionedPath}/${name}`
 const page = docsPage({
   style: part('swagger-ui.css'),
   ownStyle: part('style.css'),
@@ -82,7 +82,7 @@ export function serveDocument(places: Router, document: OpenApiDocument): void {
   // One copy for all answers that clients have not read yet.
   const bytes = Buffer.from(JSON.stringify(document))
   const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
-  serve(document_row.path, exchange => exchange.send(200, bytes))
+  serve(documentRow.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
     if (!takesHtml(exchange)) fail('not_found', 'There is no such address.')
@@ -90,15 +90,15 @@ export function serveDocument(places: Router, document: OpenApiDocument): void {
   })
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
   const serveStatic = (name: string, handle: Place['handle']) => {
-    for (const path of [static_path, versioned_path]) serve(`${path}/${name}`, handle)
+    for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
   }
-  for (const [name, [text, content_type]] of Object.entries(own))
-    serveStatic(name, exchange => sendPart(exchange, text, content_type))
-  for (const [name, content_type] of Object.entries(shipped)) {
+  for (const [name, [text, contentType]] of Object.entries(own))
+    serveStatic(name, exchange => sendPart(exchange, text, contentType))
+  for (const [name, contentType] of Object.entries(shipped)) {
     let reading: Promise<Buffer> | undefined
     serveStatic(name, async exchange => {
       reading ??= readFile(require.resolve(`swagger-ui-dist/${name}`))
-      sendPart(exchange, await reading, content_type)
+      sendPart(exchange, await reading, contentType)
     })
   }
 }
@@ -106,8 +106,8 @@ export function serveDocument(places: Router, document: OpenApiDocument): void {
 /** Browsers name the type; curl and the like take anything. */
 const takesHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
 
-function sendPart(exchange: Exchange, part: string | Buffer, content_type: string) {
-  exchange.headers(page_headers)
-  if (exchange.url.startsWith(versioned_path)) exchange.headers(kept)
-  exchange.send(200, part, content_type)
+function sendPart(exchange: Exchange, part: string | Buffer, contentType: string) {
+  exchange.headers(pageHeaders)
+  if (exchange.url.startsWith(versionedPath)) exchange.headers(kept)
+  exchange.send(200, part, contentType)
 }

@@ -11,8 +11,8 @@ export type Shapes = {
   write(schema: TSchema): JsonSchema
 }
 
-const data_keywords = ['const', 'enum', 'default', 'examples']
-const named_keywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
+const dataKeywords = ['const', 'enum', 'default', 'examples']
+const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
 
 /** Throws an Error where two different schemas have one title. */
 export function createShapes(): Shapes {
@@ -24,8 +24,8 @@ export function createShapes(): Shapes {
   }
 
   function writeKeyword(keyword: string, value: unknown): unknown {
-    if (data_keywords.includes(keyword)) return value
-    return named_keywords.includes(keyword) ? mapValues(value as object, writeAny) : writeAny(value)
+    if (dataKeywords.includes(keyword)) return value
+    return namedKeywords.includes(keyword) ? mapValues(value as object, writeAny) : writeAny(value)
   }
 
   function write(schema: TSchema): JsonSchema {

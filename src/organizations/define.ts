@@ -11,7 +11,7 @@ import {
   defineFrom,
   reloadDefinitions,
 } from './definitions.ts'
-import { append_definition_change, lock_head, read_definitions } from './definitions-sql.ts'
+import { appendDefinitionChangeSql, lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
 
 /** One definition that a write makes or changes: the statement that stores it, and its entry in the change log. */
 export type DefinitionChange = {
@@ -52,14 +52,14 @@ export async function changeDefinitions(
 ): Promise<Definitions> {
   const changed = await db.transaction(
     async tx => {
-      await tx.query(lock_head, [organization_id])
-      const [rows] = await tx.query<DefinitionRows>(read_definitions, [organization_id])
+      await tx.query(lockHeadSql, [organization_id])
+      const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
       const at = new Date().toISOString()
       const changes = decide(defineFrom(organization_id, rows!), at)
       for (const { store, values, subject, id, operation, before, after } of changes) {
         await tx.query(store, [organization_id, ...values])
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
-        await tx.query(append_definition_change, [organization_id, ...logged])
+        await tx.query(appendDefinitionChangeSql, [organization_id, ...logged])
       }
       return changes.length > 0
     },

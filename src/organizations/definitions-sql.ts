@@ -6,7 +6,7 @@ const index = `case when d.index_id is not null then jsonb_build_object('id', d.
            'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) end`
 
 /** The whole schema of one organization and the version it stands at, in one snapshot of the database. */
-export const read_definitions = statement(
+export const readDefinitionsSql = statement(
   'read_definitions',
   `select h.schema_version as version,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'kind', d.kind, ${times})
@@ -22,22 +22,22 @@ export const read_definitions = statement(
    from change_heads h where h.organization_id = $1`,
 )
 
-export const read_schema_version = statement(
+export const readSchemaVersionSql = statement(
   'read_schema_version',
   'select schema_version from change_heads where organization_id = $1',
 )
 
 /** The schema version of every organization: for work in the background, which looks where something has changed. */
-export const read_versions = statement('read_versions', 'select organization_id, schema_version from change_heads')
+export const readVersionsSql = statement('read_versions', 'select organization_id, schema_version from change_heads')
 
 /** Definitions are changed one at a time: whoever changes one holds the head from the first moment. */
-export const lock_head = statement(
+export const lockHeadSql = statement(
   'lock_head',
   'select schema_version from change_heads where organization_id = $1 for update',
 )
 
 /** $2: the time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. */
-export const append_definition_change = statement(
+export const appendDefinitionChangeSql = statement(
   'append_definition_change',
   `with head as (
      update change_heads set sequence = sequence + 1, schema_version = schema_version + 1

@@ -1,11 +1,11 @@
 import { type Database, rootOf } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
-import { read_definitions, read_schema_version } from './definitions-sql.ts'
+import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
 /** The stack id of people in every table; stacks of records count from 1. */
-export const people_stack_id = 0
+export const peopleStackId = 0
 /** The owner key that means people where a stack key could stand. */
-export const people_key = 'people'
+export const peopleKey = 'people'
 
 export type Channel = 'email' | 'sms'
 export const channels = ['email', 'sms'] as const satisfies Channel[]
@@ -31,7 +31,7 @@ export type Attribute = {
   name: string
   description: string | null
   type: AttributeType
-  /** Null unless `type` is `person` (then {@link people_stack_id}) or `stack`. */
+  /** Null unless `type` is `person` (then {@link peopleStackId}) or `stack`. */
   target_stack_id: number | null
   cardinality: 'one' | 'many'
   indexed: boolean
@@ -62,7 +62,7 @@ export type Definitions = Readonly<{
   stacks: readonly Stack[]
   attributes: readonly Attribute[]
   consent_types: readonly ConsentType[]
-  attribute_by_id: ReadonlyMap<number, Attribute>
+  attributeById: ReadonlyMap<number, Attribute>
   /** Active attributes of an owner, by key. */
   declared: ReadonlyMap<number, ReadonlyMap<string, Attribute>>
   /** Relationship attributes of an owner by key, archived ones too: their links stay readable until the key is written. */
@@ -88,11 +88,11 @@ export function defineFrom(organization_id: number, rows: DefinitionRows): Defin
     const { owner_stack_id, key } = attribute
     if (attribute.state === 'active') getOrMake(declared, owner_stack_id, () => new Map()).set(key, attribute)
     if (!isRelationship(attribute)) continue
-    const of_owner = getOrMake(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
-    getOrMake(of_owner, key, () => []).push(attribute)
+    const ofOwner = getOrMake(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
+    getOrMake(ofOwner, key, () => []).push(attribute)
   }
-  const attribute_by_id = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
-  return Object.freeze({ organization_id, ...rows, attribute_by_id, declared, relationships })
+  const attributeById = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
+  return Object.freeze({ organization_id, ...rows, attributeById, declared, relationships })
 }
 
 function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
@@ -130,19 +130,19 @@ export async function definitionsAt(
 
 /** The snapshot as it stands in the database now, at the price of one small query. */
 export async function currentDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const [head] = await db.query<{ schema_version: number }>(read_schema_version, [organization_id], signal)
+  const [head] = await db.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id], signal)
   return definitionsAt(db, organization_id, head?.schema_version ?? 0, signal)
 }
 
 /** Reads the snapshot from the database and keeps it, unless a newer one came in meanwhile. */
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const [row] = await db.query<DefinitionRows>(read_definitions, [organization_id], signal)
+  const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no head`)
   const read = defineFrom(organization_id, row)
-  const of_database = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
-  snapshots.set(rootOf(db), of_database)
-  const known = of_database.get(organization_id)
+  const ofDatabase = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
+  snapshots.set(rootOf(db), ofDatabase)
+  const known = ofDatabase.get(organization_id)
   if (known && known.version > read.version) return known
-  of_database.set(organization_id, read)
+  ofDatabase.set(organization_id, read)
   return read
 }

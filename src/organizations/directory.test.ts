@@ -10,8 +10,8 @@ let other: Database
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  db = openDatabase(database.url, { connections: 8, statement_timeout_ms: 10_000 })
-  other = openDatabase(database.url, { connections: 8, statement_timeout_ms: 10_000 })
+  db = openDatabase(database.url, { connections: 8, statementTimeoutMs: 10_000 })
+  other = openDatabase(database.url, { connections: 8, statementTimeoutMs: 10_000 })
 })
 
 afterAll(async () => {

@@ -3,26 +3,26 @@ import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
 import {
-  find_organization,
-  insert_change_head,
-  insert_first_consent_type,
-  insert_organization,
-  insert_sweep,
-  list_organizations,
+  findOrganizationSql,
+  insertChangeHeadSql,
+  insertFirstConsentTypeSql,
+  insertOrganizationSql,
+  insertSweepSql,
+  listOrganizationsSql,
 } from './sql.ts'
 
 /** A tenant. `created_at` as RFC 3339 in UTC. */
 export type Organization = { id: number; key: string; created_at: string }
 
 /** The organization every installation has. */
-export const default_organization_key = 'default'
+export const defaultOrganizationKey = 'default'
 
-const key_form = /^[a-z][a-z0-9_-]{0,62}$/
+const keyForm = /^[a-z][a-z0-9_-]{0,62}$/
 
 /** Whether a text could be an organization's key: `^[a-z][a-z0-9_-]{0,62}$`. */
-export const isOrganizationKey = (text: string): boolean => key_form.test(text)
+export const isOrganizationKey = (text: string): boolean => keyForm.test(text)
 
-const first_consent_type = {
+const firstConsentType = {
   id: 1,
   key: 'marketing',
   name: 'Marketing',
@@ -42,18 +42,18 @@ export async function createOrganization(db: Database, key: string): Promise<Org
 }
 
 export async function listOrganizations(db: Database): Promise<Organization[]> {
-  return db.query<Organization>(list_organizations, [])
+  return db.query<Organization>(listOrganizationsSql, [])
 }
 
 /** The organization of this key; undefined where there is none. */
 export async function findOrganization(db: Database, key: string, signal?: Signal): Promise<Organization | undefined> {
-  const [organization] = await db.query<Organization>(find_organization, [key], signal)
+  const [organization] = await db.query<Organization>(findOrganizationSql, [key], signal)
   return organization
 }
 
 /** The organization `default`, made unless it is there. Servers that start together end up with the same one. */
 export async function ensureDefaultOrganization(db: Database): Promise<Organization> {
-  const key = default_organization_key
+  const key = defaultOrganizationKey
   const organization =
     (await findOrganization(db, key)) ?? (await insertOrganization(db, key)) ?? (await findOrganization(db, key))
   if (!organization) throw new Error(`organization ${key} vanished while it was being made`)
@@ -63,13 +63,13 @@ export async function ensureDefaultOrganization(db: Database): Promise<Organizat
 /** Undefined when the key is taken: whoever took it has committed by then. */
 function insertOrganization(db: Database, key: string): Promise<Organization | undefined> {
   return db.transaction(async tx => {
-    const [organization] = await tx.query<Organization>(insert_organization, [key])
+    const [organization] = await tx.query<Organization>(insertOrganizationSql, [key])
     if (!organization) return undefined
-    const { id, key: consent_key, name, channels } = first_consent_type
+    const { id, key: consentKey, name, channels } = firstConsentType
     await Promise.all([
-      tx.query(insert_change_head, [organization.id]),
-      tx.query(insert_sweep, [organization.id]),
-      tx.query(insert_first_consent_type, [organization.id, id, consent_key, name, JSON.stringify(channels)]),
+      tx.query(insertChangeHeadSql, [organization.id]),
+      tx.query(insertSweepSql, [organization.id]),
+      tx.query(insertFirstConsentTypeSql, [organization.id, id, consentKey, name, JSON.stringify(channels)]),
     ])
     return organization
   })

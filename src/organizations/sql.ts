@@ -1,30 +1,30 @@
 import { statement } from '../db/db.ts'
 
-export const find_organization = statement(
+export const findOrganizationSql = statement(
   'find_organization',
   'select id, key, created_at from organizations where key = $1',
 )
 
-export const list_organizations = statement(
+export const listOrganizationsSql = statement(
   'list_organizations',
   'select id, key, created_at from organizations order by id',
 )
 
 /** $1: the key. No row when it is taken; one that another transaction is taking is waited for. */
-export const insert_organization = statement(
+export const insertOrganizationSql = statement(
   'insert_organization',
   'insert into organizations (key) values ($1) on conflict (key) do nothing returning id, key, created_at',
 )
 
-export const insert_change_head = statement(
+export const insertChangeHeadSql = statement(
   'insert_change_head',
   'insert into change_heads (organization_id) values ($1)',
 )
 
-export const insert_sweep = statement('insert_sweep', 'insert into sweeps (organization_id, sequence) values ($1, 0)')
+export const insertSweepSql = statement('insert_sweep', 'insert into sweeps (organization_id, sequence) values ($1, 0)')
 
 /** $1: organization, $2: id, $3: key, $4: name, $5: channels. Neither mandatory nor granted by default. */
-export const insert_first_consent_type = statement(
+export const insertFirstConsentTypeSql = statement(
   'insert_first_consent_type',
   `insert into consent_types
      (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at)

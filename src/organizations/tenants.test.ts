@@ -150,9 +150,9 @@ describe('two organizations with equal identifiers', () => {
   })
 })
 
-const source_dir = fileURLToPath(new URL('..', import.meta.url))
+const sourceDir = fileURLToPath(new URL('..', import.meta.url))
 const files = async () =>
-  (await readdir(source_dir, { recursive: true })).filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  (await readdir(sourceDir, { recursive: true })).filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts'))
 
 const isStatement = (value: unknown): value is Statement =>
   typeof value === 'object' && value !== null && 'name' in value && 'text' in value
@@ -160,7 +160,7 @@ const isStatement = (value: unknown): value is Statement =>
 async function statements(): Promise<Statement[]> {
   const modules = (await files())
     .filter(file => /sql\.ts$/.test(file))
-    .map(file => import(pathToFileURL(join(source_dir, file)).href))
+    .map(file => import(pathToFileURL(join(sourceDir, file)).href))
   return (await Promise.all(modules)).flatMap(module => Object.values(module).filter(isStatement))
 }
 
@@ -168,7 +168,7 @@ async function statements(): Promise<Statement[]> {
 const common = ['organizations', 'signing_keys', 'rate_limits']
 
 /** Work in the background asks whose definitions have moved: numbers of organizations and of versions, and nothing else. */
-const of_all = ['read_versions']
+const ofAll = ['read_versions']
 
 describe('the statements', () => {
   test('reach an organization’s tables through its number alone: every mention of one is bound to $1', async () => {
@@ -184,7 +184,7 @@ describe('the statements', () => {
     const found = await statements()
     expect(found.length).toBeGreaterThan(40)
     const loose = found
-      .filter(({ name }) => !of_all.includes(name))
+      .filter(({ name }) => !ofAll.includes(name))
       .flatMap(({ name, text }) =>
         mentions(text, owned)
           .filter(mention => !isBound(text, mention))
@@ -216,7 +216,7 @@ describe('the statements', () => {
       )
     const others = (await files()).filter(file => !/sql\.ts$/.test(file))
     for (const file of others)
-      expect(await readFile(join(source_dir, file), 'utf8'), file).not.toMatch(
+      expect(await readFile(join(sourceDir, file), 'utf8'), file).not.toMatch(
         /(update|delete from|truncate|merge into|table)\s+consent_history/,
       )
   })
@@ -234,10 +234,10 @@ function mentions(text: string, tables: string[]): Mention[] {
 
 /** COPY takes no parameters: the number is a setting of its transaction. */
 const copiesOut = (text: string) => text.startsWith('copy (')
-const by_setting = `(?:current_setting\\('kith\\.organization'\\)::integer|e\\.organization_id)`
+const bySetting = `(?:current_setting\\('kith\\.organization'\\)::integer|e\\.organization_id)`
 
 function isBound(text: string, { verb, table, alias }: Mention): boolean {
-  if (copiesOut(text)) return new RegExp(`\\b${alias}\\.organization_id = ${by_setting}`).test(text) && isSet(text)
+  if (copiesOut(text)) return new RegExp(`\\b${alias}\\.organization_id = ${bySetting}`).test(text) && isSet(text)
   if (verb === 'into')
     return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*(?:values \\(|select )\\$1\\b`).test(text)
   return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)

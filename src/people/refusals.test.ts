@@ -226,12 +226,12 @@ describe('somebody who is not there, and a name that is taken', () => {
   test('another organization’s person is a missing person, byte for byte', async () => {
     const other = await service.organization()
     const { id } = (await send('GET', '/v1/people/ada')).body.data
-    const without_id = ({ body }: { body: object }) => JSON.stringify({ ...body, request_id: 0, errorstack: 0 })
+    const withoutId = ({ body }: { body: object }) => JSON.stringify({ ...body, request_id: 0, errorstack: 0 })
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       const body = method === 'PUT' || method === 'PATCH' ? { first_name: 'x' } : undefined
       const theirs = await other.send(method, `/v1/people/internal/${id}`, body)
       const nobody = await other.send(method, '/v1/people/internal/00000000-0000-7000-8000-000000000000', body)
-      expect([theirs.status, without_id(theirs)]).toEqual([nobody.status, without_id(nobody)])
+      expect([theirs.status, withoutId(theirs)]).toEqual([nobody.status, withoutId(nobody)])
     }
     expect((await send('GET', '/v1/people/ada')).body.data.first_name).toBe('Ada')
   })

@@ -3,7 +3,7 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { Kind } from '../entities/kind.ts'
 import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
-import { people_stack_id } from '../organizations/definitions.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
@@ -26,8 +26,8 @@ export function peopleRoutes({ limits }: Config, answers: Answers): Route[] {
     body: personBody(limits),
     answer: person,
     // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
-    patch_statuses: { not_found: 500, duplicate_entry: 400 },
-    stackOf: () => people_stack_id,
+    patchStatuses: { not_found: 500, duplicate_entry: 400 },
+    stackOf: () => peopleStackId,
   }
   return [
     ...entityEndpoints(people, limits),

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { effective_consent } from '../consents/schema.ts'
-import { attributeValues, entity_fields, externalId, harmless_body } from '../entities/schema.ts'
+import { effectiveConsent } from '../consents/schema.ts'
+import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 const flag = (description: string) => Type.Optional(nullable(Type.Boolean({ description })))
 
 /** An element of `consents`: one answer to one purpose on one channel. */
-export const consent_assignment = Type.Object(
+export const consentAssignment = Type.Object(
   {
     consent_type_id: Type.Integer({
       minimum: 1,
@@ -34,15 +34,15 @@ const example = {
 /** The body of create, PUT and PATCH. Every field is optional; null clears. */
 export function personBody(limits: Limits) {
   const text = (description: string) =>
-    Type.Optional(nullable(Type.String({ maxLength: limits.profile_characters, description })))
-  const format = (name: string, description: string, maxLength = limits.profile_characters) =>
+    Type.Optional(nullable(Type.String({ maxLength: limits.profileCharacters, description })))
+  const format = (name: string, description: string, maxLength = limits.profileCharacters) =>
     Type.Optional(nullable(Type.String({ format: name, maxLength, description })))
   return Type.Object(
     {
       external_id: externalId(limits),
       first_name: text('First name.'),
       last_name: text('Last name.'),
-      email: format('email', 'Email address.', limits.email_characters),
+      email: format('email', 'Email address.', limits.emailCharacters),
       mobile_prefix: text('Mobile phone country prefix.'),
       mobile_number: text('Mobile phone number.'),
       date_of_birth: format('date-of-birth', 'YYYY-MM-DD, from 1850-01-01 to today.'),
@@ -50,13 +50,13 @@ export function personBody(limits: Limits) {
       email_consent: flag('Summary of the email answers: false refuses every purpose, true grants the default one.'),
       sms_consent: flag('Summary of the SMS answers: false refuses every purpose, true grants the default one.'),
       push_notification_consent: flag('A plain flag.'),
-      consents: Type.Optional(nullable(Type.Array(consent_assignment, { maxItems: limits.consents }))),
+      consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents }))),
       attribute_values: attributeValues(limits),
     },
     {
       additionalProperties: false,
       title: 'PersonBody',
-      examples: [harmless_body],
+      examples: [harmlessBody],
     },
   )
 }
@@ -79,8 +79,8 @@ export const person = Type.Object(
     email_consent: bool,
     sms_consent: bool,
     push_notification_consent: bool,
-    consents: Type.Array(effective_consent, { description: 'One for each active purpose and channel of it.' }),
-    ...entity_fields,
+    consents: Type.Array(effectiveConsent, { description: 'One for each active purpose and channel of it.' }),
+    ...entityFields,
   },
   {
     title: 'Person',

@@ -27,7 +27,7 @@ export function recordRoutes({ limits }: Config, answers: Answers): Route[] {
     writes: 'records:write',
     body: recordBody(limits),
     answer: record,
-    patch_statuses: {},
+    patchStatuses: {},
     stackOf,
   }
   return [

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { attributeValues, entity_fields, externalId, harmless_body } from '../entities/schema.ts'
+import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 /** The body of create, PUT and PATCH of a record. Every field is optional; null clears. */
 export function recordBody(limits: Limits) {
   return Type.Object(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
-    { additionalProperties: false, title: 'RecordBody', examples: [harmless_body] },
+    { additionalProperties: false, title: 'RecordBody', examples: [harmlessBody] },
   )
 }
 
@@ -17,7 +17,7 @@ export const record = Type.Object(
     record_id: Type.String({ format: 'object-id', description: 'The internal identifier: 24 hexadecimal digits.' }),
     external_id: nullable(Type.String()),
     stack_key: Type.String(),
-    ...entity_fields,
+    ...entityFields,
   },
   {
     title: 'Record',

@@ -75,13 +75,10 @@ describe('a link', () => {
     await send('DELETE', '/v1/people/bob')
     expect(await person('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['eve'] } })
     expect(await links()).toHaveLength(3)
-    expect(await sweepLinks(service.db, { grace_ms: 3_600_000 })).toBe(0)
-    const swept = await Promise.all([
-      sweepLinks(service.db, { grace_ms: -1 }),
-      sweepLinks(service.db, { grace_ms: -1 }),
-    ])
+    expect(await sweepLinks(service.db, { graceMs: 3_600_000 })).toBe(0)
+    const swept = await Promise.all([sweepLinks(service.db, { graceMs: -1 }), sweepLinks(service.db, { graceMs: -1 })])
     expect(swept[0]! + swept[1]!).toBe(2)
-    expect(await sweepLinks(service.db, { grace_ms: -1 })).toBe(0)
+    expect(await sweepLinks(service.db, { graceMs: -1 })).toBe(0)
     expect(await links()).toHaveLength(1)
     await send('POST', '/v1/people', { external_id: 'bob' })
     expect((await valuesOf('ada')).friends).toEqual(['eve'])

@@ -18,17 +18,17 @@ const shapes = 'must be an external identifier: a string, an integer, {"external
  * becomes its decimal string; `{"external_id": …}` is its scalar; an array belongs to cardinality `many` (one element
  * is accepted for `one`) and loses duplicates; a scalar on `many` is an array of one. Paths are relative to the value.
  */
-export function normalizeRelationship(value: unknown, cardinality: 'one' | 'many', links_limit: number): Normalized {
-  if (Array.isArray(value)) return normalizeList(value, cardinality, links_limit)
+export function normalizeRelationship(value: unknown, cardinality: 'one' | 'many', linksLimit: number): Normalized {
+  if (Array.isArray(value)) return normalizeList(value, cardinality, linksLimit)
   const scalar = normalizeScalar(value)
   if ('message' in scalar) return { refused: { path: [], message: scalar.message } }
   return scalar.name === null ? { names: [], places: [] } : { names: [scalar.name], places: [[]] }
 }
 
-function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_limit: number): Normalized {
+function normalizeList(values: unknown[], cardinality: 'one' | 'many', linksLimit: number): Normalized {
   if (cardinality === 'one' && values.length > 1)
     return { refused: { path: [], message: 'must be a single external identifier: the attribute links to one' } }
-  if (values.length > links_limit) return { refused: { path: [], message: tooMany(links_limit) } }
+  if (values.length > linksLimit) return { refused: { path: [], message: tooMany(linksLimit) } }
   const places = new Map<string, number[]>()
   for (const [index, value] of values.entries()) {
     const scalar = normalizeScalar(value)
@@ -40,8 +40,8 @@ function normalizeList(values: unknown[], cardinality: 'one' | 'many', links_lim
   return { names: [...places.keys()], places: [...places.values()] }
 }
 
-const tooMany = (links_limit: number) =>
-  `must have at most ${links_limit} elements. Model the relationship from the other side instead: declare an attribute there, ` +
+const tooMany = (linksLimit: number) =>
+  `must have at most ${linksLimit} elements. Model the relationship from the other side instead: declare an attribute there, ` +
   'and let each of them link to this entity'
 
 function normalizeScalar(value: unknown): Scalar {

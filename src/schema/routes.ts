@@ -10,7 +10,7 @@ export function schemaRoutes(): Route[] {
       method: 'GET',
       path: '/v1/schema',
       scope: 'schema:read',
-      operation_id: 'getSchema',
+      operationId: 'getSchema',
       summary: 'Read all that the organization has declared',
       tag: 'Schema',
       answer: schema,

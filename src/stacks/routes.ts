@@ -2,7 +2,7 @@ import { type Route, route } from '../http/route.ts'
 import { authorOf } from '../organizations/define.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { type NewStack, new_stack, type StackPatch, stack_patch, stack as stack_shape } from './schema.ts'
+import { type NewStack, newStack, type StackPatch, stack as stack_shape, stackPatch } from './schema.ts'
 import { createStack, findStack, patchStack, shownStack } from './stacks.ts'
 
 const path = '/v1/schema/stacks'
@@ -16,9 +16,9 @@ export function stackRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:write',
-      operation_id: 'createStack',
+      operationId: 'createStack',
       summary: 'Create a stack',
-      body: new_stack,
+      body: newStack,
       answer: stack_shape,
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
@@ -32,7 +32,7 @@ export function stackRoutes(): Route[] {
       tag,
       path,
       scope: 'schema:read',
-      operation_id: 'listStacks',
+      operationId: 'listStacks',
       summary: 'List the stacks',
       answer: listSchema(stack_shape),
       handle: async ({ db, caller, signal }) => {
@@ -44,7 +44,7 @@ export function stackRoutes(): Route[] {
       method: 'GET',
       ...one,
       scope: 'schema:read',
-      operation_id: 'getStack',
+      operationId: 'getStack',
       summary: 'Read a stack',
       handle: async ({ db, caller, params, signal }) => {
         const definitions = await currentDefinitions(db, caller.organization.id, signal)
@@ -55,9 +55,9 @@ export function stackRoutes(): Route[] {
       method: 'PATCH',
       ...one,
       scope: 'schema:write',
-      operation_id: 'patchStack',
+      operationId: 'patchStack',
       summary: 'Rename a stack',
-      body: stack_patch,
+      body: stackPatch,
       handle: async call => {
         const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)
         return { status: 200, data: shownStack(stack) }

@@ -1,27 +1,27 @@
 import { type Static, Type } from 'typebox'
-import { definition_key, definition_name, times } from '../organizations/definition-schema.ts'
+import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
   description: 'Records of an event stack are immutable. Never changes.',
 })
 
 /** Body of POST /v1/schema/stacks. */
-export const new_stack = Type.Object(
+export const newStack = Type.Object(
   {
-    key: definition_key,
+    key: definitionKey,
     kind,
-    name: Type.Optional(definition_name),
+    name: Type.Optional(definitionName),
   },
   { additionalProperties: false, title: 'NewStack', examples: [{ key: 'your_key', kind: 'item' }] },
 )
-export type NewStack = Static<typeof new_stack>
+export type NewStack = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}: the key and the kind never change. */
-export const stack_patch = Type.Object(
-  { name: Type.Optional(definition_name) },
+export const stackPatch = Type.Object(
+  { name: Type.Optional(definitionName) },
   { additionalProperties: false, title: 'StackPatch', examples: [{}] },
 )
-export type StackPatch = Static<typeof stack_patch>
+export type StackPatch = Static<typeof stackPatch>
 
 /** A stack as a read shows it. */
 export const stack = Type.Object(

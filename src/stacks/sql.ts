@@ -1,13 +1,13 @@
 import { statement } from '../db/db.ts'
 
 /** $2: id, $3: key, $4: name, $5: kind, $6: the time. */
-export const insert_stack = statement(
+export const insertStackSql = statement(
   'insert_stack',
   `insert into stacks (organization_id, id, key, name, kind, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)`,
 )
 
 /** $2: id, $3: name, $4: the time. */
-export const update_stack = statement(
+export const updateStackSql = statement(
   'update_stack',
   'update stacks set name = $3, updated_at = $4 where organization_id = $1 and id = $2',
 )

@@ -8,9 +8,9 @@ import {
   refuseMore,
   refuseTaken,
 } from '../organizations/define.ts'
-import { type Definitions, people_key, type Stack } from '../organizations/definitions.ts'
+import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import type { NewStack, StackPatch } from './schema.ts'
-import { insert_stack, update_stack } from './sql.ts'
+import { insertStackSql, updateStackSql } from './sql.ts'
 
 /** The stack of that key; a Fault of 404 where there is none. */
 export function findStack({ stacks }: Definitions, key: string): Stack {
@@ -22,7 +22,7 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 }
 
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
-  if (body.key === people_key) refuseField('/key', 'is reserved: people are no stack')
+  if (body.key === peopleKey) refuseField('/key', 'is reserved: people are no stack')
   const after = await changeDefinitions(author, (standing, at) => {
     const { stacks } = standing
     if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
@@ -30,7 +30,7 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
     const values = [id, stack.key, stack.name, stack.kind, at]
-    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store: insert_stack, values }]
+    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store: insertStackSql, values }]
   })
   return findStack(after, body.key)
 }
@@ -41,7 +41,7 @@ export async function patchStack(author: Author, key: string, patch: StackPatch)
     const changed = differences(stack, patch)
     if (!changed) return []
     const values = [stack.id, { ...stack, ...patch }.name, at]
-    return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store: update_stack, values }]
+    return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store: updateStackSql, values }]
   })
   return findStack(after, key)
 }

@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exportAll, importLines, linesFrom, of_lines } from '../../test/support/lines.ts'
+import { exportAll, importLines, linesFrom, ofLines } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -30,7 +30,7 @@ function begin(
   const authorization = { Authorization: `Bearer ${organization.token}` }
   const sent = request(`${service.address}${path}`, {
     method: 'POST',
-    headers: { ...authorization, ...of_lines, ...headers },
+    headers: { ...authorization, ...ofLines, ...headers },
   })
   const answer = once(sent, 'response').then(([response]) => response as IncomingMessage)
   answer.catch(() => {})
@@ -41,11 +41,11 @@ describe('the connection of an import', () => {
   test('that takes longer than a request may is served as long as lines come', async () => {
     const { sent, answer } = begin()
     const waited = new Promise<void>(resolve => {
-      let sent_lines = 0
+      let sentLines = 0
       const timer = setInterval(() => {
-        sent.write(`{"external_id":"slow${sent_lines}"}\n`)
-        sent_lines += 1
-        if (sent_lines < 8) return
+        sent.write(`{"external_id":"slow${sentLines}"}\n`)
+        sentLines += 1
+        if (sentLines < 8) return
         clearInterval(timer)
         sent.end()
         resolve()
@@ -71,7 +71,7 @@ describe('the connection of an import', () => {
       return { sent, answer }
     }
     const [first, second] = [await open(1), await open(2)]
-    const third = () => organization.send('POST', people, linesFrom(named(3)), of_lines)
+    const third = () => organization.send('POST', people, linesFrom(named(3)), ofLines)
     const told = await third()
     expect({ status: told.status, after: told.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
     expect(told.body).toMatchObject({ error: 'operation_failed' })
@@ -133,8 +133,8 @@ describe('the connection of an import', () => {
     response.on('error', () => {})
     const refused = `{"nope":"${'n'.repeat(100)}"}\n`.repeat(500)
     let written = 0
-    const is_cut = () => service.logs.some(line => line.includes('"aborted":true') && line.includes('unread'))
-    while (!is_cut()) {
+    const isCut = () => service.logs.some(line => line.includes('"aborted":true') && line.includes('unread'))
+    while (!isCut()) {
       const taken = sent.write(refused)
       written += refused.length
       if (taken) await new Promise(setImmediate)
@@ -164,7 +164,7 @@ test('two imports and all other writes of an organization, whose head is held, h
       writes.push(organization.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
     for (const external_id of ['q1', 'q2']) writes.push(organization.send('DELETE', `/v1/people/${external_id}`))
     await expect.poll(used).toBe(4)
-    await expect.poll(() => patient.db.load!().held_back).toBeGreaterThan(0)
+    await expect.poll(() => patient.db.load!().heldBack).toBeGreaterThan(0)
     expect((await other.send('GET', '/v1/people/p1')).status).toBe(200)
     expect((await other.send('PATCH', '/v1/people/p1', { first_name: 'Ada' })).status).toBe(200)
     expect((await organization.send('GET', '/v1/people/p1')).status).toBe(200)

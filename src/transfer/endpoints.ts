@@ -2,7 +2,7 @@ import type { Kind } from '../entities/kind.ts'
 import type { Call, Route } from '../http/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
-import { exportBody, import_answer, importQuery } from './schema.ts'
+import { exportBody, importAnswer, importQuery } from './schema.ts'
 
 /** The endpoints by which all of a kind of entity comes in and goes out: people and the records of a stack have the same. */
 export function transferEndpoints(kind: Kind): Route[] {
@@ -15,7 +15,7 @@ export function transferEndpoints(kind: Kind): Route[] {
       path: `${path}/import`,
       scope: kind.writes,
       prefers: ['references=strict'],
-      operation_id: `import${plural}`,
+      operationId: `import${plural}`,
       summary: `Import ${plural.toLowerCase()}`,
       description:
         `Takes lines of JSON, any number of them: the body of a create each. Whoever has the \`external_id\` of a line is ` +
@@ -24,7 +24,7 @@ export function transferEndpoints(kind: Kind): Route[] {
         'what is sent again is unchanged. An Idempotency-Key is ignored.',
       query: importQuery,
       item: body,
-      answer: import_answer,
+      answer: importAnswer,
       handle: call => importEntities(kind, call as Call<ImportQuery>),
     },
     {
@@ -33,13 +33,13 @@ export function transferEndpoints(kind: Kind): Route[] {
       method: 'POST',
       path: `${path}/export`,
       scope: kind.reads,
-      operation_id: `export${plural}`,
+      operationId: `export${plural}`,
       summary: `Export ${plural.toLowerCase()}`,
       description:
         'All there are, as they stood at one moment, one a line, in order of their identifiers. An export that breaks ' +
         'ends with the connection, without the end that a whole answer has; `after_id` goes on behind the last line that came.',
       body: exportBody(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
-      has_defaults: true,
+      hasDefaults: true,
       example: { body: {} },
       answer,
       handle: call => exportEntities(kind, call as Call<ExportBody>),

@@ -4,15 +4,15 @@ import type { Kind } from '../entities/kind.ts'
 import { startOf } from '../entities/page.ts'
 import { linePrinter } from '../entities/print.ts'
 import { RowPrinter } from '../entities/row-printer.ts'
-import { copy_all, prepare_copy } from '../entities/shown-sql.ts'
+import { copyAllSql, prepareCopySql } from '../entities/shown-sql.ts'
 import type { Answer, Call } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
-import { read_schema_version } from '../organizations/definitions-sql.ts'
+import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { atMost } from './at-once.ts'
 
 /** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
-const part_bytes = 128 * 1024
+const partBytes = 128 * 1024
 
 /** Each holds a connection of its own for as long as its client takes to read: one organization takes half of them. */
 const mostAtOnce = 4
@@ -71,7 +71,7 @@ async function definitionsOf(
   organization_id: number,
   signal: Signal,
 ): Promise<Definitions> {
-  const [head] = await snapshot.query<{ schema_version: number }>(read_schema_version, [organization_id])
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
   return definitionsAt(db, organization_id, head!.schema_version, signal)
 }
 
@@ -100,10 +100,10 @@ async function* linesFrom({
   try {
     // Who was cut off before this is not told of again.
     signal.throwIfAborted()
-    await snapshot.query(prepare_copy, [definitions.organization_id, stack_id, after_id])
-    const copying = snapshot.copy(copy_all, (bytes, start) => {
+    await snapshot.query(prepareCopySql, [definitions.organization_id, stack_id, after_id])
+    const copying = snapshot.copy(copyAllSql, (bytes, start) => {
       print(bytes, start)
-      return printer.size >= part_bytes
+      return printer.size >= partBytes
     })
     for (let more = true; more; printer.start()) {
       more = await copying.readOn()

@@ -17,23 +17,20 @@ import { createRefusals, type RefusedLine } from './refusals.ts'
 import { rehearse } from './rehearse.ts'
 
 /** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
-const set_size = { items: 448, bytes: 1_048_576 }
+const setSize = { items: 448, bytes: 1_048_576 }
 
 /**
  * One is decided while those before it are stored. Each holds a connection, and both imports of an organization together
  * leave one of the four that its writes may have (docs/decisions/0025) to its other writes.
  */
-const sets_at_once = 3
-const inTurn = turnsOf<number>(sets_at_once)
+const maxSetsAtOnce = 3
+const inTurn = turnsOf<number>(maxSetsAtOnce)
 
 /** Of an organization, in a process: each holds some sets of lines. */
-const imports_at_once = 2
-const enter = atMost<number>(
-  imports_at_once,
-  `There are ${imports_at_once} imports of the organization running already.`,
-)
+const importsAtOnce = 2
+const enter = atMost<number>(importsAtOnce, `There are ${importsAtOnce} imports of the organization running already.`)
 
-const progress_ms = 1_000
+const progressMs = 1_000
 
 export type ImportQuery = { dry_run?: boolean; create_only?: boolean }
 
@@ -72,19 +69,19 @@ async function* answerLines(
     counts[outcome] += 1
     tell(outcome)
   }
-  const pace = { said_at_ms: performance.now(), every_ms: progress_ms }
+  const pace = { saidAtMs: performance.now(), everyMs: progressMs }
   const turns = new Turns()
   const writing = new Set<Promise<RefusedLine[]>>()
   const textOfRefused = createRefusals()
   const failures: unknown[] = []
-  let is_over = false
+  let isOver = false
   const progress = () => {
-    if (call.draining() && writing.size === 0) throw shutting_down
+    if (call.draining() && writing.size === 0) throw shuttingDown
     return textOf({ progress: counts })
   }
   const write = (set: Entry[]) =>
     inTurn(call.db, call.caller.organization.id, undefined, () => {
-      if (is_over || call.draining()) throw shutting_down
+      if (isOver || call.draining()) throw shuttingDown
       const written = writeSet(call, set, turns, count)
         .catch(error => {
           failures.push(error)
@@ -94,7 +91,7 @@ async function* answerLines(
       writing.add(written)
       return written
     })
-  const sets = gather(entriesOf(call, readEntry), set_size)
+  const sets = gather(entriesOf(call, readEntry), setSize)
   const written = overlap(sets, setsAtOnce(call), write)
   try {
     for (;;) {
@@ -109,24 +106,24 @@ async function* answerLines(
   } finally {
     // Not waited for: it may wait for bytes that do not come.
     sets.return(undefined).catch(() => {})
-    is_over = true
+    isOver = true
     void Promise.allSettled(writing).then(leave)
   }
 }
 
 /** A dry run stores nothing that the next set could find, and a link that must lead to somebody may lead into the set before. */
 const setsAtOnce = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || preferences.references === 'strict' ? 1 : sets_at_once
+  body.dry_run || preferences.references === 'strict' ? 1 : maxSetsAtOnce
 
-const shutting_down = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
+const shuttingDown = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
 
 async function* entriesOf(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
-  for await (const lines of linesOf(call.chunks, call.limits.body_bytes)) yield lines.map(readEntry)
+  for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) yield lines.map(readEntry)
 }
 
 function entryOf(call: Call<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
   if (!text) {
-    const message = `A line may have ${call.limits.body_bytes} bytes.`
+    const message = `A line may have ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
@@ -151,7 +148,7 @@ function writeOf(
     stack_id,
     address: external_id ? { external_id } : null,
     body,
-    bound_from: 'body',
+    boundFrom: 'body',
     if_match: null,
     create_only,
     references: preferences.references,
@@ -191,12 +188,12 @@ async function writeWithin(
   turns: Turns,
 ): Promise<Outcome[]> {
   const controller = new AbortController()
-  const late = `A set of lines took longer than ${limits.request_ms / 1000} seconds and was cancelled.`
+  const late = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   const timer = setTimeout(
     () => controller.abort(new Fault(refuse('operation_failed', late, { status: 504 }))),
-    limits.request_ms,
+    limits.requestMs,
   )
-  const options = { limits, signal: controller.signal, set_size, turns }
+  const options = { limits, signal: controller.signal, setSize, turns }
   try {
     const write = body.dry_run ? rehearse : writeEntities
     const outcomes = await write(db, caller.organization.id, writes, options)

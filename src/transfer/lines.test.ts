@@ -18,8 +18,8 @@ async function arrayOf<T>(source: AsyncIterable<T>): Promise<T[]> {
   return found
 }
 
-async function all(bytes: Buffer, sizes: number[], line_bytes: number): Promise<Line[]> {
-  return (await arrayOf(linesOf(cut(bytes, sizes), line_bytes))).flat()
+async function all(bytes: Buffer, sizes: number[], lineBytes: number): Promise<Line[]> {
+  return (await arrayOf(linesOf(cut(bytes, sizes), lineBytes))).flat()
 }
 
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })

@@ -1,36 +1,36 @@
 /** A line at its place in the file, counted from 1; without its text where it is longer than any may be. */
 export type Line = { number: number; text: Buffer | undefined }
 
-const line_feed = 0x0a
-const carriage_return = 0x0d
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
 
 /**
  * Cuts bytes into lines, as many at a time as have arrived. Blank lines are counted and left out. Of a line longer than
- * `line_bytes` no more than that is held. A line that the bytes break off in, by an error, is none.
+ * `lineBytes` no more than that is held. A line that the bytes break off in, by an error, is none.
  */
-export async function* linesOf(chunks: AsyncIterable<Buffer>, line_bytes: number): AsyncGenerator<Line[]> {
+export async function* linesOf(chunks: AsyncIterable<Buffer>, lineBytes: number): AsyncGenerator<Line[]> {
   let begun: Buffer[] = []
-  let begun_bytes = 0
+  let begunBytes = 0
   let number = 0
   const hold = (part: Buffer) => {
-    begun_bytes += part.length
+    begunBytes += part.length
     // One byte more for the carriage return before a line feed.
-    if (begun_bytes <= line_bytes + 1) begun.push(part)
+    if (begunBytes <= lineBytes + 1) begun.push(part)
     else begun = []
   }
   const end = (): Line => {
     number += 1
     const whole = begun.length === 1 ? begun[0]! : Buffer.concat(begun)
-    const text = whole.at(-1) === carriage_return ? whole.subarray(0, -1) : whole
-    const is_whole = whole.length === begun_bytes && text.length <= line_bytes
+    const text = whole.at(-1) === carriageReturn ? whole.subarray(0, -1) : whole
+    const isWhole = whole.length === begunBytes && text.length <= lineBytes
     begun = []
-    begun_bytes = 0
-    return { number, text: is_whole ? text : undefined }
+    begunBytes = 0
+    return { number, text: isWhole ? text : undefined }
   }
   for await (const chunk of chunks) {
     const lines: Line[] = []
     let at = 0
-    for (let feed = chunk.indexOf(line_feed); feed !== -1; feed = chunk.indexOf(line_feed, at)) {
+    for (let feed = chunk.indexOf(lineFeed); feed !== -1; feed = chunk.indexOf(lineFeed, at)) {
       hold(chunk.subarray(at, feed))
       const line = end()
       if (!isBlank(line)) lines.push(line)
@@ -45,6 +45,6 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>, line_bytes: number
 
 function isBlank({ text }: Line): boolean {
   if (!text) return false
-  for (const code of text) if (code !== 0x20 && code !== 0x09 && code !== carriage_return) return false
+  for (const code of text) if (code !== 0x20 && code !== 0x09 && code !== carriageReturn) return false
   return true
 }

@@ -21,18 +21,18 @@ const resolvable = () => Promise.withResolvers<string>()
 test('what comes of each is handed on in order, and never more are worked on than may be', async () => {
   const sizes = fc.record({ count: fc.nat(12), at_once: fc.integer({ min: 1, max: 3 }) })
   await fc.assert(
-    fc.asyncProperty(fc.scheduler(), sizes, async (scheduler, { count, at_once }) => {
+    fc.asyncProperty(fc.scheduler(), sizes, async (scheduler, { count, at_once: atOnce }) => {
       let working = 0
       const work = async (n: number) => {
         working += 1
-        expect(working).toBeLessThanOrEqual(at_once)
+        expect(working).toBeLessThanOrEqual(atOnce)
         await scheduler.schedule(Promise.resolve(), `work ${n}`)
         working -= 1
         return n
       }
-      const all = collect(overlap(upTo(count), at_once, work))
-      const handed_on = await scheduler.waitFor(all)
-      expect(handed_on).toEqual(Array.from({ length: count }, (_, n) => n))
+      const all = collect(overlap(upTo(count), atOnce, work))
+      const handedOn = await scheduler.waitFor(all)
+      expect(handedOn).toEqual(Array.from({ length: count }, (_, n) => n))
     }),
     { numRuns: 50 },
   )

@@ -1,10 +1,10 @@
 /**
- * Works on what a source yields, up to `at_once` at a time, and hands on what comes of each, in their order, as soon as it is
+ * Works on what a source yields, up to `atOnce` at a time, and hands on what comes of each, in their order, as soon as it is
  * there. Once something has failed nothing more is begun, and what is under way is handed on before the failure is thrown.
  */
 export async function* overlap<T, R>(
   source: AsyncIterator<T, unknown>,
-  at_once: number,
+  atOnce: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   /** What comes of each: nothing where it fails. */
@@ -23,7 +23,7 @@ export async function* overlap<T, R>(
     else if (!ended) working.push(work(next.value).then(result => [result], fail))
   }
   for (;;) {
-    if (!ended && working.length < at_once)
+    if (!ended && working.length < atOnce)
       coming ??= begin()
         .catch(error => void fail(error))
         // Come of it what may: a promise that is settled already would be waited for without end, and nothing else would run.

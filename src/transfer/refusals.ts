@@ -4,9 +4,9 @@ import type { Refusal } from '../errors.ts'
 export type RefusedLine = { number: number; refusal: Refusal }
 
 /** Refusals are told in full up to so many of an import, */
-const most_lines = 10_000
+const mostLines = 10_000
 /** or so many characters: lines of two bytes are answered in 150, and 400 kB of them in 30 MB. */
-const most_characters = 1_048_576
+const mostCharacters = 1_048_576
 
 /** An import's refusals as lines of its answer: the first in full, the others by the numbers of their lines. */
 export function createRefusals(): (refused: readonly RefusedLine[]) => string {
@@ -14,7 +14,7 @@ export function createRefusals(): (refused: readonly RefusedLine[]) => string {
   return refused => {
     let told = ''
     let next = 0
-    for (; next < refused.length && lines < most_lines && characters < most_characters; next += 1) {
+    for (; next < refused.length && lines < mostLines && characters < mostCharacters; next += 1) {
       const { number, refusal } = refused[next]!
       const { word, message, details } = refusal
       const text = `${JSON.stringify({ line: number, error: word, message, details })}\n`

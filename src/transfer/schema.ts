@@ -30,25 +30,25 @@ const counts = {
 
 const details = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))
 
-const refused_line = Type.Object({
+const refusedLine = Type.Object({
   line: Type.Integer({ minimum: 1, description: 'Its place in the body, blank lines counted.' }),
   error: Type.String({ description: 'The error word, as a request of its own would have it.' }),
   message: Type.String(),
   details,
 })
 
-const line_number = Type.Integer({ minimum: 1 })
+const lineNumber = Type.Integer({ minimum: 1 })
 const refused_lines = Type.Object({
-  refused_lines: Type.Array(Type.Array(line_number, { minItems: 2, maxItems: 2 }), {
+  refused_lines: Type.Array(Type.Array(lineNumber, { minItems: 2, maxItems: 2 }), {
     description:
       'Behind the first 10,000 refusals, or 1 MiB of them: further lines that are refused, without their reasons. ' +
       'The first and the last line of each run of them.',
   }),
 })
 
-const progress_line = Type.Object({ progress: Type.Object(counts) })
+const progressLine = Type.Object({ progress: Type.Object(counts) })
 
-const fault_line = Type.Object({
+const faultLine = Type.Object({
   error: Type.String(),
   message: Type.String(),
   details,
@@ -60,7 +60,7 @@ const fault_line = Type.Object({
 })
 
 /** A line of the answer to an import. The last is the counts, or what ended it before. */
-export const import_answer = Type.Union([Type.Object(counts), progress_line, refused_line, refused_lines, fault_line], {
+export const importAnswer = Type.Union([Type.Object(counts), progressLine, refusedLine, refused_lines, faultLine], {
   title: 'ImportLine',
   examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1 }],
 })

@@ -76,7 +76,7 @@ async function explain(filter: unknown, direction: 'asc' | 'desc' = 'desc') {
 }
 
 const bought = (filter: unknown) => ({ 'attribute_values.bought': { $some: filter } })
-const of_product = (filter: unknown) => ({ 'attribute_values.product': { $some: filter } })
+const ofProduct = (filter: unknown) => ({ 'attribute_values.product': { $some: filter } })
 
 describe('answered by index scans alone:', () => {
   test.each<[string, unknown, RegExp]>([
@@ -91,10 +91,10 @@ describe('answered by index scans alone:', () => {
     ['an internal identifier', { id: '01900000-0000-7000-8000-00000000004d' }, /entities_pkey/],
     ['a relationship by name', { 'attribute_values.bought': 'o77' }, /links_by_target/],
     ['a relationship', bought({ external_id: { $in: ['o77', 'o78'] } }), /links_by_target/],
-    ['two relationships in a row', bought(of_product({ external_id: 'product 7' })), /links_by_target/],
+    ['two relationships in a row', bought(ofProduct({ external_id: 'product 7' })), /links_by_target/],
     [
       'three relationships in a row',
-      bought(of_product({ 'attribute_values.maker': { $some: { email: 'p7@example.org' } } })),
+      bought(ofProduct({ 'attribute_values.maker': { $some: { email: 'p7@example.org' } } })),
       /entities_email/,
     ],
     [

@@ -7,9 +7,9 @@ import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
 // One large organization beside many small ones: what an average organization needs is not what this one needs.
 const people = 20_000
-const small_organizations = 5_000
+const smallOrganizations = 5_000
 // Of a set of one, with a margin for a target's neighbours on the page.
-const rows_limit = 40
+const rowsLimit = 40
 
 let service: Service
 let shop: Shop
@@ -25,7 +25,7 @@ beforeAll(async () => {
       [from, to],
     )
   await insert(`${shop.id}`, 1, people)
-  await insert(`1000 + i`, 1, small_organizations)
+  await insert(`1000 + i`, 1, smallOrganizations)
   await service.sql(
     `insert into links select $1, id, (select id from attributes where organization_id = $1 and key = 'friends'), 0, id, 0
      from entities where organization_id = $1`,
@@ -79,7 +79,7 @@ function explaining(db: Database): { db: Database; looks: Looks } {
           commit: () => inOrder(() => tx.commit()),
         })
       },
-      { ...options, lock_timeout_ms: undefined },
+      { ...options, lockTimeoutMs: undefined },
     )
   return { db: { ...db, transaction }, looks }
 }
@@ -144,6 +144,6 @@ async function looksOf(item: Write): Promise<string[]> {
   const { db, looks } = explaining(service.db)
   const [outcome] = await writeAll(db, shop, [item])
   expect(outcome).toHaveProperty('done')
-  for (const [name, rows] of looks) expect(rows, name).toBeLessThan(rows_limit)
+  for (const [name, rows] of looks) expect(rows, name).toBeLessThan(rowsLimit)
   return [...looks.keys()]
 }

@@ -35,9 +35,9 @@ function compareEntry({ method, path, writes, atomic, status }: Entry, done: Don
     if (times === 0 && outcome === 'acknowledged') findings.push({ kind: 'a write is lost', text })
     if (times > 0 && outcome === 'refused') findings.push({ kind: 'a refused write was done', text })
   }
-  const done_of_it = writes.filter(({ identity }) => done.has(identity)).length
-  if (atomic && done_of_it > 0 && done_of_it < writes.length)
-    findings.push({ kind: 'half of a batch was done', text: `${done_of_it} of ${writes.length}: ${place}` })
+  const doneOfIt = writes.filter(({ identity }) => done.has(identity)).length
+  if (atomic && doneOfIt > 0 && doneOfIt < writes.length)
+    findings.push({ kind: 'half of a batch was done', text: `${doneOfIt} of ${writes.length}: ${place}` })
   return findings
 }
 
@@ -49,10 +49,10 @@ function compareUnknown({ entries }: Journal, done: Done): Finding[] {
 
 /** A placeholder is born of a later change of the same request, which names it. */
 function compareBirths(entities: Change[], births: Change[]): Finding[] {
-  const by_request = Map.groupBy(entities, ({ request_id }) => request_id)
+  const byRequest = Map.groupBy(entities, ({ request_id }) => request_id)
   const orphans = births.filter(({ operation, request_id, sequence, after }) => {
     const named = JSON.stringify(after.external_id)
-    const causes = by_request.get(request_id)!.filter(change => change.sequence > sequence && identityOf(change))
+    const causes = byRequest.get(request_id)!.filter(change => change.sequence > sequence && identityOf(change))
     return (
       operation !== 'create' ||
       !causes.some(cause => JSON.stringify(cause.after.attribute_values ?? {}).includes(named))
@@ -72,14 +72,14 @@ function compareOrder({ entries }: Journal, done: Done): Finding[] {
       return sequence === undefined ? [] : [{ ...entry, identity, sequence }]
     }),
   )
-  const by_start = acknowledged.toSorted((a, b) => a.started - b.started)
-  const by_end = acknowledged.toSorted((a, b) => a.finished - b.finished)
+  const byStart = acknowledged.toSorted((a, b) => a.started - b.started)
+  const byEnd = acknowledged.toSorted((a, b) => a.finished - b.finished)
   const findings: Finding[] = []
   let ended = 0
   let highest = 0
-  for (const { started, sequence, identity } of by_start) {
-    for (; ended < by_end.length && by_end[ended]!.finished < started; ended += 1)
-      highest = Math.max(highest, by_end[ended]!.sequence)
+  for (const { started, sequence, identity } of byStart) {
+    for (; ended < byEnd.length && byEnd[ended]!.finished < started; ended += 1)
+      highest = Math.max(highest, byEnd[ended]!.sequence)
     if (sequence < highest)
       findings.push({
         kind: 'later writes come before earlier ones',

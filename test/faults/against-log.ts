@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Finding, type FindingKind, nameKey, type Replayed, type Told } from './replay.ts'
-import { type Answered, plain_columns, type Stored, type StoredEntity, type StoredLink } from './stored.ts'
+import { type Answered, plainColumns, type Stored, type StoredEntity, type StoredLink } from './stored.ts'
 
 /** What is stored, compared with what the change log tells. */
 export function compareWithLog(stored: Stored, replayed: Replayed): Finding[] {
@@ -30,7 +30,7 @@ function differenceOf(entity: StoredEntity, told: Told): string | undefined {
   if (entity.external_id !== external_id) return `should be called ${external_id}`
   if (entity.version !== version) return `has version ${entity.version}, not ${version}`
   if (entity.active !== (state === 'active')) return `should be ${state}`
-  for (const column of plain_columns)
+  for (const column of plainColumns)
     if (!isDeepStrictEqual(entity[column], columns[column] ?? null))
       return `has ${column} ${entity[column]}, not ${columns[column]}`
   if (isDeepStrictEqual(entity.attributes, plain)) return undefined
@@ -44,7 +44,7 @@ function differenceOf(entity: StoredEntity, told: Told): string | undefined {
 function compareLinks({ links, attributes }: Stored, { live, gone, borne }: Replayed): Finding[] {
   const findings: Finding[] = []
   const stored = Map.groupBy(links, ({ source_id, attribute_id }) => `${source_id} ${attribute_id}`)
-  const lost_names = new Set([...gone].flatMap(id => [...(borne.get(id) ?? [])]))
+  const lostNames = new Set([...gone].flatMap(id => [...(borne.get(id) ?? [])]))
   for (const { source_id, target_id } of links) {
     const place = `${source_id} → ${target_id}`
     if (!live.has(target_id) && !gone.has(target_id)) findings.push({ kind: 'a link leads to nothing', text: place })
@@ -55,7 +55,7 @@ function compareLinks({ links, attributes }: Stored, { live, gone, borne }: Repl
     for (const { id, key, owner_stack_id, target_stack_id } of attributes) {
       if (owner_stack_id !== told.stack_id || target_stack_id === null) continue
       const names = (told.linked.get(key) ?? []).map(name => nameKey(target_stack_id, name))
-      const difference = differenceOfLinks(names, stored.get(`${told.id} ${id}`) ?? [], borne, lost_names)
+      const difference = differenceOfLinks(names, stored.get(`${told.id} ${id}`) ?? [], borne, lostNames)
       if (difference)
         findings.push({ kind: 'links are not what the change log tells', text: `${told.id} ${key} ${difference}` })
     }
@@ -66,19 +66,19 @@ function differenceOfLinks(
   names: string[],
   links: StoredLink[],
   borne: Replayed['borne'],
-  lost_names: Set<string>,
+  lostNames: Set<string>,
 ): string | undefined {
   let place = 0
   for (const { target_id } of links) {
     const bore = borne.get(target_id)
     while (place < names.length && !bore?.has(names[place]!)) {
-      if (!lost_names.has(names[place]!)) return `does not lead to ${names[place]}`
+      if (!lostNames.has(names[place]!)) return `does not lead to ${names[place]}`
       place += 1
     }
     if (place === names.length) return `leads to ${target_id}, which was not named`
     place += 1
   }
-  const left = names.slice(place).find(name => !lost_names.has(name))
+  const left = names.slice(place).find(name => !lostNames.has(name))
   return left === undefined ? undefined : `does not lead to ${left}`
 }
 
@@ -91,13 +91,13 @@ function compareAnswers({ answers, entities, changes }: Stored, { live, gone }: 
   const current = new Map<string, Map<string, Answered>>()
   for (const answer of answers) {
     const { person_id, previous_state } = answer
-    const of_person = current.get(person_id) ?? new Map<string, Answered>()
-    current.set(person_id, of_person)
-    const before = of_person.get(answerKey(answer))?.state ?? null
+    const ofPerson = current.get(person_id) ?? new Map<string, Answered>()
+    current.set(person_id, ofPerson)
+    const before = ofPerson.get(answerKey(answer))?.state ?? null
     if (previous_state !== before)
       findings.push({ kind, text: `${person_id} ${answerKey(answer)} was ${before}, not ${previous_state}` })
     if (!live.has(person_id) && !gone.has(person_id)) findings.push({ kind, text: `${person_id} is nobody` })
-    of_person.set(answerKey(answer), answer)
+    ofPerson.set(answerKey(answer), answer)
   }
   for (const { id, external_id, answers: standing, email_consent, sms_consent } of entities) {
     const replayed = [...(current.get(id) ?? [])].map(([key, { state }]) => `${key} ${state}`).sort()

@@ -5,7 +5,7 @@ import type { Stored, StoredEntity } from './stored.ts'
 
 type Item = { id?: string; record_id?: string; version: number; attribute_values: Record<string, unknown> }
 
-const page_size = 500
+const pageSize = 500
 
 /** What the service shows of every entity, compared with what is stored. */
 export async function compareWithReads(send: Send, stored: Stored): Promise<Finding[]> {
@@ -32,7 +32,7 @@ async function readAll(send: Send, path: string): Promise<Item[]> {
   for (;;) {
     const last = items.at(-1)
     const after_id = last?.id ?? last?.record_id
-    const cursor_configuration = { size: page_size, ...(after_id && { after_id }) }
+    const cursor_configuration = { size: pageSize, ...(after_id && { after_id }) }
     const { status, body } = await send('POST', `${path}/list`, { cursor_configuration })
     if (status !== 200) throw new Error(JSON.stringify(body))
     items.push(...body.data.items)
@@ -48,13 +48,13 @@ const pick = ({ id, record_id, version, attribute_values }: Item) => ({
 
 /** How a stored entity is to be shown: its plain values, and the present names of whom it is linked with. */
 function shower({ entities, links, attributes }: Stored) {
-  const by_id = new Map(entities.map(entity => [entity.id, entity]))
-  const by_source = Map.groupBy(links, ({ source_id }) => source_id)
+  const byId = new Map(entities.map(entity => [entity.id, entity]))
+  const bySource = Map.groupBy(links, ({ source_id }) => source_id)
   const declared = new Map(attributes.map(attribute => [attribute.id, attribute]))
   return (entity: StoredEntity) => {
     const attribute_values = { ...entity.attributes }
-    for (const { attribute_id, target_id } of by_source.get(entity.id) ?? []) {
-      const target = by_id.get(target_id)
+    for (const { attribute_id, target_id } of bySource.get(entity.id) ?? []) {
+      const target = byId.get(target_id)
       if (!target) continue
       const { key, cardinality } = declared.get(attribute_id)!
       if (cardinality === 'one') attribute_values[key] = target.external_id

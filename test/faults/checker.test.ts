@@ -17,7 +17,7 @@ afterAll(() => service.stop())
 
 /** Each test has an organization that was written to, and was found to be whole. */
 beforeEach(async ({ task }) => {
-  world = await makeWorld(service.database_url, service.address)
+  world = await makeWorld(service.databaseUrl, service.address)
   journal = newJournal()
   await writeMore(task.name)
   expect(linesOf(await check(world, journal, service.address))).toEqual([])
@@ -34,7 +34,7 @@ async function writeMore(...words: (string | number)[]) {
 
 /** Stored data are changed past the service; `o` stands for the organization. */
 async function mutate(text: string): Promise<number> {
-  const client = new pg.Client({ connectionString: service.database_url })
+  const client = new pg.Client({ connectionString: service.databaseUrl })
   await client.connect()
   const bound = text.replaceAll('$o', String(world.organization_id))
   const { rowCount } = await client.query(bound).finally(() => client.end())
@@ -43,18 +43,18 @@ async function mutate(text: string): Promise<number> {
 
 const kindsFound = async () => new Set((await check(world, journal, service.address)).map(({ kind }) => kind))
 
-const last_update = `(select max(sequence) from changes where organization_id = $o and operation = 'update' and after->'attribute_values' ? 'mark')`
+const lastUpdate = `(select max(sequence) from changes where organization_id = $o and operation = 'update' and after->'attribute_values' ? 'mark')`
 
 /** What is done to the stored data, and what has to be found. */
 const mutations: [what: string, text: string, found: FindingKind][] = [
   [
     'a change is taken out of the log',
-    `delete from changes where organization_id = $o and sequence = ${last_update}`,
+    `delete from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'a write is lost',
   ],
   [
     'a change is taken out of the log',
-    `delete from changes where organization_id = $o and sequence = ${last_update}`,
+    `delete from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'the change log has a gap',
   ],
   [
@@ -65,22 +65,22 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
   [
     'a change stands in the log twice',
     `insert into changes select organization_id, (select sequence + 1 from change_heads where organization_id = $o), at, subject, stack_id,
-       entity_id, definition_id, operation, version, before, after, actor, request_id from changes where organization_id = $o and sequence = ${last_update}`,
+       entity_id, definition_id, operation, version, before, after, actor, request_id from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'a write was done twice',
   ],
   [
     'a change bears a mark that nobody sent',
-    `update changes set after = jsonb_set(after, '{attribute_values,mark}', '"stranger"') where organization_id = $o and sequence = ${last_update}`,
+    `update changes set after = jsonb_set(after, '{attribute_values,mark}', '"stranger"') where organization_id = $o and sequence = ${lastUpdate}`,
     'a write comes from nowhere',
   ],
   [
     'a version is left out',
-    `update changes set version = version + 1 where organization_id = $o and sequence = ${last_update}`,
+    `update changes set version = version + 1 where organization_id = $o and sequence = ${lastUpdate}`,
     'a version skips',
   ],
   [
     'what a change found is not what the one before left',
-    `update changes set before = jsonb_set(before, '{attribute_values,mark}', '"another"') where organization_id = $o and sequence = ${last_update}`,
+    `update changes set before = jsonb_set(before, '{attribute_values,mark}', '"another"') where organization_id = $o and sequence = ${lastUpdate}`,
     'the change log does not replay',
   ],
   [
@@ -94,7 +94,7 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
     'a placeholder is born of nothing',
     `with head as (update change_heads set sequence = sequence + 1 where organization_id = $o returning sequence)
      insert into changes select $o, head.sequence, now(), 'entity', 0, gen_random_uuid(), null, 'create', 1, '{"state": null, "external_id": null}',
-       '{"state": "placeholder", "external_id": "orphan"}', 'x', (select request_id from changes where organization_id = $o and sequence = ${last_update}) from head`,
+       '{"state": "placeholder", "external_id": "orphan"}', 'x', (select request_id from changes where organization_id = $o and sequence = ${lastUpdate}) from head`,
     'a placeholder has no cause',
   ],
   [
@@ -215,7 +215,7 @@ describe('the checker', () => {
   })
 
   it('sees it when a read shows something else than what is stored', async () => {
-    const other = await makeWorld(service.database_url, service.address)
+    const other = await makeWorld(service.databaseUrl, service.address)
     await service.sender(other.token)('POST', '/v1/people', { external_id: 'ada' })
     world = { ...world, token: other.token }
     expect(await kindsFound()).toEqual(new Set(['a read is not what is stored']))

@@ -9,7 +9,7 @@ import type { World } from './world.ts'
 
 /** Compares the journal of a world with its change log, the change log with all that is stored, and that with what is shown. */
 export async function check(world: World, journal: Journal, address: string): Promise<Finding[]> {
-  const stored = await readStored(world.database_url, world.organization_id)
+  const stored = await readStored(world.databaseUrl, world.organization_id)
   const replayed = replay(stored)
   return [
     ...compareWithJournal(stored, journal),
@@ -19,8 +19,8 @@ export async function check(world: World, journal: Journal, address: string): Pr
   ]
 }
 
-const lines_limit = 12
+const linesLimit = 12
 
 /** What was found, a line each, as many as can be read. */
 export const linesOf = (findings: Finding[]): string[] =>
-  findings.slice(0, lines_limit).map(({ kind, text }) => `${kind}: ${text}`)
+  findings.slice(0, linesLimit).map(({ kind, text }) => `${kind}: ${text}`)

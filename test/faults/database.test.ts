@@ -8,8 +8,8 @@ import { tell } from './report.ts'
 import { chanceOf, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
-const answered_within_ms = 3_000
-const recovered_within_ms = 5_000
+const answeredWithinMs = 3_000
+const recoveredWithinMs = 5_000
 
 let postgres: OwnPostgres
 let kith: Kith
@@ -25,7 +25,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-type Fault = Pick<Outage, 'begin' | 'end' | 'lasts_ms'>
+type Fault = Pick<Outage, 'begin' | 'end' | 'lastsMs'>
 
 /** One round: an outage under load, what the clients saw of it, and what is stored afterwards. */
 async function survive(what: string, round: number, fault: Fault) {
@@ -37,9 +37,9 @@ async function survive(what: string, round: number, fault: Fault) {
   expect(kith.child.exitCode ?? kith.child.signalCode).toBeNull()
   expect(seen.others).toEqual([])
   expect(seen.refused).toBeGreaterThan(0)
-  expect(seen.without_retry_after).toBe(0)
-  expect(seen.slowest_answer_ms).toBeLessThan(answered_within_ms)
-  expect(seen.recovery_ms).toBeLessThan(recovered_within_ms)
+  expect(seen.withoutRetryAfter).toBe(0)
+  expect(seen.slowestAnswerMs).toBeLessThan(answeredWithinMs)
+  expect(seen.recoveryMs).toBeLessThan(recoveredWithinMs)
 }
 
 describe('PostgreSQL killed under write load', () => {
@@ -47,7 +47,7 @@ describe('PostgreSQL killed under write load', () => {
     const chance = chanceOf('kill', round)
     // The server process alone, or each of its processes: a machine that loses its power.
     const begin = () => postgres.kill(round % 2 === 0 ? 'postmaster' : 'all')
-    await survive('kill -9 of PostgreSQL', round, { begin, end: postgres.start, lasts_ms: chance.below(1_500) })
+    await survive('kill -9 of PostgreSQL', round, { begin, end: postgres.start, lastsMs: chance.below(1_500) })
   })
 })
 
@@ -57,7 +57,7 @@ describe('PostgreSQL restarted under write load', () => {
     await survive('restart of PostgreSQL', round, {
       begin: postgres.stop,
       end: postgres.start,
-      lasts_ms: chance.below(1_500),
+      lastsMs: chance.below(1_500),
     })
   })
 })
@@ -65,7 +65,7 @@ describe('PostgreSQL restarted under write load', () => {
 describe('PostgreSQL that stands still under write load', () => {
   it.each(rounds(20))('loses nothing, is 503 meanwhile, and is used again: round %i of SIGSTOP', async round => {
     const chance = chanceOf('freeze', round)
-    const lasts_ms = 3_500 + chance.below(1_500)
-    await survive('SIGSTOP of PostgreSQL', round, { begin: postgres.freeze, end: postgres.thaw, lasts_ms })
+    const lastsMs = 3_500 + chance.below(1_500)
+    await survive('SIGSTOP of PostgreSQL', round, { begin: postgres.freeze, end: postgres.thaw, lastsMs })
   })
 })

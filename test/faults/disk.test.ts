@@ -41,8 +41,8 @@ afterAll(async () => {
   await endProcesses()
 })
 
-const enough_refused = 30
-const recovered_within_ms = 5_000
+const enoughRefused = 30
+const recoveredWithinMs = 5_000
 
 describe('a database without room on its disk', () => {
   it.each(rounds(5))('goes on reading, is 503 for writes, and takes them when there is room: round %i', async round => {
@@ -66,7 +66,7 @@ describe('a database without room on its disk', () => {
     await load.acknowledged(50)
     await fill(disk)
     const reads: number[] = []
-    while (refused.length < enough_refused) {
+    while (refused.length < enoughRefused) {
       reads.push((await send('GET', '/v1/people/reader')).status)
       reads.push((await send('POST', '/v1/people/list', {})).status)
       // What is deleted and vacuumed meanwhile leaves room again.
@@ -74,12 +74,12 @@ describe('a database without room on its disk', () => {
       await setTimeout(20)
     }
     await rm(fillerOf(disk))
-    const room_again = performance.now()
+    const roomAgain = performance.now()
     await load.acknowledged(30)
-    const recovery_ms = performance.now() - room_again
+    const recoveryMs = performance.now() - roomAgain
     await load.stop()
     await settleKeyed({ journal: load.journal, world, address })
-    tell('disk full', round, { refused: refused.length, reads: reads.length, recovery_ms }, load.journal)
+    tell('disk full', round, { refused: refused.length, reads: reads.length, recoveryMs }, load.journal)
     expect(linesOf(await check(world, load.journal, address)), lastFaults(kith)).toEqual([])
     expect(new Set(reads)).toEqual(new Set([200]))
     expect(new Set(refused)).toEqual(new Set(['1']))
@@ -89,6 +89,6 @@ describe('a database without room on its disk', () => {
     expect(told.length, told.join('\n')).toBeGreaterThan(0)
     expect(told.length).toBeLessThanOrEqual(round)
     expect(kith.said.stdout).not.toContain('53100')
-    expect(recovery_ms).toBeLessThan(recovered_within_ms)
+    expect(recoveryMs).toBeLessThan(recoveredWithinMs)
   })
 })

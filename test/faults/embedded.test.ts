@@ -10,23 +10,23 @@ import { tell } from './report.ts'
 import { chanceOf, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
-let data_dir: string
+let dataDir: string
 let kith: Kith
 let address: string
 beforeAll(async () => {
-  data_dir = join(await makeFolder(), '.kith')
+  dataDir = join(await makeFolder(), '.kith')
   await start()
 })
 afterAll(endProcesses)
 
 async function start() {
-  kith = launch({ KITH_DATA_DIR: data_dir, LOG_LEVEL: 'warn' })
+  kith = launch({ KITH_DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
   address = await kith.ready
 }
 
 /** The address of the embedded database, for as long as `work` takes. */
 async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
-  const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+  const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   return work(url).finally(stop)
 }
 
@@ -34,17 +34,17 @@ describe('the service and its embedded PostgreSQL killed together under write lo
   it.each(rounds(20))('loses nothing, and starts again by itself: round %i', async round => {
     const chance = chanceOf('embedded', round)
     const world = await withDatabase(url => makeWorld(url, address))
-    const load = startLoad({ world, addresses: [address], words: ['embedded', round], until_broken: true })
+    const load = startLoad({ world, addresses: [address], words: ['embedded', round], untilBroken: true })
     await load.acknowledged(20 + chance.below(120))
     await setTimeout(chance.below(20))
     kith.child.kill('SIGKILL')
-    await Promise.all([load.stop(), kith.ended, killServer(join(data_dir, 'postgresql'))])
+    await Promise.all([load.stop(), kith.ended, killServer(join(dataDir, 'postgresql'))])
     const started = performance.now()
     await start()
-    const start_ms = performance.now() - started
+    const startMs = performance.now() - started
     await settleKeyed({ journal: load.journal, world, address })
-    tell('kill -9 of both, embedded', round, { start_ms }, load.journal)
-    const findings = await withDatabase(database_url => check({ ...world, database_url }, load.journal, address))
+    tell('kill -9 of both, embedded', round, { start_ms: startMs }, load.journal)
+    const findings = await withDatabase(databaseUrl => check({ ...world, databaseUrl }, load.journal, address))
     expect(linesOf(findings)).toEqual([])
   })
 })

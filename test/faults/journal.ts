@@ -34,7 +34,7 @@ export const newJournal = (): Journal => ({ entries: [], surprises: [] })
 export const deletion = (request_id: string, external_id: string): string => `delete ${external_id} by ${request_id}`
 
 /** What the service says when the connection was lost at COMMIT. */
-const unknown_message = /may have been done/
+const unknownMessage = /may have been done/
 
 /** Notes an answer; `undefined` is a connection that broke, `never sent` one that was not made. */
 export function note(journal: Journal, entry: Entry, reply: Reply | 'never sent' | undefined) {
@@ -58,7 +58,7 @@ type Item = { status: number; error?: string; message?: string }
 
 function outcomeOf({ status, message = '' }: Item): Outcome {
   if (status < 300) return 'acknowledged'
-  return unknown_message.test(message) ? 'unknown' : 'refused'
+  return unknownMessage.test(message) ? 'unknown' : 'refused'
 }
 
 /** A write that the mix makes is done, collides with another's, misses its entity, or meets the fault. */

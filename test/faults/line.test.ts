@@ -59,7 +59,7 @@ const cuts: [where: string, plan: (chance: () => boolean, hit: () => void) => Pl
   ],
 ]
 
-const cuts_a_round = 3
+const cutsARound = 3
 
 describe('connections to the database that are reset under write load', () => {
   it.each(rounds(20))('lose nothing, and what is told of each write is true: round %i', async round => {
@@ -72,9 +72,9 @@ describe('connections to the database that are reset under write load', () => {
     await load.acknowledged(20)
     const hit = () => {
       hits.push(performance.now())
-      if (hits.length >= cuts_a_round) cutting.resolve()
+      if (hits.length >= cutsARound) cutting.resolve()
     }
-    wire.plan = makePlan(() => hits.length < cuts_a_round && chance.oneIn(4), hit)
+    wire.plan = makePlan(() => hits.length < cutsARound && chance.oneIn(4), hit)
     await cutting.promise
     wire.plan = {}
     await load.acknowledged(40)
@@ -83,7 +83,7 @@ describe('connections to the database that are reset under write load', () => {
     const faults = load.journal.entries.filter(({ status }) => status === 503).length
     tell(`a reset ${where}`, round, { resets: hits.length, 'answered 503': faults }, load.journal)
     expect(linesOf(await check(world, load.journal, address))).toEqual([])
-    expect(hits).toHaveLength(cuts_a_round)
+    expect(hits).toHaveLength(cutsARound)
     expect(kith.child.exitCode).toBeNull()
   })
 })

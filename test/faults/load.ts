@@ -24,13 +24,13 @@ type LoadOptions = {
   /** Words that make the chance of this load its own. */
   words: (string | number)[]
   /** After a connection that broke, a client is done; else it goes on a moment later. */
-  until_broken?: boolean
+  untilBroken?: boolean
   /** After a 503 a client waits as long as Retry-After says. */
   patient?: boolean
   onAnswer?: (entry: Entry, reply: Reply | 'never sent' | undefined) => void
 }
 
-const pause_ms = 20
+const pauseMs = 20
 
 /** Clients that write without a pause, each one request at a time, and keep the journal. */
 export function startLoad({
@@ -38,7 +38,7 @@ export function startLoad({
   addresses,
   clients = 16,
   words,
-  until_broken,
+  untilBroken,
   patient,
   onAnswer,
 }: LoadOptions): Load {
@@ -63,9 +63,9 @@ export function startLoad({
     while (!stopped) {
       const reply = await ask(chance)
       if (typeof reply === 'object' && reply.status < 503) continue
-      if (until_broken && typeof reply !== 'object') return
-      const asked_s = patient && typeof reply === 'object' ? Number(reply.headers.get('Retry-After')) : 0
-      await setTimeout(1_000 * asked_s || pause_ms)
+      if (untilBroken && typeof reply !== 'object') return
+      const askedS = patient && typeof reply === 'object' ? Number(reply.headers.get('Retry-After')) : 0
+      await setTimeout(1_000 * askedS || pauseMs)
     }
   }
   const running = Promise.all(Array.from({ length: clients }, (_, client) => run(client)))
@@ -95,12 +95,12 @@ async function send(sender: Send, { method, path, body, headers }: Entry): Promi
   }
 }
 
-const settle_ms = 30_000
+const settleMs = 30_000
 
 /** What nobody could say of requests under an Idempotency-Key is found out: each is sent again under its key until it is answered. */
 export async function settleKeyed({ journal, world, address }: { journal: Journal; world: World; address: string }) {
   const sender = senderTo(address, world.token)
-  const give_up_at = performance.now() + settle_ms
+  const giveUpAt = performance.now() + settleMs
   for (const entry of journal.entries.filter(isUnsettled)) {
     for (;;) {
       const reply = await send(sender, entry)
@@ -109,11 +109,11 @@ export async function settleKeyed({ journal, world, address }: { journal: Journa
         note(journal, entry, reply)
         break
       }
-      if (performance.now() > give_up_at) {
+      if (performance.now() > giveUpAt) {
         journal.surprises.push(`a request under its Idempotency-Key is not answered: ${JSON.stringify(reply)}`)
         break
       }
-      await setTimeout(pause_ms)
+      await setTimeout(pauseMs)
     }
   }
 }

@@ -7,14 +7,14 @@ import type { World } from './world.ts'
 /** What the clients of a load saw of an outage, in milliseconds. */
 export type Seen = {
   /** The longest that a request under way during the outage waited for its answer. */
-  slowest_answer_ms: number
+  slowestAnswerMs: number
   /** How many were answered 503; how many of those without a Retry-After. */
   refused: number
-  without_retry_after: number
+  withoutRetryAfter: number
   /** Statuses from 500 up that are not 503, and connections that broke. */
   others: number[]
   /** From the database's return to the first write that was acknowledged. */
-  recovery_ms: number
+  recoveryMs: number
 }
 
 export type Outage = {
@@ -26,31 +26,31 @@ export type Outage = {
   /** Resolves when it is back. */
   end(): Promise<void>
   /** How long it stays away. */
-  lasts_ms: number
+  lastsMs: number
 }
 
 /** Writes before, during and after an outage of the database; what the clients saw, and their journal. */
-export async function sitThrough({ world, address, words, begin, end, lasts_ms }: Outage) {
-  const seen: Seen = { slowest_answer_ms: 0, refused: 0, without_retry_after: 0, others: [], recovery_ms: Infinity }
+export async function sitThrough({ world, address, words, begin, end, lastsMs }: Outage) {
+  const seen: Seen = { slowestAnswerMs: 0, refused: 0, withoutRetryAfter: 0, others: [], recoveryMs: Infinity }
   let away = false
   let began = Infinity
   let back = Infinity
   const recovered = Promise.withResolvers<void>()
   const onAnswer = (entry: Entry, reply: Reply | 'never sent' | undefined) => {
     const acknowledged = entry.status >= 200 && entry.status < 300
-    if (acknowledged && entry.started > back && seen.recovery_ms === Infinity) {
-      seen.recovery_ms = entry.finished - back
+    if (acknowledged && entry.started > back && seen.recoveryMs === Infinity) {
+      seen.recoveryMs = entry.finished - back
       recovered.resolve()
     }
     if (away || entry.started > began) {
       // A request that began before the outage waits for its end from its beginning.
-      const waited_ms = entry.finished - Math.max(entry.started, began)
-      seen.slowest_answer_ms = Math.max(seen.slowest_answer_ms, waited_ms)
+      const waitedMs = entry.finished - Math.max(entry.started, began)
+      seen.slowestAnswerMs = Math.max(seen.slowestAnswerMs, waitedMs)
     }
     if (typeof reply !== 'object') seen.others.push(0)
     else if (reply.status === 503) {
       seen.refused += 1
-      if (!/^\d+$/.test(reply.headers.get('Retry-After') ?? '')) seen.without_retry_after += 1
+      if (!/^\d+$/.test(reply.headers.get('Retry-After') ?? '')) seen.withoutRetryAfter += 1
     } else if (reply.status >= 500 && reply.body.error !== 'not_found') seen.others.push(reply.status)
   }
   const load = startLoad({ world, addresses: [address], words, onAnswer })
@@ -58,7 +58,7 @@ export async function sitThrough({ world, address, words, begin, end, lasts_ms }
   began = performance.now()
   away = true
   await begin()
-  await setTimeout(lasts_ms)
+  await setTimeout(lastsMs)
   await end()
   back = performance.now()
   await Promise.race([recovered.promise, setTimeout(20_000, undefined, { ref: false })])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { type Cluster, openCluster, superuser } from '../../src/db/embedded/cluster.ts'
-import { clean_environment, run } from '../../src/db/embedded/processes.ts'
+import { cleanEnvironment, run } from '../../src/db/embedded/processes.ts'
 import { makeFolder } from '../support/process.ts'
 
 /** A PostgreSQL of the test's own, to be killed, frozen and started again at one address. */
@@ -24,9 +24,9 @@ export type OwnPostgres = {
   thaw(): Promise<void>
 }
 
-const poll_ms = 20
+const pollMs = 20
 // Few names and many renames deadlock, and the rounds are not about that.
-const quick_deadlocks = { deadlock_timeout: '100ms' }
+const quickDeadlocks = { deadlock_timeout: '100ms' }
 
 /** Makes one and starts it; `settings` as in postgresql.conf. */
 export async function startOwnPostgres(settings: Record<string, string> = {}): Promise<OwnPostgres> {
@@ -59,7 +59,7 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
     listen_addresses: '',
     unix_socket_directories: '.',
     shared_buffers: '64MB',
-    ...quick_deadlocks,
+    ...quickDeadlocks,
     ...settings,
   }
   const words = [
@@ -70,11 +70,11 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
   let child: ChildProcess | undefined
 
   async function launch(): Promise<void> {
-    const options = { ...cluster.user, cwd: '/', env: clean_environment, stdio: 'ignore' } as const
+    const options = { ...cluster.user, cwd: '/', env: cleanEnvironment, stdio: 'ignore' } as const
     child = spawn(cluster.binaries.postgres, words, options)
     while (child.exitCode === null) {
       if (await answers(url)) return
-      await setTimeout(poll_ms)
+      await setTimeout(pollMs)
     }
   }
   const own: OwnPostgres = {
@@ -86,7 +86,7 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
       for (;;) {
         await launch()
         if (child!.exitCode === null) return
-        await setTimeout(poll_ms)
+        await setTimeout(pollMs)
       }
     },
     stop: () => end(child!, 'SIGINT'),

@@ -12,14 +12,14 @@ import { makeWorld } from './world.ts'
 
 afterEach(endProcesses)
 
-const request_ms = 2_000
-const late_ms = 1_000
-const recovered_within_ms = 5_000
+const requestMs = 2_000
+const lateMs = 1_000
+const recoveredWithinMs = 5_000
 
 describe('all connections of the pool in use', () => {
   it.each(rounds(5))('keeps nobody waiting past the time of a request, and passes: round %i', async round => {
     const database = await createTestDatabase()
-    const limits = { KITH_LIMIT_REQUEST_MS: String(request_ms), KITH_DATABASE_CONNECTIONS: '2' }
+    const limits = { KITH_LIMIT_REQUEST_MS: String(requestMs), KITH_DATABASE_CONNECTIONS: '2' }
     const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...limits })
     const address = await kith.ready
     const holders = [await makeWorld(database.url, address), await makeWorld(database.url, address)]
@@ -30,13 +30,13 @@ describe('all connections of the pool in use', () => {
     const patch = () => holding.map((send, index) => send('PATCH', `/v1/people/held ${index}`, { first_name: 'x' }))
     const held = patch()
     await expect.poll(locks[0]!.waiting).toBe(2)
-    let slowest_ms = 0
+    let slowestMs = 0
     const load = startLoad({
       world,
       addresses: [address],
       words: ['pool', round],
       onAnswer: entry => {
-        slowest_ms = Math.max(slowest_ms, entry.finished - entry.started)
+        slowestMs = Math.max(slowestMs, entry.finished - entry.started)
       },
     })
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual([504, 504])
@@ -47,15 +47,15 @@ describe('all connections of the pool in use', () => {
     const released = performance.now()
     expect((await Promise.all(again)).map(({ status }) => status)).toEqual([200, 200])
     await load.acknowledged(50)
-    const recovery_ms = performance.now() - released
+    const recoveryMs = performance.now() - released
     await load.stop()
     await settleKeyed({ journal: load.journal, world, address })
     const waited = load.journal.entries.filter(({ started, finished }) => started < freed && finished > freed).length
-    tell('pool exhausted', round, { waited, slowest_ms, recovery_ms }, load.journal)
+    tell('pool exhausted', round, { waited, slowest_ms: slowestMs, recoveryMs }, load.journal)
     expect(linesOf(await check(world, load.journal, address)), lastFaults(kith)).toEqual([])
     expect(waited).toBeGreaterThan(0)
-    expect(slowest_ms).toBeLessThan(request_ms + late_ms)
-    expect(recovery_ms).toBeLessThan(recovered_within_ms)
+    expect(slowestMs).toBeLessThan(requestMs + lateMs)
+    expect(recoveryMs).toBeLessThan(recoveredWithinMs)
     await endProcesses()
     await database.drop()
   })
@@ -71,23 +71,23 @@ describe('no connection left on the database server', () => {
     const begin = async () => {
       const first = await takeConnection(postgres.url)
       taken.push(first!)
-      const end_all = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'kith'`
-      while ((await first!.query(end_all)).rowCount! > 0)
+      const endAll = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'kith'`
+      while ((await first!.query(endAll)).rowCount! > 0)
         for (let client = await takeConnection(postgres.url); client; client = await takeConnection(postgres.url))
           taken.push(client)
     }
     const end = async () => {
       for (const client of taken.splice(0)) await client.end()
     }
-    const { seen, journal } = await sitThrough({ world, address, words: ['full', round], begin, end, lasts_ms: 1_000 })
+    const { seen, journal } = await sitThrough({ world, address, words: ['full', round], begin, end, lastsMs: 1_000 })
     await settleKeyed({ journal, world, address })
     tell('no connection left', round, seen, journal)
     expect(linesOf(await check(world, journal, address)), lastFaults(kith)).toEqual([])
     expect(seen.others).toEqual([])
     expect(seen.refused).toBeGreaterThan(0)
-    expect(seen.without_retry_after).toBe(0)
-    expect(seen.slowest_answer_ms).toBeLessThan(3_000)
-    expect(seen.recovery_ms).toBeLessThan(recovered_within_ms)
+    expect(seen.withoutRetryAfter).toBe(0)
+    expect(seen.slowestAnswerMs).toBeLessThan(3_000)
+    expect(seen.recoveryMs).toBeLessThan(recoveredWithinMs)
     await postgres.stop()
   })
 })

@@ -10,12 +10,12 @@ export function tell(fault: string, round: number, measured: Record<string, unkn
   console.log(`  ${fault}, round ${round}: ${parts.join(', ')}`)
 }
 
-const lines_limit = 5
+const linesLimit = 5
 
 /** The last faults in a service's log, for whoever has to find out what happened. */
 export const lastFaults = ({ said }: Kith): string =>
   said.stdout
     .split('\n')
     .filter(line => /"level":(50|60|"error"|"fatal")/.test(line))
-    .slice(-lines_limit)
+    .slice(-linesLimit)
     .join('\n')

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const unready = 'select from attributes where indexed and not index_ready'
   await until(async () => (await query(database.url, unready)).length === 0)
   for (const external_id of ['ada', 'bob']) await send('POST', '/v1/people', { external_id })
-  await query(database.url, fail_by_trigger)
+  await query(database.url, failByTrigger)
 })
 afterAll(async () => {
   await endProcesses()
@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** Every attempt to append to the change log fails, as often as `failing` says: a sequence counts what is rolled back, too. */
-const fail_by_trigger = `
+const failByTrigger = `
   create table failing (times integer, code text);
   create sequence attempts;
   create function fail_some() returns trigger language plpgsql as
@@ -76,9 +76,9 @@ const upserts = (mark: string) =>
   }))
 
 const few = 3
-const for_ever = 1_000_000
+const forEver = 1_000_000
 /** Ten, and of a batch as many of each of its parts, which it is run again in. */
-const attempts_at_most = 60
+const attemptsAtMost = 60
 
 describe.each([
   ['a serialization failure', '40001'],
@@ -96,11 +96,11 @@ describe.each([
 
   it.each(asks)('that stays ends %s after a bounded number of attempts, as 503', async (what, _, ask) => {
     const mark = `${what} ${code} stays`
-    await failTimes(for_ever, code)
+    await failTimes(forEver, code)
     const { status, headers, body } = await ask(mark)
     const attempts = await attemptsMade()
     tell(`${fault} of ${what}`, 1, { attempts, status })
-    expect(attempts).toBeLessThan(attempts_at_most)
+    expect(attempts).toBeLessThan(attemptsAtMost)
     await failTimes(0, code)
     expect([status, body.error, headers.get('Retry-After')]).toEqual([503, 'operation_failed', '1'])
     expect(await attemptsMade()).toBe(0)

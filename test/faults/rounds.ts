@@ -3,7 +3,7 @@ const share = Number(process.env.FAULTS_SHARE ?? 1)
 const seed = Number(process.env.FAULTS_SEED ?? 1)
 
 /** Whether this run takes a part of the rounds only. */
-export const is_partial = share > 1
+export const isPartial = share > 1
 
 /** The numbers of the rounds to run, of `count` in a full run; one at least. */
 export const rounds = (count: number): number[] =>

@@ -22,21 +22,21 @@ const seed = values.seed ?? String(randomInt(2 ** 31))
 console.log(`fault tests: ${values.tenth ? 'a tenth of the rounds' : 'all rounds'}, seed ${seed}`)
 
 const folder = await mkdtemp(join(tmpdir(), 'kith-faults-'))
-const summary_file = join(folder, 'summary')
+const summaryFile = join(folder, 'summary')
 try {
-  await writeFile(summary_file, '0 passed, 1 failed\n')
+  await writeFile(summaryFile, '0 passed, 1 failed\n')
   const environment = {
     ...process.env,
     FAULTS_SHARE: values.tenth ? '10' : '1',
     FAULTS_SEED: seed,
-    TEST_SUMMARY_FILE: summary_file,
+    TEST_SUMMARY_FILE: summaryFile,
   }
   const child = spawn(process.execPath, [vitest, 'run', '--config', config, ...positionals], {
     env: environment,
     stdio: 'inherit',
   })
   const [code] = await once(child, 'close')
-  const [passed = 0, failed = 0, skipped = 0] = (await readFile(summary_file, 'utf8')).match(/\d+/g)!.map(Number)
+  const [passed = 0, failed = 0, skipped = 0] = (await readFile(summaryFile, 'utf8')).match(/\d+/g)!.map(Number)
   // What could not run has failed.
   const summary = `${passed} passed, ${failed + skipped} failed\n`
   if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, summary)

@@ -30,17 +30,17 @@ describe('the service killed under write load', () => {
       const chance = chanceOf('server', round)
       const { kith, address } = await next()
       const world = await makeWorld(database.url, address)
-      const load = startLoad({ world, addresses: [address], words: ['server', round], until_broken: true })
+      const load = startLoad({ world, addresses: [address], words: ['server', round], untilBroken: true })
       await load.acknowledged(20 + chance.below(120))
       await setTimeout(chance.below(20))
       kith.child.kill('SIGKILL')
       await Promise.all([load.stop(), kith.ended])
       const started = performance.now()
       const after = await launchOne()
-      const start_ms = performance.now() - started
+      const startMs = performance.now() - started
       next = async () => after
       await settleKeyed({ journal: load.journal, world, address: after.address })
-      tell('kill -9 of the service', round, { start_ms }, load.journal)
+      tell('kill -9 of the service', round, { start_ms: startMs }, load.journal)
       expect(linesOf(await check(world, load.journal, after.address)), lastFaults(kith)).toEqual([])
     },
   )

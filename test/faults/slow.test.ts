@@ -5,18 +5,18 @@ import { query } from '../support/embedded-service.ts'
 import { endProcesses, launch, senderTo } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { tell } from './report.ts'
-import { is_partial, rounds } from './rounds.ts'
+import { isPartial, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
-const request_ms = is_partial ? 2_000 : 10_000
-const answered_late_ms = 1_000
-const gone_within_ms = 1_000
+const requestMs = isPartial ? 2_000 : 10_000
+const answeredLateMs = 1_000
+const goneWithinMs = 1_000
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let address: string
 beforeAll(async () => {
   database = await createTestDatabase()
-  const limit = { KITH_LIMIT_REQUEST_MS: String(request_ms) }
+  const limit = { KITH_LIMIT_REQUEST_MS: String(requestMs) }
   address = await launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...limit }).ready
 })
 afterAll(async () => {
@@ -48,17 +48,17 @@ async function hold(text: string) {
 
 type Held = { lock: (organization_id: number) => string; ask: (send: Send) => ReturnType<Send> }
 
-const lock_ada = (organization_id: number) =>
+const lockAda = (organization_id: number) =>
   `select from entities where organization_id = ${organization_id} and external_id = 'ada' for update`
-const take_name = (organization_id: number) =>
+const takeName = (organization_id: number) =>
   `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at)
    values (${organization_id}, 0, gen_random_uuid(), 'grace', true, 1, now(), now())`
 const late = { first_name: 'too late' }
 
 const writes: Held[] = [
-  { lock: lock_ada, ask: send => send('PATCH', '/v1/people/ada', late) },
+  { lock: lockAda, ask: send => send('PATCH', '/v1/people/ada', late) },
   {
-    lock: lock_ada,
+    lock: lockAda,
     ask: send =>
       send('POST', '/v1/people/batch', {
         atomic: true,
@@ -69,10 +69,10 @@ const writes: Held[] = [
       }),
   },
   {
-    lock: take_name,
+    lock: takeName,
     ask: send => send('POST', '/v1/people', { external_id: 'grace', ...late }, { 'Idempotency-Key': 'k' }),
   },
-  { lock: take_name, ask: send => send('POST', '/v1/people/upsert', { external_id: 'grace', ...late }) },
+  { lock: takeName, ask: send => send('POST', '/v1/people/upsert', { external_id: 'grace', ...late }) },
 ]
 
 /** Asks for what is held, and holds the answer and the server's list of statements to the promise. */
@@ -85,20 +85,20 @@ async function expectGivenUp(
   const started = performance.now()
   let waited = 0
   const asked = ask()
-  while (waited === 0 && performance.now() - started < request_ms) waited = await held.blocked()
+  while (waited === 0 && performance.now() - started < requestMs) waited = await held.blocked()
   expect(waited).toBeGreaterThan(0)
   const { status, body } = await asked
   const answered = performance.now()
-  while ((await held.blocked()) > 0 && performance.now() - answered < 2 * gone_within_ms);
+  while ((await held.blocked()) > 0 && performance.now() - answered < 2 * goneWithinMs);
   const measured = { answered_ms: answered - started, gone_after_ms: performance.now() - answered }
   tell(what, round, measured)
   expect([status, body.error]).toEqual([504, 'operation_failed'])
-  expect(measured.answered_ms).toBeGreaterThan(request_ms - 50)
-  expect(measured.answered_ms).toBeLessThan(request_ms + answered_late_ms)
-  expect(measured.gone_after_ms).toBeLessThan(gone_within_ms)
+  expect(measured.answered_ms).toBeGreaterThan(requestMs - 50)
+  expect(measured.answered_ms).toBeLessThan(requestMs + answeredLateMs)
+  expect(measured.gone_after_ms).toBeLessThan(goneWithinMs)
 }
 
-describe(`a write that takes longer than ${request_ms / 1_000} s`, () => {
+describe(`a write that takes longer than ${requestMs / 1_000} s`, () => {
   it.concurrent.each(rounds(16))('is 504, gone from the database, and never done: round %i', async round => {
     const { lock, ask } = writes[round % writes.length]!
     const world = await makeWorld(database.url, address)
@@ -116,14 +116,14 @@ describe(`a write that takes longer than ${request_ms / 1_000} s`, () => {
   })
 })
 
-describe(`a read that takes longer than ${request_ms / 1_000} s`, () => {
+describe(`a read that takes longer than ${requestMs / 1_000} s`, () => {
   it.each(rounds(4))('is 504, and gone from the database: round %i', async round => {
     const world = await makeWorld(database.url, address)
     const send = senderTo(address, world.token)
     await send('POST', '/v1/people', { external_id: 'ada' })
     const held = await hold('lock table links in access exclusive mode')
-    const [by_name, list] = [() => send('GET', '/v1/people/ada'), () => send('POST', '/v1/people/list', {})]
-    await expectGivenUp('a read past its time', round, held, round % 2 === 0 ? by_name : list)
+    const [byName, list] = [() => send('GET', '/v1/people/ada'), () => send('POST', '/v1/people/list', {})]
+    await expectGivenUp('a read past its time', round, held, round % 2 === 0 ? byName : list)
     await held.release()
     expect((await send('GET', '/v1/people/ada')).status).toBe(200)
   })

@@ -9,27 +9,27 @@ import { tell } from './report.ts'
 import { chanceOf, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
-let data_dir: string
+let dataDir: string
 let kith: Kith
 let address: string
 beforeAll(async () => {
-  data_dir = join(await makeFolder(), '.kith')
+  dataDir = join(await makeFolder(), '.kith')
   await start()
 })
 afterAll(endProcesses)
 
 async function start() {
-  kith = launchByNpm({ KITH_DATA_DIR: data_dir, LOG_LEVEL: 'warn' })
+  kith = launchByNpm({ KITH_DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
   address = await kith.ready
 }
 
 /** The address of the embedded database, for as long as `work` takes. */
 async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
-  const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+  const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   return work(url).finally(stop)
 }
 
-const second_after_ms = 10
+const secondAfterMs = 10
 
 describe.each([
   { stop: 'SIGTERM to its process group', signals: ['SIGTERM'] },
@@ -41,25 +41,25 @@ describe.each([
     async round => {
       const chance = chanceOf('stop', stop, round)
       const world = await withDatabase(url => makeWorld(url, address))
-      const clients = { clients: 8, until_broken: true, patient: true }
+      const clients = { clients: 8, untilBroken: true, patient: true }
       const load = startLoad({ world, addresses: [address], words: ['stop', stop, round], ...clients })
       await load.acknowledged(20 + chance.below(120))
       await setTimeout(chance.below(20))
       const { pid } = kith.child
       const stopped = performance.now()
       for (const [index, signal] of signals.entries()) {
-        if (index > 0) await setTimeout(second_after_ms)
+        if (index > 0) await setTimeout(secondAfterMs)
         process.kill(-pid!, signal)
       }
       const [code] = await Promise.all([kith.ended, load.ended])
-      const stop_ms = performance.now() - stopped
-      const left = { processes: isAlive(-pid!), postgresql: await hasServer(data_dir) }
+      const stopMs = performance.now() - stopped
+      const left = { processes: isAlive(-pid!), postgresql: await hasServer(dataDir) }
       const cut = load.journal.entries.filter(({ writes }) => writes.some(({ outcome }) => outcome === 'unknown'))
       await start()
-      tell(`npm start stopped by ${stop}`, round, { stop_ms, code, cut: cut.length, ...left }, load.journal)
+      tell(`npm start stopped by ${stop}`, round, { stop_ms: stopMs, code, cut: cut.length, ...left }, load.journal)
       expect([cut, left]).toEqual([[], { processes: false, postgresql: false }])
       await settleKeyed({ journal: load.journal, world, address })
-      const findings = await withDatabase(database_url => check({ ...world, database_url }, load.journal, address))
+      const findings = await withDatabase(databaseUrl => check({ ...world, databaseUrl }, load.journal, address))
       expect(linesOf(findings)).toEqual([])
     },
   )

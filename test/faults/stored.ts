@@ -21,9 +21,9 @@ export type StoredEntity = {
   version: number
   attributes: Record<string, unknown>
   answers: Record<string, { state: boolean }>
-} & Record<(typeof plain_columns)[number], unknown>
+} & Record<(typeof plainColumns)[number], unknown>
 
-export const plain_columns = [
+export const plainColumns = [
   'first_name',
   'last_name',
   'email',
@@ -77,8 +77,8 @@ const statements = {
   stacks: 'select id, key from stacks where organization_id = $1',
 } as const
 
-export async function readStored(database_url: string, organization_id: number): Promise<Stored> {
-  const client = new pg.Client({ connectionString: database_url })
+export async function readStored(databaseUrl: string, organization_id: number): Promise<Stored> {
+  const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
     // The tables themselves: an index that lost a row, or has it twice, must not hide that.

@@ -19,8 +19,8 @@ export type Wire = {
   close(): void
 }
 
-const ssl_request = 80877103
-const cancel_request = 80877102
+const sslRequest = 80877103
+const cancelRequest = 80877102
 
 /**
  * Opens a way to the server of this URL, on a port of its own. It knows the messages of
@@ -88,7 +88,7 @@ function readMessages(take: (message: Buffer) => void) {
       if (rest.length < length) return
       const message = rest.subarray(0, length)
       rest = rest.subarray(length)
-      if (!greeted) greeted = ![ssl_request, cancel_request].includes(message.readUInt32BE(4))
+      if (!greeted) greeted = ![sslRequest, cancelRequest].includes(message.readUInt32BE(4))
       take(message)
     }
   }
@@ -105,7 +105,7 @@ function textOf(message: Buffer): string | undefined {
 
 function targetOf(url: string) {
   const { searchParams, hostname, port } = new URL(url)
-  const socket_dir = searchParams.get('host')
+  const socketDir = searchParams.get('host')
   const number = Number(port || 5432)
-  return socket_dir ? { path: `${socket_dir}/.s.PGSQL.${number}` } : { host: hostname, port: number }
+  return socketDir ? { path: `${socketDir}/.s.PGSQL.${number}` } : { host: hostname, port: number }
 }

@@ -6,22 +6,22 @@ import { openDatabase } from '../../src/db/db.ts'
 import { createOrganization } from '../../src/organizations/directory.ts'
 import { query } from '../support/embedded-service.ts'
 import { senderTo } from '../support/process.ts'
-import { all_scopes, type Send } from '../support/service.ts'
+import { allScopes, type Send } from '../support/service.ts'
 
 /** An organization of a round's own, with what the mix writes declared. */
-export type World = { organization_id: number; token: string; database_url: string }
+export type World = { organization_id: number; token: string; databaseUrl: string }
 
 /** Makes one in the database, and declares its definitions through the service at `address`. */
-export async function makeWorld(database_url: string, address: string): Promise<World> {
-  const db = openDatabase(database_url, { connections: 1, statement_timeout_ms: 10_000 })
+export async function makeWorld(databaseUrl: string, address: string): Promise<World> {
+  const db = openDatabase(databaseUrl, { connections: 1, statementTimeoutMs: 10_000 })
   try {
     const key = `round_${randomUUID().slice(0, 8)}`
     const { id } = await createOrganization(db, key)
     const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config: loadConfig({}) })
-    const asked = { organization_key: key, scope: all_scopes, subject: 'faults', ttl_seconds: 3_600 }
+    const asked = { organizationKey: key, scope: allScopes, subject: 'faults', ttlSeconds: 3_600 }
     const token = await authenticator.issueToken(asked)
     await declare(senderTo(address, token))
-    return { organization_id: id, token, database_url }
+    return { organization_id: id, token, databaseUrl }
   } finally {
     await db.close()
   }
@@ -58,5 +58,5 @@ async function declare(send: Send) {
 }
 
 /** Few names and many renames deadlock, and most rounds are not about that. For connections that are opened from now on. */
-export const findDeadlocksSoon = (database_url: string): Promise<unknown> =>
-  query(database_url, `alter database ${new URL(database_url).pathname.slice(1)} set deadlock_timeout = '100ms'`)
+export const findDeadlocksSoon = (databaseUrl: string): Promise<unknown> =>
+  query(databaseUrl, `alter database ${new URL(databaseUrl).pathname.slice(1)} set deadlock_timeout = '100ms'`)

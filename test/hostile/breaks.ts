@@ -36,8 +36,8 @@ function breaksAt(schema: Schema, value: unknown, place: Place): Break[] {
     path: pointer(...place.path),
     body: place.put(wrong),
   })
-  const is_root = place.path.length === 0
-  const found = is_root ? [] : wrongTypes(meant).map(wrong => here('type', 'invalid_json', wrong))
+  const isRoot = place.path.length === 0
+  const found = isRoot ? [] : wrongTypes(meant).map(wrong => here('type', 'invalid_json', wrong))
   for (const wrong of wrongValues(meant)) found.push(here('value', 'invalid_parameter', wrong))
   if (Array.isArray(value)) return [...found, ...inArray(meant, value, place, here)]
   if (typeof value === 'object' && value !== null && meant.properties)
@@ -90,8 +90,8 @@ function inArray({ items, minItems, maxItems }: Schema, value: unknown[], place:
 type Here = (rule: string, word: ErrorWord, wrong: unknown) => Break
 
 /** Fields that a service keeps for itself, and misspelt ones. */
-const foreign_keys = ['id', 'record_id', 'organization_id', 'version', 'state', 'created_at', 'updated_at', 'firstname']
-const more_foreign_keys = ['stack_key', 'active', 'constructor', 'toString', 'hasOwnProperty', '', 'External_id']
+const foreignKeys = ['id', 'record_id', 'organization_id', 'version', 'state', 'created_at', 'updated_at', 'firstname']
+const moreForeignKeys = ['stack_key', 'active', 'constructor', 'toString', 'hasOwnProperty', '', 'External_id']
 
 function inObject(schema: Schema, value: Values, place: Place): Break[] {
   const properties = schema.properties!
@@ -103,7 +103,7 @@ function inObject(schema: Schema, value: Values, place: Place): Break[] {
   })
   const found: Break[] = []
   if (schema.additionalProperties === false)
-    for (const key of [...foreign_keys, ...more_foreign_keys])
+    for (const key of [...foreignKeys, ...moreForeignKeys])
       if (!Object.hasOwn(properties, key)) found.push(within(key, 'unknown key', { ...value, [key]: 'x' }))
   for (const key of schema.required ?? []) {
     const { [key]: _, ...rest } = value

@@ -10,10 +10,10 @@ import { planOf } from './requests.ts'
 import { fuzzSeed } from './seed.ts'
 import { createSender, type Sender } from './sender.ts'
 
-const lanes_at_once = 12
+const lanesAtOnce = 12
 const rounds = 45
-const valid_a_round = 12
-const broken_a_round = 12
+const validARound = 12
+const brokenARound = 12
 
 let service: Service
 let sender: Sender
@@ -21,7 +21,7 @@ let lanes: Lane[]
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)
-  lanes = await Promise.all(Array.from({ length: lanes_at_once }, () => makeLane(service, sender)))
+  lanes = await Promise.all(Array.from({ length: lanesAtOnce }, () => makeLane(service, sender)))
 })
 afterAll(async () => {
   sender.close()
@@ -43,7 +43,7 @@ test('every endpoint keeps the laws, whatever the document allows or forbids', {
   const valid = fc.oneof(...weighted)
   const faulty = fc.oneof(...operations.map(operation => brokenPlanOf(operation, document)))
   const exactly = (length: number) => ({ minLength: length, maxLength: length })
-  const round = fc.tuple(fc.array(valid, exactly(valid_a_round)), fc.array(faulty, exactly(broken_a_round)))
+  const round = fc.tuple(fc.array(valid, exactly(validARound)), fc.array(faulty, exactly(brokenARound)))
 
   const runs = lanes.map((lane, index) =>
     fc.assert(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
-import { external_id, free_key, json, padded, text } from './texts.ts'
+import { external_id, freeKey, json, padded, text } from './texts.ts'
 import { type Knowledge, valuesOf } from './values.ts'
 
 const moments = ['2020-02-29T12:00:00Z', '2020-02-29t13:00:00.123456789+01:00', '0001-01-01T00:00:00+23:59']
@@ -14,10 +14,10 @@ const target: fc.Arbitrary<unknown> = fc.oneof(
   fc.integer({ min: 0, max: 50 }),
   external_id.map(value => ({ external_id: value })),
 )
-const one_target = fc.oneof(target, fc.constantFrom(null, '', ' '), fc.constant([]), fc.tuple(target))
-const targets = fc.oneof(one_target, fc.array(target, { maxLength: 4 }))
+const oneTarget = fc.oneof(target, fc.constantFrom(null, '', ' '), fc.constant([]), fc.tuple(target))
+const targets = fc.oneof(oneTarget, fc.array(target, { maxLength: 4 }))
 
-const of_people = {
+const ofPeople = {
   city: padded(text),
   score: numbers,
   joined: fc.constantFrom(...moments),
@@ -26,13 +26,13 @@ const of_people = {
   tags: many(padded(text)),
   counts: many(numbers),
   anything: json.filter(value => value !== null),
-  referrer: one_target,
-  mixed: one_target,
+  referrer: oneTarget,
+  mixed: oneTarget,
   friends: targets,
   bought: targets,
 }
-const of_stacks: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
-  orders: { total: numbers, buyer: one_target },
+const ofStacks: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
+  orders: { total: numbers, buyer: oneTarget },
   visits: { page: padded(text) },
 }
 
@@ -44,7 +44,7 @@ function attributeValues(model: Record<string, fc.Arbitrary<unknown>>): fc.Arbit
   )
   const few = fc.subarray(Object.keys(model), { maxLength: Math.min(3, Object.keys(model).length) })
   const chosen = fc.tuple(declared, few).map(([values, keys]) => pick(values, keys))
-  const free = fc.dictionary(free_key, json, { maxKeys: 2, noNullPrototype: true })
+  const free = fc.dictionary(freeKey, json, { maxKeys: 2, noNullPrototype: true })
   const values = fc.tuple(free, chosen).map(parts => Object.assign({}, ...parts))
   return fc.oneof({ weight: 8, arbitrary: values }, { weight: 1, arbitrary: fc.constantFrom(null, {}) })
 }
@@ -69,11 +69,11 @@ const channels = fc
   .map(names => names.map((channel, index) => (index ? { channel, is_default: false } : { channel })))
 
 /** Keys of definitions that meet nobody's attributes: what is declared here must not change what values are allowed. */
-const definition_key = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
+const definitionKey = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
 
 const shared: Knowledge = {
   channels,
-  key: padded(definition_key),
+  key: padded(definitionKey),
   mandatory: fc.constant(false),
   target: fc.constantFrom('people', 'orders', 'visits'),
   owner: fc.constantFrom('people', 'orders', 'visits'),
@@ -84,29 +84,29 @@ const shared: Knowledge = {
 
 /** What the bodies of an operation on people, or on records of a stack, may hold. */
 export function knowledgeOf(template: string, stack_key: string, document: OpenApiDocument): Knowledge {
-  const of_people_alone = template.startsWith('/v1/people')
-  const model = of_people_alone ? of_people : (of_stacks[stack_key] ?? {})
+  const ofPeopleAlone = template.startsWith('/v1/people')
+  const model = ofPeopleAlone ? ofPeople : (ofStacks[stack_key] ?? {})
   const known: Knowledge = {
     ...shared,
     consents,
     attribute_values: attributeValues(model),
-    filter: of_people_alone ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
+    filter: ofPeopleAlone ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
   if (template.includes('/related')) {
     known.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
     known.direction = fc.constant('both')
   }
-  if (template.endsWith('/batch')) known.operations = batchOperations(document, of_people_alone, known)
+  if (template.endsWith('/batch')) known.operations = batchOperations(document, ofPeopleAlone, known)
   return known
 }
 
 const plainFilters = (stack_key: string): fc.Arbitrary<unknown> =>
   stack_key === 'orders'
     ? orderFilters({ levels: 2, hops: 1 })
-    : fc.tuple(free_key, json).map(([key, operand]) => ({ [`attribute_values.${key}`]: { $eq: operand } }))
+    : fc.tuple(freeKey, json).map(([key, operand]) => ({ [`attribute_values.${key}`]: { $eq: operand } }))
 
-function batchOperations(document: OpenApiDocument, of_people_alone: boolean, known: Knowledge) {
-  const schema = { $ref: `#/components/schemas/${of_people_alone ? 'PersonBody' : 'RecordBody'}` }
+function batchOperations(document: OpenApiDocument, ofPeopleAlone: boolean, known: Knowledge) {
+  const schema = { $ref: `#/components/schemas/${ofPeopleAlone ? 'PersonBody' : 'RecordBody'}` }
   const bodies = valuesOf(schema, document, known) as fc.Arbitrary<Record<string, unknown>>
   const nameless = bodies.map(({ external_id: _, ...rest }) => rest)
   const addressed = fc.record(

@@ -78,12 +78,12 @@ const tables = [
   'fills',
   'sweeps',
 ]
-const digest_of = (table: string) =>
+const digestOfTable = (table: string) =>
   `coalesce((select md5(string_agg(t::text, ';' order by t::text)) from ${table} t where organization_id = $1), '')`
-const digest_text = `select ${tables.map(digest_of).join(" || '/' || ")} as digest`
+const digestText = `select ${tables.map(digestOfTable).join(" || '/' || ")} as digest`
 
 /** What is stored of an organization, as one text: equal where nothing was changed in any table. */
 export async function digestOf(service: Service, organization_id: number): Promise<string> {
-  const [row] = await service.sql<{ digest: string }>(digest_text, [organization_id])
+  const [row] = await service.sql<{ digest: string }>(digestText, [organization_id])
   return row!.digest
 }

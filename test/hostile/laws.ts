@@ -47,14 +47,14 @@ function unexpected(
     const contract = id === 'patchPerson' ? 500 : 404
     if (status === contract) return undefined
   }
-  const in_batch = template.endsWith('/batch')
-  if (in_batch && body?.atomic !== true) return 'a batch that is not atomic was refused'
-  if (said.error === 'not_found' && in_batch && status === 404) return undefined
+  const inBatch = template.endsWith('/batch')
+  if (inBatch && body?.atomic !== true) return 'a batch that is not atomic was refused'
+  if (said.error === 'not_found' && inBatch && status === 404) return undefined
   if (said.error === 'duplicate_entry' && status === (id === 'patchPerson' ? 400 : 409)) return undefined
-  if (status === 412 && (headers['If-Match'] || in_batch)) return undefined
-  if (status === 405 && (method !== 'POST' || in_batch || template.endsWith('/upsert'))) return undefined
+  if (status === 412 && (headers['If-Match'] || inBatch)) return undefined
+  if (status === 405 && (method !== 'POST' || inBatch || template.endsWith('/upsert'))) return undefined
   if (status !== 400 || said.error !== 'invalid_parameter') return 'a request that the document allows was refused'
-  if (asked.body === undefined && !asked.path.includes('?') && operation.body_required) return undefined
+  if (asked.body === undefined && !asked.path.includes('?') && operation.bodyRequired) return undefined
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && said.details?.every(({ message }) => message === 'names an entity that does not exist'))
     return undefined
@@ -111,9 +111,9 @@ function misplaced({ body, operation }: Plan, { items, has_more }: { items: Enti
 }
 
 async function readCreated(lane: Lane, plan: Plan, entity: Entity, status: number): Promise<string | undefined> {
-  const of_people = entity.id !== undefined
+  const ofPeople = entity.id !== undefined
   const id = (entity.id ?? entity.record_id)!
-  const made = of_people ? lane.people : lane.records[String(plan.params.stack_key)]!
+  const made = ofPeople ? lane.people : lane.records[String(plan.params.stack_key)]!
   if (!made.includes(id)) made.push(id)
   const read = await get(lane, `${collectionOf(plan)}/internal/${id}`)
   if (!isDeepStrictEqual(read.body.data, entity)) return `it reads ${read.text}`
@@ -123,16 +123,16 @@ async function readCreated(lane: Lane, plan: Plan, entity: Entity, status: numbe
 
 async function readUpdated(lane: Lane, plan: Plan): Promise<string | undefined> {
   const body = (trimmed(plan.body ?? {}) ?? {}) as Values
-  const by_name = 'external_id' in plan.params
-  if (by_name && body.external_id === null) return undefined
-  const own_name = by_name ? paramOf(plan, 'external_id', lane) : undefined
-  const name = encodeURIComponent(String(body.external_id ?? own_name))
-  const path = by_name ? `${collectionOf(plan)}/${name}` : askOf({ ...plan, as_query: false }, lane).path
+  const byName = 'external_id' in plan.params
+  if (byName && body.external_id === null) return undefined
+  const ownName = byName ? paramOf(plan, 'external_id', lane) : undefined
+  const name = encodeURIComponent(String(body.external_id ?? ownName))
+  const path = byName ? `${collectionOf(plan)}/${name}` : askOf({ ...plan, asQuery: false }, lane).path
   const read = await get(lane, path)
   if (read.status !== 200) return `what was written is not there: ${read.text}`
   // Who renames by internal identifier may link to the name that went, which is shown as the new one.
-  const given = !by_name && body.external_id !== undefined ? withoutLinks(body) : body
-  return misread(read.body.data, given, plan.operation.method === 'PUT' && given === body, own_name)
+  const given = !byName && body.external_id !== undefined ? withoutLinks(body) : body
+  return misread(read.body.data, given, plan.operation.method === 'PUT' && given === body, ownName)
 }
 
 function withoutLinks(body: Values): Values {

@@ -31,7 +31,7 @@ export type Operation = {
   /** The scope it takes; undefined for an address that wants no token. */
   scope: string | undefined
   body: Schema | undefined
-  body_required: boolean
+  bodyRequired: boolean
   versioned: boolean
   prefers: string | undefined
 }
@@ -63,7 +63,7 @@ function operationOf(method: string, template: string, shown: Shown): Operation 
     params: [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
     scope: shown.security[0]?.bearer?.[0],
     body: shown.requestBody?.content['application/json']?.schema,
-    body_required: shown.requestBody?.required ?? false,
+    bodyRequired: shown.requestBody?.required ?? false,
     versioned: parameters.includes('If-Match'),
     prefers: parameters.find(name => name.startsWith('Prefer')),
   }

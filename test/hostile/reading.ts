@@ -12,10 +12,10 @@ const relationships = new Map<string, 'one' | 'many'>([
 ])
 
 /** Relationships of people to people: the others never name their own entity. */
-const among_people = new Set(['referrer', 'mixed', 'friends'])
+const amongPeople = new Set(['referrer', 'mixed', 'friends'])
 
 const profile = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language']
-const plain_fields = [...profile, 'push_notification_consent']
+const plainFields = [...profile, 'push_notification_consent']
 
 /** What a read shows for the value a relationship was given; undefined where nobody is linked. */
 function linked(value: unknown, cardinality: 'one' | 'many'): unknown {
@@ -31,15 +31,15 @@ function linked(value: unknown, cardinality: 'one' | 'many'): unknown {
  * What is wrong with how a read shows what a request has given, or undefined. `whole`: what the request leaves out is
  * cleared, as PUT and create have it.
  */
-export function misread(shown: Values, given: Values, whole: boolean, own_name?: string): string | undefined {
+export function misread(shown: Values, given: Values, whole: boolean, ownName?: string): string | undefined {
   const wanted = trimmed(given) as Values
-  for (const field of plain_fields) {
+  for (const field of plainFields) {
     if (!(field in shown) || (!(field in wanted) && !whole)) continue
     if (!isDeepStrictEqual(shown[field], wanted[field] ?? null)) return told(field, shown[field], wanted[field])
   }
   if (wanted.external_id !== undefined && shown.external_id !== wanted.external_id)
     return told('external_id', shown.external_id, wanted.external_id)
-  return misreadConsents(shown, wanted) ?? misreadValues(shown, wanted, whole, own_name)
+  return misreadConsents(shown, wanted) ?? misreadValues(shown, wanted, whole, ownName)
 }
 
 function misreadConsents(shown: Values, { consents }: Values): string | undefined {
@@ -51,17 +51,17 @@ function misreadConsents(shown: Values, { consents }: Values): string | undefine
   return undefined
 }
 
-function misreadValues(shown: Values, wanted: Values, whole: boolean, own_name?: string): string | undefined {
+function misreadValues(shown: Values, wanted: Values, whole: boolean, ownName?: string): string | undefined {
   const values = shown.attribute_values as Values
   const given = (wanted.attribute_values ?? {}) as Values
-  const renamed = (name: unknown) => (own_name !== undefined && name === own_name ? shown.external_id : name)
+  const renamed = (name: unknown) => (ownName !== undefined && name === ownName ? shown.external_id : name)
   for (const [key, value] of Object.entries(given)) {
     const cardinality = relationships.get(key)
     const found = Object.hasOwn(values, key) ? values[key] : undefined
     let expected = cardinality ? linked(value, cardinality) : (value ?? undefined)
     // Within a write that renames its entity, both its names mean itself, and are shown as the new one.
-    if (cardinality === 'one' && among_people.has(key)) expected = renamed(expected)
-    if (cardinality === 'many' && among_people.has(key))
+    if (cardinality === 'one' && amongPeople.has(key)) expected = renamed(expected)
+    if (cardinality === 'many' && amongPeople.has(key))
       expected = expected && [...new Set((expected as unknown[]).map(renamed))]
     if (!isDeepStrictEqual(found, expected)) return told(`attribute_values.${key}`, found, expected)
   }

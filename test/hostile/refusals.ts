@@ -28,14 +28,14 @@ export function brokenPlanOf(
 
 /** The request of a plan with one rule broken: in the body, in the address, in the headers, or in the query. */
 export function breakPlan(plan: Plan, nth: number, lane: Lane, document: OpenApiDocument): Refused {
-  const asked = askOf({ ...plan, as_query: false }, lane)
+  const asked = askOf({ ...plan, asQuery: false }, lane)
   const around = [...addressBreaks(plan, asked), ...headerBreaks(plan, asked, lane), ...queryBreaks(plan, asked)]
   const { body: schema } = plan.operation
   if (!schema || !plan.body || nth % 4 === 0) return around[Math.floor(nth / 4) % around.length]!
   const die = Math.floor(nth / 4)
   const breaks = die % 3 === 0 ? breaksOfText(plan.body, schema, document) : breaksOf(schema, plan.body, document)
-  const of_item = plan.operation.template.endsWith('/batch') && die % 3 === 1
-  const some = of_item ? breaksOfItem(plan, document) : breaks
+  const ofItem = plan.operation.template.endsWith('/batch') && die % 3 === 1
+  const some = ofItem ? breaksOfItem(plan, document) : breaks
   const { rule, word, path, body } = some[Math.floor(die / 3) % some.length]!
   const named = word === 'failed_binding_json' ? undefined : path
   const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
@@ -62,7 +62,7 @@ function breaksOfItem({ operation }: Plan, document: OpenApiDocument): Break[] {
     }))
 }
 
-const wrong_params: Record<string, string[]> = {
+const wrongParams: Record<string, string[]> = {
   external_id: ['%00', '%C0%80', '%FF', '%ED%A0%80', '%zz', '%2E', '%2e%2E', 'a%0Ab', 'x'.repeat(256), '%F0%9F%98'],
   stack_key: ['%00', '%C0%80', 'orders%FF', '%'],
   uuid: [
@@ -80,7 +80,7 @@ const wrong_params: Record<string, string[]> = {
 function addressBreaks({ operation }: Plan, asked: Ask): Refused[] {
   const names = operation.params
   return names.flatMap(name =>
-    wrong_params[name]!.map(wrong => {
+    wrongParams[name]!.map(wrong => {
       const segments = operation.template.split('/')
       const at = segments.indexOf(`{${name}}`)
       const path = asked.path.split('/').with(at, wrong).join('/')
@@ -139,7 +139,7 @@ const wrongMethod = (asked: Ask, status: number, word: string, method: string): 
   path: undefined,
 })
 
-const wrong_queries: [query: string, path: string | undefined][] = [
+const wrongQueries: [query: string, path: string | undefined][] = [
   ['a=1&a=2', '/a'],
   ['a[=1', undefined],
   ['a]=1', undefined],
@@ -158,7 +158,7 @@ const wrong_queries: [query: string, path: string | undefined][] = [
 /** The query string counts where there is no body. */
 function queryBreaks({ operation }: Plan, asked: Ask): Refused[] {
   if (!operation.body) return []
-  return wrong_queries.map(([query, path]) => ({
+  return wrongQueries.map(([query, path]) => ({
     rule: 'the query',
     asked: { method: asked.method, path: `${asked.path}?${query}`, headers: asked.headers },
     token: '',

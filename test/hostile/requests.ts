@@ -14,20 +14,20 @@ export type Plan = {
   headers: Record<string, string>
   /** Undefined where the request has none. */
   body: Record<string, unknown> | undefined
-  as_query: boolean
+  asQuery: boolean
 }
 
 /** A request that the document allows, to an operation. */
 export function planOf(operation: Operation, document: OpenApiDocument): fc.Arbitrary<Plan> {
-  const takes_stack = operation.params.includes('stack_key') && !operation.template.startsWith('/v1/schema')
-  const plans = (takes_stack ? ['orders', 'orders', 'visits'] : ['orders']).map(stack_key =>
+  const takesStack = operation.params.includes('stack_key') && !operation.template.startsWith('/v1/schema')
+  const plans = (takesStack ? ['orders', 'orders', 'visits'] : ['orders']).map(stack_key =>
     fc.record<Plan>(
       {
         operation: fc.constant(operation),
         params: paramsOf(operation, stack_key),
         headers: headersOf(operation),
         body: bodyOf(operation, stack_key, document),
-        as_query: fc.integer({ max: 5, min: 0 }).map(die => die === 0),
+        asQuery: fc.integer({ max: 5, min: 0 }).map(die => die === 0),
       },
       { noNullPrototype: true },
     ),
@@ -40,17 +40,17 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
   const bodies = valuesOf(operation.body, document, knowledgeOf(operation.template, stack_key, document))
   const given = bodies as fc.Arbitrary<Record<string, unknown>>
   // The document calls the body of related optional, and its `target` required: it is never left out here.
-  return operation.body_required || operation.template.endsWith('/related')
+  return operation.bodyRequired || operation.template.endsWith('/related')
     ? given
     : fc.option(given, { freq: 6, nil: undefined })
 }
 
 /** Numbers of definitions that the fuzzer makes itself: those that its knowledge stands on are never changed. */
-const of_definitions = { attribute: 16, consent: 3 }
+const ofDefinitions = { attribute: 16, consent: 3 }
 
 function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const known = fc.nat({ max: 1_000 }).map(nth => ({ known: nth }))
-  const first = template.includes('consent') ? of_definitions.consent : of_definitions.attribute
+  const first = template.includes('consent') ? ofDefinitions.consent : ofDefinitions.attribute
   const kinds: Record<string, fc.Arbitrary<string | { known: number }>> = {
     external_id,
     stack_key: fc.constant(stack_key),
@@ -86,7 +86,7 @@ function headersOf({ versioned, prefers, method }: Operation): fc.Arbitrary<Reco
 export function askOf(plan: Plan, lane: Lane): Ask {
   const { operation, headers, body } = plan
   const path = operation.template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(paramOf(plan, name, lane)))
-  const query = plan.as_query && body ? queryOf(body) : undefined
+  const query = plan.asQuery && body ? queryOf(body) : undefined
   if (query) return { method: operation.method, path: `${path}?${query}`, headers }
   return { method: operation.method, path, headers, body: body && JSON.stringify(body) }
 }
@@ -105,20 +105,20 @@ export function queryOf(body: Record<string, unknown>): string | undefined {
   const pairs: string[] = []
   const said = Object.entries(body).every(([key, value]) => write(pairs, key, value, key === 'attribute_values'))
   // Filters have types of their own; and so have operations of a batch.
-  const is_open = 'filter' in body || 'operations' in body
+  const isOpen = 'filter' in body || 'operations' in body
   const query = pairs.join('&')
-  return said && !is_open && query !== '' && query.length < 6_000 ? query : undefined
+  return said && !isOpen && query !== '' && query.length < 6_000 ? query : undefined
 }
 
-function write(pairs: string[], name: string, value: unknown, texts_only: boolean): boolean {
+function write(pairs: string[], name: string, value: unknown, textsOnly: boolean): boolean {
   if (typeof value !== 'object') {
     pairs.push(`${encodeURIComponent(name).replaceAll('%5B', '[')}=${encodeURIComponent(String(value))}`)
-    return typeof value === 'string' || !texts_only
+    return typeof value === 'string' || !textsOnly
   }
   const entries = Object.entries(value ?? {})
   if (entries.length === 0) return false
-  const is_list = Array.isArray(value)
+  const isList = Array.isArray(value)
   return entries.every(
-    ([key, member]) => (is_list || !/^\d+$|[[\]]|^$/.test(key)) && write(pairs, `${name}[${key}]`, member, texts_only),
+    ([key, member]) => (isList || !/^\d+$|[[\]]|^$/.test(key)) && write(pairs, `${name}[${key}]`, member, textsOnly),
   )
 }

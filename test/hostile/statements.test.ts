@@ -36,8 +36,8 @@ async function attack(): Promise<{ requests: number; accepted: number }> {
         const answer = await sender.ask(lane.token, ask(text))
         requests += 1
         if (answer.status < 300) accepted += 1
-        const is_fault = answer.status >= 500 && answer.body.error !== 'not_found'
-        if (is_fault) throw new Error(`${where}: ${JSON.stringify(text.slice(0, 200))} → ${answer.text}`)
+        const isFault = answer.status >= 500 && answer.body.error !== 'not_found'
+        if (isFault) throw new Error(`${where}: ${JSON.stringify(text.slice(0, 200))} → ${answer.text}`)
       }
   }
   await worker(entries.filter(defines))
@@ -115,9 +115,9 @@ describe('a hostile text, wherever in a request it stands,', () => {
       const whole = trimmed(text) as string
       const body = JSON.stringify({ attribute_values: { v: text, n: { [`k${text}`]: [text] } } })
       const answer = await sender.ask(lane.token, { method: 'POST', path: '/v1/people', body })
-      const is_storable = text.isWellFormed() && !text.includes('\0') && Buffer.byteLength(whole) <= 65_536
-      expect([text.slice(0, 80), answer.status]).toEqual([text.slice(0, 80), is_storable ? 201 : 400])
-      if (!is_storable) continue
+      const isStorable = text.isWellFormed() && !text.includes('\0') && Buffer.byteLength(whole) <= 65_536
+      expect([text.slice(0, 80), answer.status]).toEqual([text.slice(0, 80), isStorable ? 201 : 400])
+      if (!isStorable) continue
       stored += 1
       const read = await sender.ask(lane.token, { method: 'GET', path: `/v1/people/internal/${answer.body.data.id}` })
       expect(read.body.data.attribute_values).toEqual({ v: whole, n: { [`k${text}`]: [whole] } })

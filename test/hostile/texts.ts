@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 
 /** Unicode's White_Space, as the documentation of trimming names it. */
-const white_space = ['\t', '\n', '\v', '\f', '\r', ' ', '\u0085', '\u00a0', '\u1680', '\u2003', '\u2028', '\u3000']
+const whiteSpace = ['\t', '\n', '\v', '\f', '\r', ' ', '\u0085', '\u00a0', '\u1680', '\u2003', '\u2028', '\u3000']
 
 /** Restates the rule of trimming: White_Space goes from both ends of every string, at every depth; keys stay. */
 export function trimmed(value: unknown): unknown {
@@ -12,7 +12,7 @@ export function trimmed(value: unknown): unknown {
 }
 
 /** Texts that mean something to some machine on the way, and nothing to us. */
-export const hostile_texts = [
+export const hostileTexts = [
   `'; drop table entities; --`,
   `' or '1'='1`,
   `") or 1=1 --`,
@@ -54,7 +54,7 @@ export const hostile_texts = [
 /** Texts that may be stored as they are, once trimmed: neither NUL nor lone surrogates. */
 export const text = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 20 }) },
-  { weight: 3, arbitrary: fc.constantFrom(...hostile_texts) },
+  { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }).map(storable) },
   { weight: 1, arbitrary: fc.constantFrom('', ' ', 'x'.repeat(255), 'é'.repeat(200)) },
 )
@@ -66,17 +66,17 @@ export function storable(value: string): string {
 
 /** A text with White_Space around it, now and then. */
 export function padded(values: fc.Arbitrary<string>): fc.Arbitrary<string> {
-  const space = fc.array(fc.constantFrom(...white_space), { maxLength: 2 }).map(parts => parts.join(''))
+  const space = fc.array(fc.constantFrom(...whiteSpace), { maxLength: 2 }).map(parts => parts.join(''))
   return fc.oneof(
     { weight: 3, arbitrary: values },
     { weight: 1, arbitrary: fc.tuple(space, values, space).map(parts => parts.join('')) },
   )
 }
 
-const nested_key = fc
+const nestedKey = fc
   .oneof(
     fc.constantFrom(
-      ...hostile_texts,
+      ...hostileTexts,
       'constructor',
       'valueOf',
       'toString',
@@ -108,14 +108,14 @@ export const json: fc.Arbitrary<unknown> = fc.letrec(tie => ({
     fc.boolean(),
     fc.constant(null),
     fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(nested_key, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+    fc.dictionary(nestedKey, tie('value'), { maxKeys: 3, noNullPrototype: true }),
   ),
 })).value
 
 /** Keys of attributes that nobody has declared. */
-export const free_key = fc.oneof(
+export const freeKey = fc.oneof(
   fc.constantFrom(
-    ...hostile_texts.filter(key => key !== '\\'),
+    ...hostileTexts.filter(key => key !== '\\'),
     'free',
     'constructor',
     'valueOf',
@@ -134,7 +134,7 @@ export const external_id = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom('p0', 'p1', 'p2') },
   {
     weight: 2,
-    arbitrary: fc.constantFrom(...hostile_texts, 'list', 'internal', 'batch', 'upsert', 'x'.repeat(255), '0', '-1'),
+    arbitrary: fc.constantFrom(...hostileTexts, 'list', 'internal', 'batch', 'upsert', 'x'.repeat(255), '0', '-1'),
   },
   { weight: 2, arbitrary: fc.uuid() },
   { weight: 1, arbitrary: fc.constant('\u{1f600}'.repeat(255)) },

@@ -8,7 +8,7 @@ import { exchange, useWire } from './wire.ts'
 const wire = useWire()
 let encrypted: Service
 beforeAll(async () => {
-  encrypted = await startService({ ...(await writePair(await makeFolder())) }, wire.service.database_url)
+  encrypted = await startService({ ...(await writePair(await makeFolder())) }, wire.service.databaseUrl)
 })
 afterAll(async () => {
   await encrypted.stop()

@@ -47,15 +47,15 @@ function responsesIn(received: Buffer): Response[] {
   const found: Response[] = []
   let rest = received.toString('latin1')
   for (;;) {
-    const head_end = rest.indexOf('\r\n\r\n')
-    if (head_end === -1) return found
-    const headers = rest.slice(0, head_end)
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) return found
+    const headers = rest.slice(0, headEnd)
     const status = Number(/^HTTP\/1\.1 (\d+)/.exec(headers)?.[1])
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(headers)?.[1] ?? 0)
-    const body = rest.slice(head_end + 4, head_end + 4 + length)
+    const body = rest.slice(headEnd + 4, headEnd + 4 + length)
     if (body.length < length) return found
     if (status >= 200) found.push({ status, headers, body })
-    rest = rest.slice(head_end + 4 + length)
+    rest = rest.slice(headEnd + 4 + length)
   }
 }
 

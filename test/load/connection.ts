@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
 /** What came back: the status, and whether a Retry-After was with it. Undefined: the connection ended without an answer. */
-export type Answer = { status: number; retry_after: boolean } | undefined
+export type Answer = { status: number; retryAfter: boolean } | undefined
 
 /**
  * A keep-alive connection with one request at a time, and no more of HTTP than it takes to tell where an answer ends:
@@ -36,8 +36,8 @@ export class Connection {
 
   #receive(part: string) {
     const received = this.#received === '' ? part : this.#received + part
-    const head_end = received.indexOf('\r\n\r\n')
-    if (head_end < 0 || received.length < head_end + 4 + lengthOf(received)) {
+    const headEnd = received.indexOf('\r\n\r\n')
+    if (headEnd < 0 || received.length < headEnd + 4 + lengthOf(received)) {
       this.#received = received
       return
     }
@@ -45,13 +45,13 @@ export class Connection {
     const taken = this.#taken
     this.#taken = undefined
     const status = Number(received.slice(9, 12))
-    const head = status < 400 ? '' : received.slice(0, head_end).toLowerCase()
+    const head = status < 400 ? '' : received.slice(0, headEnd).toLowerCase()
     // An answer that nobody asked for would be taken for that of the next request.
     if (!taken || head.includes('\r\nconnection: close')) {
       this.#socket.destroy()
       this.#closed(this)
     }
-    taken?.({ status, retry_after: head.includes('\r\nretry-after: ') }, this)
+    taken?.({ status, retryAfter: head.includes('\r\nretry-after: ') }, this)
   }
 
   #end() {

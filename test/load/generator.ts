@@ -4,7 +4,7 @@ import { Latencies } from './latencies.ts'
 import type { Figures, Load } from './load.ts'
 import { createRequests } from './requests.ts'
 
-const patience_ms = 15_000
+const patienceMs = 15_000
 
 /** Sends the load and waits for its answers. */
 export async function generate(load: Load): Promise<Figures> {
@@ -14,7 +14,7 @@ export async function generate(load: Load): Promise<Figures> {
   const idle: Connection[] = []
   const open = new Set<Connection>()
   const waiting: number[] = []
-  let waiting_from = 0
+  let waitingFrom = 0
   let ended = false
 
   const closed = (connection: Connection) => {
@@ -27,12 +27,12 @@ export async function generate(load: Load): Promise<Figures> {
     open.add(connection)
     return connection
   }
-  const most = load.rate === undefined ? load.connections : load.most_connections
-  let most_open = 0
+  const most = load.rate === undefined ? load.connections : load.mostConnections
+  let mostOpen = 0
 
-  function send(connection: Connection, due_at: number) {
+  function send(connection: Connection, dueAt: number) {
     connection.send(nextRequest(), (answer, used) => {
-      note(answer, performance.now() - due_at)
+      note(answer, performance.now() - dueAt)
       carryOn(open.has(used) ? used : undefined)
     })
   }
@@ -41,18 +41,18 @@ export async function generate(load: Load): Promise<Figures> {
   function carryOn(connection: Connection | undefined) {
     if (load.rate === undefined) {
       if (!ended) begin(performance.now(), connection)
-    } else if (waiting_from < waiting.length) {
-      const due_at = waiting[waiting_from++]!
-      send(connection ?? connectOne(), due_at)
+    } else if (waitingFrom < waiting.length) {
+      const dueAt = waiting[waitingFrom++]!
+      send(connection ?? connectOne(), dueAt)
     } else if (connection) idle.push(connection)
   }
 
-  function begin(due_at: number, free = idle.pop()) {
+  function begin(dueAt: number, free = idle.pop()) {
     counts.due += 1
     const connection = free ?? (open.size < most ? connectOne() : undefined)
-    if (connection) send(connection, due_at)
-    else waiting.push(due_at)
-    most_open = Math.max(most_open, open.size)
+    if (connection) send(connection, dueAt)
+    else waiting.push(dueAt)
+    mostOpen = Math.max(mostOpen, open.size)
   }
 
   for (let index = 0; index < load.connections; index += 1) idle.push(connectOne())
@@ -61,11 +61,11 @@ export async function generate(load: Load): Promise<Figures> {
   if (load.rate === undefined) await setTimeout(load.seconds * 1_000)
   else await keepTo(load.rate, load.seconds, began, counts, begin)
   ended = true
-  const took_ms = performance.now() - began
-  for (const until = performance.now() + patience_ms; counts.done < counts.due && performance.now() < until; )
+  const tookMs = performance.now() - began
+  for (const until = performance.now() + patienceMs; counts.done < counts.due && performance.now() < until; )
     await setTimeout(5)
   for (const connection of open) connection.destroy()
-  return figures(took_ms / 1_000, most_open)
+  return figures(tookMs / 1_000, mostOpen)
 }
 
 /** Begins each request when it is due. */
@@ -74,7 +74,7 @@ async function keepTo(
   seconds: number,
   began: number,
   counts: { due: number },
-  begin: (due_at: number) => void,
+  begin: (dueAt: number) => void,
 ): Promise<void> {
   for (let now = began; now < began + seconds * 1_000; now = performance.now()) {
     while (counts.due < ((now - began) / 1_000) * rate) begin(began + (counts.due / rate) * 1_000)
@@ -87,7 +87,7 @@ async function keepTo(
 function createTally() {
   const answered = new Latencies()
   const refused = new Latencies()
-  const counts = { due: 0, done: 0, broken: 0, without_retry_after: 0 }
+  const counts = { due: 0, done: 0, broken: 0, withoutRetryAfter: 0 }
   const others: Record<string, number> = {}
   return {
     counts,
@@ -97,13 +97,13 @@ function createTally() {
       else if (answer.status === 200 || answer.status === 201) answered.add(ms)
       else if (answer.status === 429 || answer.status === 503) {
         refused.add(ms)
-        if (!answer.retry_after) counts.without_retry_after += 1
+        if (!answer.retryAfter) counts.withoutRetryAfter += 1
       } else others[answer.status] = (others[answer.status] ?? 0) + 1
     },
     figures: (seconds: number, connections: number): Figures => {
-      const { due, done, broken, without_retry_after } = counts
+      const { due, done, broken, withoutRetryAfter } = counts
       const summaries = { answered: answered.summary(), refused: refused.summary() }
-      return { seconds, due, ...summaries, without_retry_after, others, broken, unanswered: due - done, connections }
+      return { seconds, due, ...summaries, withoutRetryAfter, others, broken, unanswered: due - done, connections }
     },
   }
 }

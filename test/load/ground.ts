@@ -64,13 +64,13 @@ async function storePeople({ url }: Service): Promise<void> {
   })
 }
 
-/** What the process holds at this moment; `peak_mb` since the last call of {@link forgetPeak}. */
-export type Holdings = { resident_mb: number; peak_mb: number; descriptors: number }
+/** What the process holds at this moment; `peakMb` since the last call of {@link forgetPeak}. */
+export type Holdings = { residentMb: number; peakMb: number; descriptors: number }
 
 export function holdingsOf({ pid }: Service): Holdings {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1_024
-  return { resident_mb: mb('VmRSS'), peak_mb: mb('VmHWM'), descriptors: readdirSync(`/proc/${pid}/fd`).length }
+  return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM'), descriptors: readdirSync(`/proc/${pid}/fd`).length }
 }
 
 export const forgetPeak = ({ pid }: Service): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')

@@ -1,24 +1,24 @@
-const buckets_per_ms = 10
-const most_ms = 60_000
+const bucketsPerMs = 10
+const mostMs = 60_000
 
 /** Of a set of requests: how many, and how long they took from the moment they were due. */
-export type Summary = { count: number; p50_ms: number; p99_ms: number; most_ms: number }
+export type Summary = { count: number; p50Ms: number; p99Ms: number; mostMs: number }
 
 /** Counts durations by tenths of a millisecond: a million of them in little memory, and percentiles without sorting. */
 export class Latencies {
-  readonly #counts = new Uint32Array(most_ms * buckets_per_ms + 1)
+  readonly #counts = new Uint32Array(mostMs * bucketsPerMs + 1)
   #count = 0
   #most_ms = 0
 
   add(ms: number): void {
-    this.#counts[Math.min(this.#counts.length - 1, Math.max(0, Math.floor(ms * buckets_per_ms)))]! += 1
+    this.#counts[Math.min(this.#counts.length - 1, Math.max(0, Math.floor(ms * bucketsPerMs)))]! += 1
     this.#count += 1
     this.#most_ms = Math.max(this.#most_ms, ms)
   }
 
   /** Zeros where there was nothing. */
   summary(): Summary {
-    return { count: this.#count, p50_ms: this.#at(0.5), p99_ms: this.#at(0.99), most_ms: round(this.#most_ms) }
+    return { count: this.#count, p50Ms: this.#at(0.5), p99Ms: this.#at(0.99), mostMs: round(this.#most_ms) }
   }
 
   #at(share: number): number {
@@ -26,8 +26,8 @@ export class Latencies {
     if (left === 0) return 0
     let bucket = 0
     for (; left > 0; bucket += 1) left -= this.#counts[bucket]!
-    return bucket / buckets_per_ms
+    return bucket / bucketsPerMs
   }
 }
 
-const round = (ms: number) => Math.round(ms * buckets_per_ms) / buckets_per_ms
+const round = (ms: number) => Math.round(ms * bucketsPerMs) / bucketsPerMs

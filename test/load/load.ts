@@ -18,7 +18,7 @@ export type Load = {
 } & (
   | { rate: undefined }
   /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */
-  | { rate: number; most_connections: number }
+  | { rate: number; mostConnections: number }
 )
 
 /** What became of them. Durations count from the moment at which a request was due, waiting for a connection included. */
@@ -29,7 +29,7 @@ export type Figures = {
   /** 429 and 503. */
   refused: Summary
   /** Refusals that do not say when to come again. */
-  without_retry_after: number
+  withoutRetryAfter: number
   /** Answers of any other status, by status. */
   others: Record<string, number>
   /** Requests whose connection ended instead of an answer. */

@@ -28,8 +28,8 @@ async function run(asked: Asked): Promise<number> {
     const place = await preparePlace(ending)
     const closed = await measureMaximum(place, asked)
     const maximum = Math.round(closed.answered.count / closed.seconds)
-    const { p50_ms, p99_ms } = closed.answered
-    checks.say(`maximum, closed loop of ${connections}: ${maximum}/s, p50 ${p50_ms} ms, p99 ${p99_ms} ms`)
+    const { p50Ms, p99Ms } = closed.answered
+    checks.say(`maximum, closed loop of ${connections}: ${maximum}/s, p50 ${p50Ms} ms, p99 ${p99Ms} ms`)
     for (const name of asked.scenes) await scenes[name]({ place, asked, maximum, checks })
   } finally {
     await ending.close()

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import type { Load } from './load.ts'
 
-export const scene_names = ['storm', 'neighbour', 'filters', 'soak'] as const
-export type SceneName = (typeof scene_names)[number]
+export const sceneNames = ['storm', 'neighbour', 'filters', 'soak'] as const
+export type SceneName = (typeof sceneNames)[number]
 
 /** Seconds of the closed-loop maximum, of each storm, and of the soak. */
 export type Asked = {
@@ -22,7 +22,7 @@ export function readOptions(words: readonly string[]): Asked {
       'soak-seconds': { type: 'string', default: '600' },
       seed: { type: 'string', default: `${randomInt(1, 2 ** 31)}` },
       work: { type: 'string', default: 'mixed' },
-      only: { type: 'string', default: scene_names.join(',') },
+      only: { type: 'string', default: sceneNames.join(',') },
     },
   })
   const storm = count('seconds', values.seconds, 5)
@@ -30,7 +30,7 @@ export function readOptions(words: readonly string[]): Asked {
     seconds: { maximum: Math.min(storm, 10), storm, soak: count('soak-seconds', values['soak-seconds'], 5) },
     seed: count('seed', values.seed, 1),
     work: oneOf('work', values.work, ['mixed', 'patch']),
-    scenes: values.only.split(',').map(name => oneOf('only', name, scene_names)),
+    scenes: values.only.split(',').map(name => oneOf('only', name, sceneNames)),
   }
 }
 

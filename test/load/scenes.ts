@@ -9,14 +9,14 @@ import { offer } from './source.ts'
 export type Stage = { place: Place; asked: Asked; maximum: number; checks: Checks }
 
 /** Connections that an open loop may have; with all of them waiting for an answer, what is due waits, too. */
-const most_connections = 1_000
-const storm_factor = 4
-const calm_seconds = 10
-const neighbour_rate = 50
+const mostConnections = 1_000
+const stormFactor = 4
+const calmSeconds = 10
+const neighbourRate = 50
 const slowFilters = 24
-const answered_p99_ms = 2_000
-const refused_p99_ms = 1_000
-const most_mb = 512
+const answeredP99Ms = 2_000
+const refusedP99Ms = 1_000
+const mostMb = 512
 
 let loads = 10
 
@@ -37,12 +37,12 @@ function offerOpenly(
     seconds,
     connections: 64,
     rate: Math.max(1, rate),
-    most_connections,
+    mostConnections,
   })
 }
 
-const ms = ({ count, p50_ms, p99_ms, most_ms }: Figures['answered']) =>
-  `${count} (p50 ${p50_ms}, p99 ${p99_ms}, most ${most_ms} ms)`
+const ms = ({ count, p50Ms, p99Ms, mostMs }: Figures['answered']) =>
+  `${count} (p50 ${p50Ms}, p99 ${p99Ms}, most ${mostMs} ms)`
 
 const tell = (name: string, { due, seconds, connections, answered, refused, broken, unanswered, others }: Figures) =>
   `        ${name}: ${Math.round(due / seconds)}/s due on up to ${connections} connections: answered ${ms(answered)}, ` +
@@ -53,38 +53,38 @@ const faultless = ({ broken, unanswered, others }: Figures) => broken + unanswer
 /** Four times what can be done: the excess hears a quick no, the rest is served in time, and soon after all is as before. */
 export async function storm(stage: Stage): Promise<void> {
   const { place, asked, maximum, checks } = stage
-  const before = await offerOpenly(stage, place.one, maximum / storm_factor, calm_seconds)
+  const before = await offerOpenly(stage, place.one, maximum / stormFactor, calmSeconds)
   forgetPeak(place.service)
-  const during = await offerOpenly(stage, place.one, maximum * storm_factor, asked.seconds.storm)
-  const { peak_mb } = holdingsOf(place.service)
+  const during = await offerOpenly(stage, place.one, maximum * stormFactor, asked.seconds.storm)
+  const { peakMb } = holdingsOf(place.service)
   await setTimeout(5_000)
-  const after = await offerOpenly(stage, place.one, maximum / storm_factor, calm_seconds)
-  const { answered, refused, without_retry_after } = during
+  const after = await offerOpenly(stage, place.one, maximum / stormFactor, calmSeconds)
+  const { answered, refused, withoutRetryAfter } = during
   checks.say(tell('before', before))
   checks.say(tell('storm', during))
   checks.say(tell('after', after))
   checks.check('every request of the storm is answered, or refused with 429 or 503', faultless(during))
-  checks.check(`refusals say when to come again: ${without_retry_after} do not`, without_retry_after === 0)
-  checks.check(`refusals come within a second: p99 ${refused.p99_ms} ms`, refused.p99_ms <= refused_p99_ms)
-  checks.check(`what is answered is so within 2 s: p99 ${answered.p99_ms} ms`, answered.p99_ms <= answered_p99_ms)
+  checks.check(`refusals say when to come again: ${withoutRetryAfter} do not`, withoutRetryAfter === 0)
+  checks.check(`refusals come within a second: p99 ${refused.p99Ms} ms`, refused.p99Ms <= refusedP99Ms)
+  checks.check(`what is answered is so within 2 s: p99 ${answered.p99Ms} ms`, answered.p99Ms <= answeredP99Ms)
   const goodput = Math.round(answered.count / asked.seconds.storm)
   checks.check(`a tenth of the maximum is answered all along: ${goodput}/s of ${maximum}/s`, goodput >= maximum / 10)
-  checks.check(`the service stays below ${most_mb} MB: ${Math.round(peak_mb)} MB`, peak_mb < most_mb)
+  checks.check(`the service stays below ${mostMb} MB: ${Math.round(peakMb)} MB`, peakMb < mostMb)
   checks.check(
-    `5 s later it is as before: p50 ${before.answered.p50_ms} and ${after.answered.p50_ms} ms, p99 ${before.answered.p99_ms} and ${after.answered.p99_ms} ms`,
+    `5 s later it is as before: p50 ${before.answered.p50Ms} and ${after.answered.p50Ms} ms, p99 ${before.answered.p99Ms} and ${after.answered.p99Ms} ms`,
     faultless(after) && after.refused.count === 0 && isAsBefore(before, after),
   )
 }
 
 /** Within twice, or a few milliseconds: what a disk does by itself. */
 const isAsBefore = (before: Figures, after: Figures) =>
-  after.answered.p50_ms <= 2 * before.answered.p50_ms + 2 && after.answered.p99_ms <= 2 * before.answered.p99_ms + 10
+  after.answered.p50Ms <= 2 * before.answered.p50Ms + 2 && after.answered.p99Ms <= 2 * before.answered.p99Ms + 10
 
 /** One organization's storm is no other's: the neighbour, who sends what it always sends, hardly notices. */
 export async function neighbour(stage: Stage): Promise<void> {
   const { place, asked, maximum, checks } = stage
   const beside = async (rate: number, seconds: number) => {
-    const own = offerOpenly(stage, place.neighbour, neighbour_rate, seconds, true)
+    const own = offerOpenly(stage, place.neighbour, neighbourRate, seconds, true)
     await setTimeout(1_000)
     const other = offerOpenly(stage, place.one, rate, seconds - 1)
     const figures = await own
@@ -93,15 +93,15 @@ export async function neighbour(stage: Stage): Promise<void> {
     await setTimeout(5_000)
     return figures
   }
-  const before = await beside(maximum / 2, Math.max(calm_seconds, asked.seconds.storm / 2))
-  const during = await beside(maximum * storm_factor, asked.seconds.storm)
+  const before = await beside(maximum / 2, Math.max(calmSeconds, asked.seconds.storm / 2))
+  const during = await beside(maximum * stormFactor, asked.seconds.storm)
   checks.check(
     `nothing of a neighbour's is refused: ${during.refused.count}`,
     during.refused.count === 0 && faultless(during),
   )
   checks.check(
-    `a neighbour's p99 stays within twice: ${before.answered.p99_ms} ms, then ${during.answered.p99_ms} ms`,
-    during.answered.p99_ms <= 2 * before.answered.p99_ms,
+    `a neighbour's p99 stays within twice: ${before.answered.p99Ms} ms, then ${during.answered.p99Ms} ms`,
+    during.answered.p99Ms <= 2 * before.answered.p99Ms,
   )
 }
 
@@ -111,12 +111,12 @@ export async function filters(stage: Stage): Promise<void> {
   const alone = await offerOpenly(
     stage,
     place.neighbour,
-    neighbour_rate,
-    Math.max(calm_seconds, asked.seconds.storm / 2),
+    neighbourRate,
+    Math.max(calmSeconds, asked.seconds.storm / 2),
     true,
   )
   checks.say(tell('the neighbour alone', alone))
-  const own = offerOpenly(stage, place.neighbour, neighbour_rate, asked.seconds.storm, true)
+  const own = offerOpenly(stage, place.neighbour, neighbourRate, asked.seconds.storm, true)
   await setTimeout(1_000)
   const slow = { seed: asked.seed, work: 'slowFilters', connections: slowFilters, rate: undefined } as const
   const other = offer({ ...place.linked, ...slow, seconds: asked.seconds.storm - 1 })
@@ -128,8 +128,8 @@ export async function filters(stage: Stage): Promise<void> {
     beside.refused.count === 0 && faultless(beside),
   )
   checks.check(
-    `a neighbour's p99 stays within twice: ${alone.answered.p99_ms} ms, then ${beside.answered.p99_ms} ms`,
-    beside.answered.p99_ms <= 2 * alone.answered.p99_ms,
+    `a neighbour's p99 stays within twice: ${alone.answered.p99Ms} ms, then ${beside.answered.p99Ms} ms`,
+    beside.answered.p99Ms <= 2 * alone.answered.p99Ms,
   )
 }
 
@@ -150,8 +150,8 @@ export async function soak(stage: Stage): Promise<void> {
   const last = later.at(-1)!
   const failed = runs.filter(figures => !faultless(figures) || figures.refused.count > 0).length
   checks.check(`no request of the soak fails: ${failed} of 5 parts had failures`, failed === 0)
-  const mb = looks.map(({ resident_mb }) => Math.round(resident_mb)).join(', ')
-  checks.check(`memory does not grow: ${mb} MB`, last.resident_mb < first!.resident_mb + 32)
+  const mb = looks.map(({ residentMb }) => Math.round(residentMb)).join(', ')
+  checks.check(`memory does not grow: ${mb} MB`, last.residentMb < first!.residentMb + 32)
   const open = looks.map(({ descriptors }) => descriptors).join(', ')
   checks.check(`descriptors and connections do not grow: ${open}`, last.descriptors <= first!.descriptors + 4)
 }

@@ -7,7 +7,7 @@ import { join, matchesGlob } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { start_flags } from '../../scripts/start-flags.ts'
+import { startFlags } from '../../scripts/start-flags.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { checkout, endProcesses, makeFolder } from '../support/process.ts'
 
@@ -30,7 +30,7 @@ const copies = dockerfile
       .map(source => ({ source, target: target.endsWith('/') ? join(target, source.split('/').at(-1)!) : target }))
   })
 
-const ignore_lines = read('.dockerignore')
+const ignoreLines = read('.dockerignore')
   .split('\n')
   .filter(line => line !== '' && !line.startsWith('#'))
 
@@ -38,7 +38,7 @@ const ignore_lines = read('.dockerignore')
 function isSent(path: string): boolean {
   const above = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
   let sent = true
-  for (const line of ignore_lines) {
+  for (const line of ignoreLines) {
     const pattern = line.replace(/^!/, '')
     if (above.some(each => matchesGlob(each, pattern))) sent = line.startsWith('!')
   }
@@ -107,13 +107,13 @@ describe('the container image', () => {
   })
 
   it('is started with the flags of npm start', () => {
-    expect(/exec node (.*?) "\$home/.exec(read('ops/kith'))?.[1]?.split(' ')).toEqual(start_flags)
+    expect(/exec node (.*?) "\$home/.exec(read('ops/kith'))?.[1]?.split(' ')).toEqual(startFlags)
   })
 })
 
 /** The settings of a container: the password of the database comes as a file. */
-async function settingsFor(database_url: string, home: string) {
-  const url = new URL(database_url)
+async function settingsFor(databaseUrl: string, home: string) {
+  const url = new URL(databaseUrl)
   const DATABASE_PASSWORD_FILE = join(home, '..', 'password')
   await writeFile(DATABASE_PASSWORD_FILE, `${decodeURIComponent(url.password)}\n`)
   url.password = ''
@@ -147,7 +147,7 @@ type ComposeService = {
   healthcheck?: { test: string[] }
   volumes?: string[]
   ports?: string[]
-  read_only?: boolean
+  readOnly?: boolean
   cap_drop?: string[]
   stop_grace_period: string
 }
@@ -170,7 +170,7 @@ describe('the compose file', () => {
 
   it('starts both again, on a read-only root and without capabilities where kith is', () => {
     expect([postgres.restart, kith.restart]).toEqual(['unless-stopped', 'unless-stopped'])
-    expect(kith).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
+    expect(kith).toMatchObject({ readOnly: true, cap_drop: ['ALL'] })
     expect(kith.ports!.every(port => port.startsWith('127.0.0.1:'))).toBe(true)
     expect(Number.parseInt(kith.stop_grace_period, 10)).toBeGreaterThan(12)
   })

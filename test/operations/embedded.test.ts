@@ -32,10 +32,10 @@ describe('the embedded database', { timeout: 60_000 }, () => {
     const KITH_DATA_DIR = join(await makeFolder(), '.kith')
     const kith = launch({ KITH_DATA_DIR })
     await kith.ready
-    const [password_file, socket_file] = [...dump!.matchAll(/\$KITH_DATA_DIR(\/[\w/]+)/g)].map(match => match[1]!)
+    const [passwordFile, socketFile] = [...dump!.matchAll(/\$KITH_DATA_DIR(\/[\w/]+)/g)].map(match => match[1]!)
     const read = async (path: string) => (await readFile(join(KITH_DATA_DIR, path), 'utf8')).trim()
-    const host = encodeURIComponent(await read(socket_file!))
-    const url = `postgresql://kith:${await read(password_file!)}@localhost/kith?host=${host}`
+    const host = encodeURIComponent(await read(socketFile!))
+    const url = `postgresql://kith:${await read(passwordFile!)}@localhost/kith?host=${host}`
     expect(await query(url, 'select key from organizations')).toEqual([{ key: 'default' }])
     expect(await terminate(kith)).toBe(0)
   })

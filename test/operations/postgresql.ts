@@ -8,23 +8,23 @@ import { type ServerUser, unprivilegedUser } from '../../src/db/embedded/process
 import { queryOnceUp } from '../support/embedded-service.ts'
 import { makeFolder } from '../support/process.ts'
 
-const debian_folder = '/usr/lib/postgresql'
+const debianFolder = '/usr/lib/postgresql'
 const needed = ['initdb', 'postgres', 'psql', 'createdb', 'pg_dump', 'pg_restore', 'pg_basebackup', 'pg_verifybackup']
 
 /**
  * Where the newest of Debian's PostgreSQL lies that has server and client programs; undefined where its package is not
  * installed. The embedded PostgreSQL comes without the client programs, and they have to be of the server's version.
  */
-export const programs: string | undefined = (existsSync(debian_folder) ? readdirSync(debian_folder) : [])
+export const programs: string | undefined = (existsSync(debianFolder) ? readdirSync(debianFolder) : [])
   .sort((left, right) => Number(right) - Number(left))
-  .map(version => join(debian_folder, version, 'bin'))
+  .map(version => join(debianFolder, version, 'bin'))
   .find(folder => needed.every(name => existsSync(join(folder, name))))
 
 /** Folders that the servers' user writes to: root's servers run as another. */
 export type Ground = { folder: string; user: ServerUser }
 
 /** A running server of the test's own; `url` names its database `kith`, which may not be there yet. */
-export type Server = { data: string; url: string; admin_url: string; child: ChildProcess }
+export type Server = { data: string; url: string; adminUrl: string; child: ChildProcess }
 
 const running: ChildProcess[] = []
 
@@ -56,9 +56,9 @@ export async function initialise(ground: Ground, name: string, settings = ''): P
 
 /** Starts the server of a cluster on a socket of its own, and waits until it takes writes. */
 export async function start(ground: Ground, data: string): Promise<Server> {
-  const socket_dir = `${data}.s`
-  await runLines(ground, `mkdir -p -m 700 "${socket_dir}"`)
-  const args = ['-D', data, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${socket_dir}`]
+  const socketDir = `${data}.s`
+  await runLines(ground, `mkdir -p -m 700 "${socketDir}"`)
+  const args = ['-D', data, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${socketDir}`]
   const child = spawn(join(programs!, 'postgres'), args, {
     ...ground.user,
     cwd: '/',
@@ -66,14 +66,14 @@ export async function start(ground: Ground, data: string): Promise<Server> {
   })
   running.push(child)
   const said = text(child.stderr)
-  const url_of = (database: string) =>
-    `postgresql://kith@localhost:5432/${database}?host=${encodeURIComponent(socket_dir)}`
+  const urlOf = (database: string) =>
+    `postgresql://kith@localhost:5432/${database}?host=${encodeURIComponent(socketDir)}`
   const ended = once(child, 'exit').then(async ([code]) => {
     throw new Error(`PostgreSQL ended with ${code}: ${await said}`)
   })
   ended.catch(() => {})
-  await Promise.race([ended, outOfRecovery(url_of('postgres'))])
-  return { data, url: url_of('kith'), admin_url: url_of('postgres'), child }
+  await Promise.race([ended, outOfRecovery(urlOf('postgres'))])
+  return { data, url: urlOf('kith'), adminUrl: urlOf('postgres'), child }
 }
 
 async function outOfRecovery(url: string) {

@@ -15,8 +15,8 @@ export function readExpression(expression: string): Asked {
         asked.selectors.push({ metric: text.slice(metric.from, metric.to), labels: [] })
       }
       if (name !== 'LabelName') return
-      const is_grouping = node.parent?.name === 'GroupingLabels'
-      const labels = is_grouping ? asked.grouping : asked.selectors.at(-1)!.labels
+      const isGrouping = node.parent?.name === 'GroupingLabels'
+      const labels = isGrouping ? asked.grouping : asked.selectors.at(-1)!.labels
       labels.push(text.slice(from, to))
     },
   })

@@ -66,7 +66,7 @@ async function writeMany(send: Send, prefix: string, turns: number) {
 }
 
 /** What must come back as it was, and the order in which it is compared. */
-const order_of = {
+const orderOf = {
   entities: 'organization_id, stack_id, id',
   links: 'organization_id, source_id, attribute_id, target_id',
   changes: 'organization_id, sequence',
@@ -78,12 +78,12 @@ const order_of = {
   clients: 'organization_id, id',
 }
 
-type Table = keyof typeof order_of
+type Table = keyof typeof orderOf
 
-async function contents(url: string, tables = Object.keys(order_of) as Table[], where = 'true') {
+async function contents(url: string, tables = Object.keys(orderOf) as Table[], where = 'true') {
   const read: Partial<Record<Table, unknown[]>> = {}
   for (const table of tables)
-    read[table] = await query(url, `select to_jsonb(t) from ${table} t where ${where} order by ${order_of[table]}`)
+    read[table] = await query(url, `select to_jsonb(t) from ${table} t where ${where} order by ${orderOf[table]}`)
   return read
 }
 
@@ -125,7 +125,7 @@ const needs = "needs the server and client programs of Debian's package postgres
 describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { timeout: 90_000 }, () => {
   it('a dump taken while the service writes comes up on an empty server, with its keys, tokens and clients', async () => {
     const first = await start(ground, await initialise(ground, 'first'))
-    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.admin_url })
+    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
     const origin = await serve(first.url)
     await declare(origin.send, first.url)
     const made = launch(origin.environment, ['client', 'create', '--org', 'default', '--scope', 'people:read'])
@@ -142,7 +142,7 @@ describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { tim
     await meanwhile
 
     const second = await start(ground, await initialise(ground, 'second'))
-    const places = { ADMIN_URL: second.admin_url, RESTORED_URL: second.url, BACKUPS: backups }
+    const places = { ADMIN_URL: second.adminUrl, RESTORED_URL: second.url, BACKUPS: backups }
     await runLines(ground, lines('Restore a dump'), places)
     const head = await headOf(second.url)
     expect(head).toBeGreaterThanOrEqual(acknowledged)
@@ -163,7 +163,7 @@ describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { tim
   it('a recovery to a point between two writes has the one and not the other', async () => {
     const settings = blocksOf('Archive the log', 'ini').join('').replaceAll('/var/backups/kith', backups)
     const first = await start(ground, await initialise(ground, 'first', settings))
-    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.admin_url })
+    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
     const origin = await serve(first.url)
     await declare(origin.send, first.url)
     await writeMany(origin.send, 'before_backup', 3)
@@ -171,7 +171,7 @@ describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { tim
     await writeMany(origin.send, 'after_backup', 3)
 
     const [point] = await query(first.url, `select clock_timestamp()::text as now`)
-    const at_the_point = await contents(first.url)
+    const atThePoint = await contents(first.url)
     await writeMany(origin.send, 'after_point', 2)
     expect((await origin.send('DELETE', '/v1/people/before_backup_a')).status).toBe(200)
     await archiveAll(first.url)
@@ -182,7 +182,7 @@ describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { tim
     const target = { PGDATA: data, BACKUPS: backups, TARGET: point!.now as string }
     await runLines(ground, lines('Restore to a point in time'), target)
     const second = await start(ground, data)
-    expect(await contents(second.url)).toEqual(at_the_point)
+    expect(await contents(second.url)).toEqual(atThePoint)
     await expectWhole(second.url)
 
     const restored = await serve(second.url, origin.token)

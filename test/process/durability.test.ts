@@ -8,7 +8,7 @@ import type { Send } from '../support/service.ts'
 afterEach(endProcesses)
 
 const writers = 8
-const acknowledged_before_kill = 300
+const acknowledgedBeforeKill = 300
 
 /** What a person is meant to look like; null is a person that is not there. */
 type Person = Record<string, unknown> | null
@@ -74,13 +74,13 @@ async function writeUntilKilled(send: Send, kill: () => Promise<unknown>): Promi
   let answered = 0
   let killed: Promise<unknown> | undefined
   const onAnswer = () => {
-    if (++answered === acknowledged_before_kill) killed = kill()
+    if (++answered === acknowledgedBeforeKill) killed = kill()
   }
   await Promise.all(
     Array.from({ length: writers }, (_, index) => keepWriting(send, `person_${index}`, journal, onAnswer)),
   )
   await killed
-  expect(answered).toBeGreaterThanOrEqual(acknowledged_before_kill)
+  expect(answered).toBeGreaterThanOrEqual(acknowledgedBeforeKill)
   return journal
 }
 
@@ -93,7 +93,7 @@ async function readPerson(send: Send, external_id: string): Promise<Person> {
 }
 
 /** Each finds what is wrong in the tables; all find nothing in whole ones. */
-const half_applied = {
+const halfApplied = {
   'a version that is not the number of the changes': `
     select e.id, e.version, count(c.sequence) from entities e left join changes c on c.entity_id = e.id
     group by e.organization_id, e.stack_id, e.id having e.version - min(c.version) + 1 <> count(c.sequence)
@@ -135,9 +135,9 @@ it.each([
 ])(
   'kill -9 %s in the middle of writes loses nothing that was answered, and leaves nothing half done',
   async (_, how) => {
-    const data_dir = join(await makeFolder(), '.kith')
-    const environment = { KITH_DATA_DIR: data_dir, LOG_LEVEL: 'warn' }
-    const path = join(data_dir, 'postgresql')
+    const dataDir = join(await makeFolder(), '.kith')
+    const environment = { KITH_DATA_DIR: dataDir, LOG_LEVEL: 'warn' }
+    const path = join(dataDir, 'postgresql')
     const killed = launch(environment)
     const address = await killed.ready
     const token = await tokenFrom(environment)
@@ -156,12 +156,12 @@ it.each([
     for (const [external_id, { acknowledged, pending }] of journal)
       expect([acknowledged, pending]).toContainEqual(await readPerson(reading, external_id))
 
-    const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
-    for (const [fault, text] of Object.entries(half_applied))
+    const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
+    for (const [fault, text] of Object.entries(halfApplied))
       expect([fault, await query(url, text)]).toEqual([fault, []])
     await stop()
     expect((await reading('POST', '/v1/people', { external_id: 'afterwards' })).status).toBe(201)
     expect(await terminate(next)).toBe(0)
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
   },
 )

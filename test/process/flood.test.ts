@@ -44,7 +44,7 @@ async function statusesOf(socket: Socket): Promise<number[]> {
 async function besiege(environment: Record<string, string> = {}) {
   const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment })
   const address = await kith.ready
-  const usual_mib = memoryMib(kith)
+  const usualMib = memoryMib(kith)
   const open = () => (address.startsWith('https') ? openEncrypted(address) : openSocket(address))
   const neighbour = await open()
   const sockets = await Promise.all(Array.from({ length: 400 }, open))
@@ -60,13 +60,13 @@ async function besiege(environment: Record<string, string> = {}) {
     isAsEver: async () => {
       expect(await ask(neighbour)).toBe('HTTP/1.1 200')
       // A heap that was never asked for as much grows to its usual size, too.
-      expect(memoryMib(kith)).toBeLessThan(usual_mib + 200)
+      expect(memoryMib(kith)).toBeLessThan(usualMib + 200)
     },
   }
 }
 
 /** Of one connection in one turn, where each is answered at once, and where they are under way. */
-const [most_at_once, most_under_way] = [63, 32]
+const [mostAtOnce, mostUnderWay] = [63, 32]
 
 async function expectStopped(environment: Record<string, string>, request: string, status: number, most: number) {
   const { sockets, send, isAsEver } = await besiege(environment)
@@ -82,20 +82,20 @@ async function expectStopped(environment: Record<string, string>, request: strin
 
 const short = 'GET /v1/ HTTP/1.1\r\n\r\n'
 const json = 'Host: kith\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
-const in_chunks = 'Host: kith\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+const inChunks = 'Host: kith\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
 
 describe('by each of 400 connections in one write leave the service as it was:', () => {
   it.each([
-    ['as short as they can be', short, 400, most_under_way],
-    ['to where no token is asked for', 'GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n', 200, most_under_way],
-    ['of HTTP/1.0', 'GET /v1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 401, most_under_way],
-    ['with an expectation', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, most_under_way],
-    ['with bodies', `POST /v1/people HTTP/1.1\r\n${json}`, 401, most_at_once],
-    ['with bodies in chunks', `POST /v1/people HTTP/1.1\r\n${in_chunks}`, 401, most_at_once],
+    ['as short as they can be', short, 400, mostUnderWay],
+    ['to where no token is asked for', 'GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n', 200, mostUnderWay],
+    ['of HTTP/1.0', 'GET /v1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 401, mostUnderWay],
+    ['with an expectation', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, mostUnderWay],
+    ['with bodies', `POST /v1/people HTTP/1.1\r\n${json}`, 401, mostAtOnce],
+    ['with bodies in chunks', `POST /v1/people HTTP/1.1\r\n${inChunks}`, 401, mostAtOnce],
   ])('3,000 requests %s', (_what, ...asked) => expectStopped({}, ...asked))
 
   it('3,000 requests by TLS', async () => {
-    await expectStopped(await writePair(await makeFolder()), short, 400, most_under_way)
+    await expectStopped(await writePair(await makeFolder()), short, 400, mostUnderWay)
   })
 
   it.each([

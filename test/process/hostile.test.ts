@@ -9,7 +9,7 @@ let kith: Kith
 let address: string
 let token: string
 let send: Send
-let usual_mib: number
+let usualMib: number
 
 /** Memory of the service's process that is not swapped out. */
 const memoryMib = () => Number(execFileSync('ps', ['-o', 'rss=', '-p', String(kith.child.pid)]).toString()) / 1024
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await send('POST', '/v1/people', { external_id: 'ada' })
   // The heap finds its usual size.
   for (let count = 0; count < 500; count++) await send('GET', '/v1/people/ada')
-  usual_mib = memoryMib()
+  usualMib = memoryMib()
 })
 
 afterAll(async () => {
@@ -36,11 +36,11 @@ type Attack = {
   /** What follows the head again and again, until the service closes. */
   part?: string
   /** The pause between two parts; without it they come as fast as they are taken. */
-  pause_ms?: number
+  pauseMs?: number
 }
 
 /** Resolves when the service has closed: the bytes that went out, and the statuses of the answers that came. */
-async function attack({ head, part, pause_ms }: Attack): Promise<{ sent_mib: number; statuses: number[] }> {
+async function attack({ head, part, pauseMs }: Attack): Promise<{ sentMib: number; statuses: number[] }> {
   const socket = await openSocket(address)
   let received = ''
   socket.setEncoding('latin1').on('data', data => (received += data))
@@ -54,26 +54,24 @@ async function attack({ head, part, pause_ms }: Attack): Promise<{ sent_mib: num
   const ready = () =>
     Promise.race([
       end,
-      new Promise(resolve => (pause_ms ? setTimeout(resolve, pause_ms) : socket.once('drain', resolve))),
+      new Promise(resolve => (pauseMs ? setTimeout(resolve, pauseMs) : socket.once('drain', resolve))),
     ])
   if (!socket.write(head)) await Promise.race([end, new Promise(resolve => socket.once('drain', resolve))])
-  while (part !== undefined && !closed) if (!socket.write(part) || pause_ms) await ready()
+  while (part !== undefined && !closed) if (!socket.write(part) || pauseMs) await ready()
   await end
   const statuses = [...received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
-  return { sent_mib: socket.bytesWritten / 1_048_576, statuses }
+  return { sentMib: socket.bytesWritten / 1_048_576, statuses }
 }
 
 /** What an attack comes to, while a neighbour asks for its own again and again. */
-async function besideNeighbour<T>(
-  work: () => Promise<T>,
-): Promise<{ outcome: T; refused: number[]; peak_mib: number }> {
+async function besideNeighbour<T>(work: () => Promise<T>): Promise<{ outcome: T; refused: number[]; peakMib: number }> {
   const refused: number[] = []
-  let [running, peak_mib] = [true, 0]
+  let [running, peakMib] = [true, 0]
   const neighbour = async () => {
     do {
       const { status } = await send('GET', '/v1/people/ada')
       if (status !== 200) refused.push(status)
-      peak_mib = Math.max(peak_mib, memoryMib())
+      peakMib = Math.max(peakMib, memoryMib())
     } while (running)
   }
   const asking = neighbour()
@@ -81,7 +79,7 @@ async function besideNeighbour<T>(
     running = false
   })
   await asking
-  return { outcome, refused, peak_mib }
+  return { outcome, refused, peakMib }
 }
 
 const authorization = () => `Authorization: Bearer ${token}\r\n`
@@ -92,18 +90,18 @@ const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
 const many = 'X-Field: value\r\n'.repeat(1_000)
 
 // Without any guard the same attacks took 420 MiB more than usual.
-const most_mib = 150
+const mostMib = 150
 
 describe('a client that is slow', () => {
   it('is closed when its time is over, whatever it is slow with, and a neighbour is served', async () => {
     const slow = [
       { head: '' },
-      { head: 'GET /healthz HTTP/1.1\r\nX-Slow: ', part: 'a', pause_ms: 50 },
-      { head: post(`${authorization()}${json}Content-Length: 1000\r\n`), part: 'a', pause_ms: 50 },
-      { head: post(`${authorization()}${json}${chunked}`), part: '1\r\na\r\n', pause_ms: 50 },
+      { head: 'GET /healthz HTTP/1.1\r\nX-Slow: ', part: 'a', pauseMs: 50 },
+      { head: post(`${authorization()}${json}Content-Length: 1000\r\n`), part: 'a', pauseMs: 50 },
+      { head: post(`${authorization()}${json}${chunked}`), part: '1\r\na\r\n', pauseMs: 50 },
       // These are answered at once, and go on.
-      { head: post(chunked), part: '1\r\na\r\n', pause_ms: 50 },
-      { head: `GET /healthz HTTP/1.1\r\nHost: kith\r\n${chunked}\r\n`, part: '1\r\na\r\n', pause_ms: 50 },
+      { head: post(chunked), part: '1\r\na\r\n', pauseMs: 50 },
+      { head: `GET /healthz HTTP/1.1\r\nHost: kith\r\n${chunked}\r\n`, part: '1\r\na\r\n', pauseMs: 50 },
     ]
     const { outcome, refused } = await besideNeighbour(() => Promise.all(slow.map(attack)))
     expect(outcome.map(({ statuses }) => statuses)).toEqual([[504], [504], [504], [504], [401], [200]])
@@ -148,11 +146,11 @@ describe('a client that sends without end', () => {
       200,
     ],
   ])('%s is closed after a few MiB, memory stays flat, and a neighbour is served', async (_what, make, status) => {
-    const { outcome, refused, peak_mib } = await besideNeighbour(() => attack(make()))
+    const { outcome, refused, peakMib } = await besideNeighbour(() => attack(make()))
     // Whoever still sends may find the connection reset before the answer is read.
     expect([[status], []]).toContainEqual(outcome.statuses)
-    expect(outcome.sent_mib).toBeLessThan(128)
-    expect(peak_mib).toBeLessThan(usual_mib + most_mib)
+    expect(outcome.sentMib).toBeLessThan(128)
+    expect(peakMib).toBeLessThan(usualMib + mostMib)
     expect(refused).toEqual([])
   })
 })
@@ -163,13 +161,13 @@ describe('10,000 requests at once on one connection', () => {
     ['writes', () => `${post(`${authorization()}${json}Content-Length: 2\r\n`)}{}`, 201],
     ['requests without a token', () => post(''), 401],
   ])('of %s: some are answered, one is refused, and the connection ends', async (_what, make, status) => {
-    const { outcome, refused, peak_mib } = await besideNeighbour(() => attack({ head: make().repeat(10_000) }))
+    const { outcome, refused, peakMib } = await besideNeighbour(() => attack({ head: make().repeat(10_000) }))
     const answered = outcome.statuses.filter(found => found === status)
     expect(outcome.statuses.length).toBeLessThan(10_000)
     expect([...new Set(outcome.statuses)].filter(found => ![status, 503].includes(found))).toEqual([])
     expect(outcome.statuses.filter(found => found === 503).length).toBeLessThanOrEqual(1)
     expect(answered.length).toBeLessThan(10_000)
-    expect(peak_mib).toBeLessThan(usual_mib + most_mib)
+    expect(peakMib).toBeLessThan(usualMib + mostMib)
     expect(refused).toEqual([])
   })
 

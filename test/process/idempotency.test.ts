@@ -50,7 +50,7 @@ async function sendAgain(send: Send, key: string, body: object): Promise<Reply> 
 }
 
 /** Every COMMIT of a kept answer waits for this lock. */
-const hold_commits = `
+const holdCommits = `
   create function wait_for_test() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock_shared(4242); return null; end';
   create constraint trigger hold after update on idempotency_keys deferrable initially deferred
@@ -59,7 +59,7 @@ const hold_commits = `
 it('kill -9 between COMMIT and the answer: after a restart the same key is answered, and the write was done once', async () => {
   const { kith, send } = await startOne()
   const other = await startOne()
-  await query(database.url, hold_commits)
+  await query(database.url, holdCommits)
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
   await holder.query('select pg_advisory_lock(4242)')
@@ -88,7 +88,7 @@ it('kill -9 at any time, four times: what is sent again under its key is done on
   const tell = { answered: 0, unanswered: 0, done_unanswered: 0 }
   for (let round = 0; round < 4; round += 1) {
     const { kith, send } = await startOne()
-    const kill_after = 20 + randomInt(60)
+    const killAfter = 20 + randomInt(60)
     let answered = 0
     let killed: Promise<unknown> | undefined
     const write = async (writer: number) => {
@@ -100,7 +100,7 @@ it('kill -9 at any time, four times: what is sent again under its key is done on
         if (!reply) return
         expect(reply.status).toBe(201)
         entry.id = reply.body.data.id
-        if (++answered === kill_after) killed = kill(kith)
+        if (++answered === killAfter) killed = kill(kith)
       }
     }
     await Promise.all(Array.from({ length: 6 }, (_, writer) => write(writer)))

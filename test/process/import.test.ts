@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
-import { of_lines } from '../support/lines.ts'
+import { ofLines } from '../support/lines.ts'
 import { endProcesses, launch, senderTo, tokenFrom } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -22,7 +22,7 @@ it('an import that is under way when the service shuts down is told so, keeps it
   const kith = launch(environment)
   const address = await kith.ready
   const token = await tokenFrom(environment)
-  const headers = { Authorization: `Bearer ${token}`, ...of_lines }
+  const headers = { Authorization: `Bearer ${token}`, ...ofLines }
   const sent = request(`${address}/v1/people/import`, { method: 'POST', headers })
   sent.on('error', () => {})
   sent.write('{"external_id":"ada"}\n{"external_id":"bo"}\n')

@@ -20,17 +20,17 @@ let address: string
 let token: string
 let send: Send
 let url: string
-let server_log: string
+let serverLog: string
 
 beforeAll(async () => {
-  const data_dir = join(await makeFolder(), '.kith')
-  const environment = { KITH_DATA_DIR: data_dir, LOG_LEVEL: 'trace' }
-  server_log = join(data_dir, 'postgresql', 'server.log')
+  const dataDir = join(await makeFolder(), '.kith')
+  const environment = { KITH_DATA_DIR: dataDir, LOG_LEVEL: 'trace' }
+  serverLog = join(dataDir, 'postgresql', 'server.log')
   kith = launch(environment)
   address = await kith.ready
   token = await tokenFrom(environment)
   send = senderTo(address, token)
-  const shared = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+  const shared = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   url = shared.url
   await shared.stop()
 })
@@ -61,7 +61,7 @@ async function linesOf(request_id: string | null): Promise<Record<string, unknow
 
 /** Nothing of what was sent is in any log. */
 async function expectSilence() {
-  const logged = kith.said.stdout + kith.said.stderr + (await readFile(server_log, 'utf8'))
+  const logged = kith.said.stdout + kith.said.stderr + (await readFile(serverLog, 'utf8'))
   expect(logged.includes(canary.toLowerCase()) || logged.includes(canary)).toBe(false)
   expect(logged).not.toContain(number)
   expect(logged).not.toContain('1931-07-13')
@@ -81,7 +81,7 @@ describe('a request is one line of the log', () => {
         method: 'GET',
         route: '/v1/people/{external_id}',
         status: 404,
-        duration_ms: expect.any(Number),
+        durationMs: expect.any(Number),
         organization: 'default',
         msg: 'request',
       },

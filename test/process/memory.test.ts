@@ -7,11 +7,11 @@ import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, type Kith, launch, tokenFrom } from '../support/process.ts'
 
 /** What the process may take at its default settings, whatever is asked of it, and afterwards. */
-const [peak_mib, rest_mib] = [400, 250]
+const [peakMib, restMib] = [400, 250]
 const people = 500
 /** Seven texts of 64 KiB, near the most that an entity may have. */
-const text_bytes = 65_536
-const large = `(select jsonb_object_agg('k' || k, repeat(chr(96 + k), ${text_bytes})) from generate_series(1, 7) k)`
+const textBytes = 65_536
+const large = `(select jsonb_object_agg('k' || k, repeat(chr(96 + k), ${textBytes})) from generate_series(1, 7) k)`
 const consent_types = 1_466
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -34,7 +34,7 @@ beforeAll(async () => {
      from generate_series(1, ${people}) n`,
   )
 }, 120_000)
-afterEach(() => expect(memoryMib('VmHWM')).toBeLessThan(peak_mib))
+afterEach(() => expect(memoryMib('VmHWM')).toBeLessThan(peakMib))
 afterAll(async () => {
   agent.destroy()
   await client.end()
@@ -102,7 +102,7 @@ async function readPart(response: IncomingMessage): Promise<number> {
 }
 
 // A client whose turn does not come in time is told so.
-const is_late = (status: number) => status === 503 || status === 504
+const isLate = (status: number) => status === 503 || status === 504
 
 it('64 clients ask for such a page at once, and read nothing of it until as many as there is room for have begun', async () => {
   let begun = 0
@@ -115,7 +115,7 @@ it('64 clients ask for such a page at once, and read nothing of it until as many
   await expect.poll(() => begun, { timeout: 60_000 }).toBeGreaterThanOrEqual(15)
   for (const answer of answers) {
     const response = await answer
-    if (is_late(response.statusCode!)) response.resume()
+    if (isLate(response.statusCode!)) response.resume()
     else expect([response.statusCode, (await readPart(response)) > 1_000_000]).toEqual([200, true])
   }
 }, 120_000)
@@ -123,7 +123,7 @@ it('64 clients ask for such a page at once, and read nothing of it until as many
 it('256 large people are read at once, each by itself', async () => {
   const answers = Array.from({ length: 256 }, async (_, index) => read(await ask('GET', `/v1/people/p${index + 1}`)))
   for (const { status, items } of await Promise.all(answers))
-    if (!is_late(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
+    if (!isLate(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
 }, 120_000)
 
 it('256 large people are changed at once, and shown', async () => {
@@ -132,7 +132,7 @@ it('256 large people are changed at once, and shown', async () => {
     read(await ask('PATCH', `/v1/people/p${index + 1}`, { first_name: 'Ada' }, prefer)),
   )
   for (const { status, items } of await Promise.all(answers))
-    if (!is_late(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
+    if (!isLate(status)) expect({ status, items }).toEqual({ status: 200, items: 1 })
 }, 120_000)
 
 it('a page of 500 people of an organization with 1,466 consent types is answered whole', async () => {
@@ -155,5 +155,5 @@ it('a page of 500 people of an organization with 1,466 consent types is answered
 }, 120_000)
 
 it('gives the memory back when nothing is asked of it any more', async () => {
-  await expect.poll(() => memoryMib('VmRSS'), { timeout: 60_000 }).toBeLessThan(rest_mib)
+  await expect.poll(() => memoryMib('VmRSS'), { timeout: 60_000 }).toBeLessThan(restMib)
 }, 120_000)

@@ -72,9 +72,9 @@ async function openLine(url: string): Promise<Line> {
 
 function targetOf(url: string) {
   const { searchParams, hostname, port } = new URL(url)
-  const socket_dir = searchParams.get('host')
+  const socketDir = searchParams.get('host')
   const number = Number(port || 5432)
-  return socket_dir ? { path: `${socket_dir}/.s.PGSQL.${number}` } : { host: hostname, port: number }
+  return socketDir ? { path: `${socketDir}/.s.PGSQL.${number}` } : { host: hostname, port: number }
 }
 
 function throughPort(url: string, port: number): string {
@@ -113,7 +113,7 @@ async function expectRecovered({ kith, address, send }: Awaited<ReturnType<typeo
 const others = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 
 /** Every COMMIT of a change waits for this lock. */
-const hold_commits = `
+const holdCommits = `
   create function wait_for_test() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock_shared(4242); return null; end';
   create constraint trigger hold after insert on changes deferrable initially deferred
@@ -159,7 +159,7 @@ describe('a database that goes away', () => {
 
   it('while a write is being committed says that it may have been done', async () => {
     const service = await serve()
-    await query(database.url, hold_commits)
+    await query(database.url, holdCommits)
     const holder = new pg.Client({ connectionString: database.url })
     await holder.connect()
     await holder.query('select pg_advisory_lock(4242)')

@@ -275,18 +275,18 @@ describe('SIGTERM is not held up', () => {
 })
 
 /** The embedded database of a service that runs. */
-async function urlOf(data_dir: string): Promise<string> {
-  const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+async function urlOf(dataDir: string): Promise<string> {
+  const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   await stop()
   return url
 }
 
 it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', async () => {
-  const data_dir = join(await makeFolder(), '.kith')
-  environment = { KITH_DATA_DIR: data_dir }
+  const dataDir = join(await makeFolder(), '.kith')
+  environment = { KITH_DATA_DIR: dataDir }
   const kith = launch(environment)
   await kith.ready
-  const url = await urlOf(data_dir)
+  const url = await urlOf(dataDir)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
   await send('POST', '/v1/people', { external_id: 'ada' })
   lock = await lockPerson(url, 'ada')
@@ -296,7 +296,7 @@ it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', a
   await lock!.release()
   expect((await patch.answer).status).toBe(200)
   expect(await kith.ended).toBe(0)
-  expect(await hasServer(data_dir)).toBe(false)
+  expect(await hasServer(dataDir)).toBe(false)
 
   const next = launch(environment)
   const reading = senderTo(await next.ready, await tokenFrom(environment))
@@ -305,9 +305,9 @@ it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', a
 })
 
 it('SIGTERM while the service starts leaves no embedded PostgreSQL behind', async () => {
-  const data_dir = join(await makeFolder(), '.kith')
-  const kith = launch({ KITH_DATA_DIR: data_dir })
-  await expect.poll(() => hasServer(data_dir), { interval: 5, timeout: 25_000 }).toBe(true)
+  const dataDir = join(await makeFolder(), '.kith')
+  const kith = launch({ KITH_DATA_DIR: dataDir })
+  await expect.poll(() => hasServer(dataDir), { interval: 5, timeout: 25_000 }).toBe(true)
   await terminate(kith)
-  expect(await hasServer(data_dir)).toBe(false)
+  expect(await hasServer(dataDir)).toBe(false)
 })

@@ -15,13 +15,13 @@ import {
   tokenFrom,
 } from '../support/process.ts'
 
-let data_dir: string
+let dataDir: string
 let environment: Record<string, string>
 let lock: Lock | undefined
 
 beforeEach(async () => {
-  data_dir = join(await makeFolder(), '.kith')
-  environment = { KITH_DATA_DIR: data_dir }
+  dataDir = join(await makeFolder(), '.kith')
+  environment = { KITH_DATA_DIR: dataDir }
 })
 
 afterEach(async () => {
@@ -37,7 +37,7 @@ async function startPatch(workers: number) {
   const kith = launchByNpm(environment, '--workers', `${workers}`)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
   expect((await send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
-  const { url, stop } = await startEmbedded({ data_dir, purpose: 'command', log: () => {} })
+  const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   await stop()
   lock = await lockPerson(url, 'ada')
   const patch = send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
@@ -56,7 +56,7 @@ describe.each([1, 2])('npm start with %i workers', workers => {
     await lock!.release()
     expect((await patch).status).toBe(200)
     expect(await kith.ended).toBe(0)
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
   })
 
   it('a later signal gives up what is under way, and the embedded PostgreSQL is stopped all the same', async () => {
@@ -69,7 +69,7 @@ describe.each([1, 2])('npm start with %i workers', workers => {
     await expect(patch).rejects.toThrow()
     expect(await kith.ended).toBe(0)
     expect(kith.said.stdout).toContain('another signal')
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
   })
 })
 
@@ -81,7 +81,7 @@ it('an error that nobody caught ends the process with 1, and one more while it s
   await expect.poll(() => kith.said.stdout).toContain('"fault":"RangeError"')
   kith.child.kill('SIGWINCH')
   expect(await kith.ended).toBe(1)
-  expect(await hasServer(data_dir)).toBe(false)
+  expect(await hasServer(dataDir)).toBe(false)
 })
 
 it('a standard output that was closed ends the process with 1, after the embedded PostgreSQL', async () => {
@@ -92,5 +92,5 @@ it('a standard output that was closed ends the process with 1, after the embedde
   const answers = Array.from({ length: 20 }, () => fetch(`${address}/healthz`).then(({ status }) => status))
   await Promise.allSettled(answers)
   expect(await kith.ended).toBe(1)
-  expect(await hasServer(data_dir)).toBe(false)
+  expect(await hasServer(dataDir)).toBe(false)
 })

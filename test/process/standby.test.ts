@@ -20,7 +20,7 @@ beforeAll(async () => {
   const service = await startService({}, primary.url)
   const organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
-  const asked = { organization_key: organization.key, name: 'a program', scope: 'people:read' }
+  const asked = { organizationKey: organization.key, name: 'a program', scope: 'people:read' }
   credentials = await createClient(service.db, asked)
   await service.stop()
   standby = await startStandby(primary)
@@ -48,7 +48,7 @@ const writes: [what: string, write: () => Promise<Reply>][] = [
   ['a new stack', () => send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })],
 ]
 
-const read_only = {
+const readOnly = {
   error: 'operation_failed',
   message: 'The database is read-only, as a standby is: it takes no writes.',
 }
@@ -66,7 +66,7 @@ describe('a service on a standby', () => {
   it.each(writes)('answers 503 to %s', async (_, write) => {
     const { status, headers, body } = await write()
     expect([status, headers.get('Retry-After')]).toEqual([503, '1'])
-    expect(body).toMatchObject(read_only)
+    expect(body).toMatchObject(readOnly)
     expect(body).not.toHaveProperty('outcome')
   })
 
@@ -76,7 +76,7 @@ describe('a service on a standby', () => {
       headers: { Authorization: authorization, 'Content-Type': 'application/x-ndjson' },
       body: '{"external_id":"ada"}\n',
     })
-    expect(JSON.parse(await response.text())).toMatchObject(read_only)
+    expect(JSON.parse(await response.text())).toMatchObject(readOnly)
   })
 
   it('answers 503 where a token needs the signing key to be kept for longer', async () => {
@@ -86,13 +86,13 @@ describe('a service on a standby', () => {
     )
     const body = new URLSearchParams({ grant_type: 'client_credentials', ...credentials })
     const response = await fetch(`${address}/oauth/token`, { method: 'POST', body })
-    expect([response.status, await response.json()]).toMatchObject([503, read_only])
+    expect([response.status, await response.json()]).toMatchObject([503, readOnly])
   })
 
   it('says at /readyz that it takes no writes, and that it lives', async () => {
     const { status, headers, body } = await send('GET', '/readyz')
     expect([status, headers.get('Retry-After')]).toEqual([503, '1'])
-    expect(body).toMatchObject(read_only)
+    expect(body).toMatchObject(readOnly)
     expect((await send('GET', '/healthz')).status).toBe(200)
   })
 

@@ -49,15 +49,15 @@ const read = {
 
 describe('the log of a start shows the address and three lines', () => {
   it('that work as pasted, on the embedded database, and a second time', async () => {
-    const data_dir = join(elsewhere, '.kith')
-    const kith = launch({ KITH_DATA_DIR: data_dir })
+    const dataDir = join(elsewhere, '.kith')
+    const kith = launch({ KITH_DATA_DIR: dataDir })
     expect(await kith.ready).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const lines = firstStepsOf(kith)
     expect(lines).toHaveLength(3)
     expect(await paste(lines)).toEqual([patched, read])
     expect(await paste(lines)).toEqual([patched, { ...read, data: expect.objectContaining({ version: 3 }) }])
     expect(await terminate(kith)).toBe(0)
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
   })
 
   it('that work with the same DATABASE_URL set, and do not repeat its password', async () => {
@@ -95,18 +95,18 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
-    const data_dir = join(elsewhere, '.kith')
-    expect(await refusal({ KITH_DATA_DIR: data_dir, PORT: `${port}` })).toMatch(
+    const dataDir = join(elsewhere, '.kith')
+    expect(await refusal({ KITH_DATA_DIR: dataDir, PORT: `${port}` })).toMatch(
       new RegExp(`^PORT ${port} on 127\\.0\\.0\\.1 is taken [^\\n]*\\n$`),
     )
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
     other.close()
   })
 
   it('a bad environment is one list with every problem, before anything is made', async () => {
-    const data_dir = join(elsewhere, '.kith')
+    const dataDir = join(elsewhere, '.kith')
     const stderr = await refusal({
-      KITH_DATA_DIR: data_dir,
+      KITH_DATA_DIR: dataDir,
       PORT: '65536',
       DATABASE_URL: 'mysql://kith:s3cret@localhost/kith',
       LOG_LEVEL: 'loud',
@@ -131,12 +131,12 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
       'TLS_CERT_FILE',
     ])
     expect(stderr).not.toContain('too short to be one')
-    expect(await hasServer(data_dir)).toBe(false)
+    expect(await hasServer(dataDir)).toBe(false)
   })
 
-  it.each(['/proc/kith', '/proc/kith/data'])('a data folder that cannot be made: %s', async data_dir => {
-    expect(await refusal({ KITH_DATA_DIR: data_dir })).toBe(
-      `The data folder ${data_dir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
+  it.each(['/proc/kith', '/proc/kith/data'])('a data folder that cannot be made: %s', async dataDir => {
+    expect(await refusal({ KITH_DATA_DIR: dataDir })).toBe(
+      `The data folder ${dataDir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
     )
   })
 
@@ -150,10 +150,10 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
   })
 
   it('a data folder that is in use says who has it', async () => {
-    const data_dir = join(elsewhere, '.kith')
-    const owner = launch({ KITH_DATA_DIR: data_dir })
+    const dataDir = join(elsewhere, '.kith')
+    const owner = launch({ KITH_DATA_DIR: dataDir })
     const address = await owner.ready
-    expect(await refusal({ KITH_DATA_DIR: data_dir })).toMatch(
+    expect(await refusal({ KITH_DATA_DIR: dataDir })).toMatch(
       new RegExp(`^The data folder \\S+ is in use by another service, kith serve pid ${owner.child.pid}: [^\\n]*\\n$`),
     )
     expect((await fetch(`${address}/readyz`)).status).toBe(200)

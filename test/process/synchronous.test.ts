@@ -7,7 +7,7 @@ import { query, until } from '../support/embedded-service.ts'
 import { endProcesses } from '../support/process.ts'
 import { type Organization, type Reply, type Service, startService } from '../support/service.ts'
 
-const request_ms = 1_000
+const requestMs = 1_000
 
 let postgres: OwnPostgres
 /** Its commits wait for no standby: for what a test finds there before it begins. */
@@ -23,7 +23,7 @@ beforeAll(async () => {
   local.searchParams.set('options', '-c synchronous_commit=local')
   await migrate(local.href)
   prepared = await startService({}, local.href)
-  service = await startService({ KITH_LIMIT_REQUEST_MS: String(request_ms) }, postgres.url)
+  service = await startService({ KITH_LIMIT_REQUEST_MS: String(requestMs) }, postgres.url)
   await setStandby('nobody')
 })
 afterAll(async () => {
@@ -120,7 +120,7 @@ describe('while the synchronous standby is away', () => {
 
   it('a token is not issued on a key that may end before it', async () => {
     const { client_id, client_secret } = await createClient(prepared.db, {
-      organization_key: organization.key,
+      organizationKey: organization.key,
       name: 'a program',
       scope: 'people:read',
     })

@@ -27,15 +27,15 @@ async function start(more: Record<string, string> = {}): Promise<{ kith: Kith; s
   return { kith, send }
 }
 
-const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
-const caller_id = '00f067aa0ba902b7'
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const callerId = '00f067aa0ba902b7'
 
 /** A span and those below it, by name, in order of their beginning. */
 type Tree = { [name: string]: Tree }
 
 function treeOf(span: ReceivedSpan): Tree {
   const below = collector.spans
-    .filter(({ parentSpanId, traceId }) => parentSpanId === span.spanId && traceId === span.traceId)
+    .filter(other => other.parentSpanId === span.spanId && other.traceId === span.traceId)
     .sort((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1))
   return Object.fromEntries(below.map(child => [child.name, treeOf(child)]))
 }
@@ -44,11 +44,11 @@ const spansOf = (name: string) => collector.spans.filter(span => span.name === n
 
 it('a PATCH is a span for each of its stages, below the span of its caller', async () => {
   const { kith, send } = await start({ OTEL_SERVICE_NAME: 'contacts' })
-  const traceparent = `00-${trace_id}-${caller_id}-01`
+  const traceparent = `00-${traceId}-${callerId}-01`
   await send('PATCH', '/v1/people/ada', { first_name: 'Ada' }, { traceparent })
   expect(await terminate(kith)).toBe(0)
   const [request] = spansOf('PATCH /v1/people/{external_id}')
-  expect(request).toMatchObject({ traceId: trace_id, parentSpanId: caller_id, service: 'contacts' })
+  expect(request).toMatchObject({ traceId, parentSpanId: callerId, service: 'contacts' })
   expect(request!.attributes).toEqual({
     'http.request.method': 'PATCH',
     'http.route': '/v1/people/{external_id}',
@@ -61,7 +61,7 @@ it('a PATCH is a span for each of its stages, below the span of its caller', asy
     'write batch': { transaction: { lock_named: {}, apply_changes: {}, commit: {} } },
   })
   const line = kith.said.stdout.split('\n').find(text => text.includes('"PATCH"'))
-  expect(JSON.parse(line!).trace_id).toBe(trace_id)
+  expect(JSON.parse(line!).trace_id).toBe(traceId)
 })
 
 it('a batch that several requests share is one span, and they name each other', async () => {
@@ -96,23 +96,23 @@ it('a caller who wants no trace is not traced, and one who is no caller is not f
   const { kith, send } = await start()
   collector.spans.length = 0
   const hostile = [
-    `00-${trace_id.toUpperCase()}-${caller_id}-01`,
-    `00-${'0'.repeat(32)}-${caller_id}-01`,
-    `00-${trace_id}-${'0'.repeat(16)}-01`,
-    `ff-${trace_id}-${caller_id}-01`,
-    `00-${trace_id}-${caller_id}-01-more`,
-    `00-${trace_id}`,
+    `00-${traceId.toUpperCase()}-${callerId}-01`,
+    `00-${'0'.repeat(32)}-${callerId}-01`,
+    `00-${traceId}-${'0'.repeat(16)}-01`,
+    `ff-${traceId}-${callerId}-01`,
+    `00-${traceId}-${callerId}-01-more`,
+    `00-${traceId}`,
     'x'.repeat(8_000),
   ]
   for (const traceparent of hostile)
     expect((await send('GET', '/v1/people/ada', undefined, { traceparent })).status).toBe(200)
-  await send('GET', '/v1/stacks/none/ada', undefined, { traceparent: `00-${trace_id}-${caller_id}-00` })
+  await send('GET', '/v1/stacks/none/ada', undefined, { traceparent: `00-${traceId}-${callerId}-00` })
   expect(await terminate(kith)).toBe(0)
   const read = spansOf('GET /v1/people/{external_id}')
   expect(read).toHaveLength(hostile.length)
   expect(read.filter(({ parentSpanId }) => parentSpanId)).toEqual([])
-  expect(new Set(read.map(({ traceId }) => traceId)).size).toBe(hostile.length)
-  expect(collector.spans.filter(({ traceId }) => traceId === trace_id)).toEqual([])
+  expect(new Set(read.map(span => span.traceId)).size).toBe(hostile.length)
+  expect(collector.spans.filter(span => span.traceId === traceId)).toEqual([])
   expect(spansOf('GET /v1/stacks/{stack_key}/{external_id}')).toEqual([])
 })
 
@@ -138,14 +138,14 @@ it('a collector that is away costs no request, and one line of log', async () =>
   expect(kith.said.stdout.match(/traces are not sent/g)).toHaveLength(1)
 })
 
-const tell_loaded = `import { registerHooks } from 'node:module'
+const tellLoaded = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) {
   if (/opentelemetry.(sdk|exporter)/.test(url)) process._rawDebug('loaded ' + url)
   return next(url, context)
 } })`
 
 it('without the variables nothing that makes traces is even loaded', async () => {
-  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tell_loaded)}`
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tellLoaded)}`
   const without = launch({ DATABASE_URL: database.url, NODE_OPTIONS })
   await without.ready
   expect(await terminate(without)).toBe(0)

@@ -14,7 +14,7 @@ export type Balancer = {
   stop(): Promise<void>
 }
 
-const look_interval_ms = 100
+const lookIntervalMs = 100
 
 /**
  * Asks each service's /readyz again and again, and takes turns among those that answer 200: with each connection, knowing
@@ -27,20 +27,20 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
   let turns = 0
 
   const look = async (address: string) => {
-    const is_ready = await fetch(`${address}/readyz`, { headers: { Connection: 'close' } }).then(
+    const isReady = await fetch(`${address}/readyz`, { headers: { Connection: 'close' } }).then(
       ({ ok }) => ok,
       () => false,
     )
-    if (is_ready && services.has(address)) ready.add(address)
+    if (isReady && services.has(address)) ready.add(address)
     else ready.delete(address)
   }
   const looking = setInterval(() => {
     for (const address of [...services, ...ready]) void look(address)
-  }, look_interval_ms)
+  }, lookIntervalMs)
 
   // A database that stalls leaves no service ready for a moment: what arrives then waits.
   const choose = async () => {
-    while (ready.size === 0) await setTimeout(look_interval_ms, undefined, { ref: false })
+    while (ready.size === 0) await setTimeout(lookIntervalMs, undefined, { ref: false })
     turns += 1
     const { hostname, port } = new URL([...ready][turns % ready.size]!)
     return { host: hostname, port: Number(port) }

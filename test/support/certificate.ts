@@ -16,22 +16,22 @@ const time = (moment: Date) => der(0x17, Buffer.from(`${moment.toISOString().rep
 
 /** A certificate of 127.0.0.1 that its own key has signed (RFC 5280), good for `hours` from now, as PEM. */
 export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 1): string {
-  const ecdsa_with_sha256 = sequence(oid('2a8648ce3d040302'))
+  const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('kith test')))))
   const now = Date.now()
   const validity = sequence(time(new Date(now - 86_400_000)), time(new Date(now + hours * 3_600_000)))
-  const alternative_name = sequence(oid('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))))
+  const alternativeName = sequence(oid('551d11'), der(0x04, sequence(der(0x87, Buffer.from([127, 0, 0, 1])))))
   const content = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.from([1])),
-    ecdsa_with_sha256,
+    ecdsaWithSha256,
     name,
     validity,
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(alternative_name)),
+    der(0xa3, sequence(alternativeName)),
   )
-  const certificate = sequence(content, ecdsa_with_sha256, bits(sign('sha256', content, privateKey)))
+  const certificate = sequence(content, ecdsaWithSha256, bits(sign('sha256', content, privateKey)))
   return `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
 }
 

@@ -18,8 +18,8 @@ function close(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(close)
   if (typeof value !== 'object' || value === null) return value
   const closed = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, close(inner)]))
-  const is_open = closed.type === 'object' && closed.properties && !('additionalProperties' in closed)
-  return is_open ? { ...closed, additionalProperties: false } : closed
+  const isOpen = closed.type === 'object' && closed.properties && !('additionalProperties' in closed)
+  return isOpen ? { ...closed, additionalProperties: false } : closed
 }
 
 /** Throws an Error that tells what an answer has that the document does not. */
@@ -44,22 +44,22 @@ export function contractOf(makeDocument: () => OpenApiDocument): (answered: Answ
   }
 }
 
-const error_schema = '/components/schemas/Error'
+const errorSchema = '/components/schemas/Error'
 
 /** A JSON Pointer to the schema of an answer. What is no operation is refused, and a refusal is an error. */
 function referenceTo({ paths, components }: OpenApiDocument, { method, path, status }: Answered): string {
   // A method that a literal address does not have may be the parameter's: GET /v1/people/list reads a person.
-  const with_method = Object.keys(paths).filter(template => paths[template]![method.toLowerCase()])
-  const template = templateOf(with_method, path)
+  const withMethod = Object.keys(paths).filter(template => paths[template]![method.toLowerCase()])
+  const template = templateOf(withMethod, path)
   const operation = template === undefined ? undefined : paths[template]![method.toLowerCase()]
   if (template === undefined || operation === undefined) {
-    if (status >= 400) return error_schema
+    if (status >= 400) return errorSchema
     throw new Error(`${method} ${path} answered ${status}, but the document has no such operation`)
   }
   const response = (operation.responses as Record<number, { $ref?: string; content?: object }>)[status]
   if (!response) throw new Error(`${method} ${path} answered ${status}, which ${template} does not document`)
-  const [content_type = 'application/json'] = Object.keys(response.content ?? {})
-  const inner = `/content/${content_type.replace('/', '~1')}/schema`
+  const [contentType = 'application/json'] = Object.keys(response.content ?? {})
+  const inner = `/content/${contentType.replace('/', '~1')}/schema`
   if (response.$ref === undefined)
     return `/paths/${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}${inner}`
   const name = response.$ref.slice('#/components/responses/'.length)

@@ -11,18 +11,18 @@ import type {} from './postgres.ts'
  */
 export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `kith_test_${randomBytes(8).toString('hex')}`
-  const admin_url = inject('postgres_admin_url')
-  await administer(admin_url, client =>
+  const adminUrl = inject('postgresAdminUrl')
+  await administer(adminUrl, client =>
     tables ? copyTemplate(client, name) : client.query(`create database ${name} template template0`),
   )
   return {
-    url: urlOfDatabase(admin_url, name),
-    drop: () => administer(admin_url, client => client.query(`drop database if exists ${name} with (force)`)),
+    url: urlOfDatabase(adminUrl, name),
+    drop: () => administer(adminUrl, client => client.query(`drop database if exists ${name} with (force)`)),
   }
 }
 
 async function copyTemplate(client: pg.Client, name: string) {
-  const template = inject('postgres_template')
+  const template = inject('postgresTemplate')
   for (;;) {
     try {
       await client.query(`create database ${name} template ${template}`)

@@ -12,17 +12,17 @@ import { commandLine } from '../../src/db/embedded/processes.ts'
 const script = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
 
 /** A process of its own with an embedded PostgreSQL; `logged` grows as it logs. */
-export type Service = { child: ChildProcess; url: string; data_dir: string; logged: string[] }
+export type Service = { child: ChildProcess; url: string; dataDir: string; logged: string[] }
 
-type Message = { url?: string; data_dir?: string; error?: string; log?: string }
+type Message = { url?: string; dataDir?: string; error?: string; log?: string }
 
-/** What a test has: `base` is its own folder, `data_dir` lies in it and does not exist yet. */
+/** What a test has: `base` is its own folder, `dataDir` lies in it and does not exist yet. */
 export type Ground = {
   base: string
-  data_dir: string
+  dataDir: string
   /** Processes that are ended with the test. */
   children: ChildProcess[]
-  /** Launches a process that starts the PostgreSQL of `data_dir`, in a process group of its own. */
+  /** Launches a process that starts the PostgreSQL of `dataDir`, in a process group of its own. */
   launch(purpose: 'serve' | 'command'): ChildProcess
   /** Launches one and waits for it; rejects with the sentence it was refused with. */
   begin(purpose: 'serve' | 'command'): Promise<Service>
@@ -32,10 +32,10 @@ export type Ground = {
 export function useGround(): Ground {
   const ground: Ground = {
     base: '',
-    data_dir: '',
+    dataDir: '',
     children: [],
     launch: purpose => {
-      const child = fork(script, [ground.data_dir, purpose], { execArgv: [], detached: true })
+      const child = fork(script, [ground.dataDir, purpose], { execArgv: [], detached: true })
       ground.children.push(child)
       return child
     },
@@ -44,16 +44,16 @@ export function useGround(): Ground {
   beforeEach(async () => {
     ground.base = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))
     await chmod(ground.base, 0o755)
-    ground.data_dir = join(ground.base, '.kith')
+    ground.dataDir = join(ground.base, '.kith')
     ground.children = []
   })
   afterEach(() => clearGround(ground))
   return ground
 }
 
-async function clearGround({ base, data_dir, children }: Ground) {
+async function clearGround({ base, dataDir, children }: Ground) {
   for (const child of children) await kill(child)
-  const path = await realpath(join(data_dir, 'postgresql')).catch(() => undefined)
+  const path = await realpath(join(dataDir, 'postgresql')).catch(() => undefined)
   if (path) await endServer(path)
   if (path?.startsWith('/var/lib/kith/data-')) await rm(path, { recursive: true })
   await rm(base, { recursive: true, maxRetries: 10 })
@@ -63,10 +63,10 @@ function readiness(child: ChildProcess): Promise<Service> {
   const logged: string[] = []
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`ended with ${code} before it was ready`)))
-    child.on('message', ({ url, data_dir, error, log }: Message) => {
+    child.on('message', ({ url, dataDir, error, log }: Message) => {
       if (log !== undefined) logged.push(log)
       if (error !== undefined) reject(new Error(error))
-      if (url !== undefined && data_dir !== undefined) resolve({ child, url, data_dir, logged })
+      if (url !== undefined && dataDir !== undefined) resolve({ child, url, dataDir, logged })
     })
   })
 }
@@ -109,8 +109,8 @@ async function endServer(path: string) {
   // An immediate shutdown: unlike kill -9 it takes the other processes of the server along before it ends.
   if (pid !== undefined) process.kill(pid, 'SIGQUIT')
   while (await serverPid(path)) await setTimeout(10)
-  const socket_dir = await readFile(join(path, 'socket'), 'utf8').catch(() => undefined)
-  if (socket_dir) await rm(socket_dir, { recursive: true, force: true })
+  const socketDir = await readFile(join(path, 'socket'), 'utf8').catch(() => undefined)
+  if (socketDir) await rm(socketDir, { recursive: true, force: true })
 }
 
 export const exists = (path: string) => lstat(path).then(Boolean, () => false)

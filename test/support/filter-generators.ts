@@ -14,18 +14,18 @@ const ordered = (values: fc.Arbitrary<unknown>, sought?: fc.Arbitrary<string>): 
   bounds: values,
   ...(sought && { sought }),
 })
-const some_texts = from([...words, 'o', 'x', 'α', 'Σ', '2020'])
+const someTexts = from([...words, 'o', 'x', 'α', 'Σ', '2020'])
 const names = texts.filter(text => text !== '')
-const record_ids = from(['0'.repeat(24), '66f0a1B2c3d4e5f60718293a', 'f'.repeat(24)])
+const recordIds = from(['0'.repeat(24), '66f0a1B2c3d4e5f60718293a', 'f'.repeat(24)])
 const uuids = from(['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', 'FFFFFFFF-ffff-ffff-ffff-ffffffffffff'])
 
-const text = ordered(texts, some_texts)
+const text = ordered(texts, someTexts)
 const name = { ...text, values: names }
 const number = ordered(from(numbers))
 const boolean: Operands = { values: fc.boolean() }
 const date = ordered(from(dates), from(['', '0', '2', '20', '29', '2020-02-29']))
 const moment = ordered(from(moments))
-const anything = { values: json, bounds: fc.oneof(texts, from(numbers)), sought: some_texts }
+const anything = { values: json, bounds: fc.oneof(texts, from(numbers)), sought: someTexts }
 
 const element = ({ values, ...rest }: Operands, elements: fc.Arbitrary<unknown>): Operands => ({
   ...rest,
@@ -40,7 +40,7 @@ const shared: Record<string, Operands> = {
   created_at: moment,
   updated_at: moment,
 }
-const person_fields: Record<string, Operands> = {
+const personFields: Record<string, Operands> = {
   ...shared,
   id: ordered(uuids, from(['', '0', 'A', 'ff'])),
   first_name: text,
@@ -52,7 +52,7 @@ const person_fields: Record<string, Operands> = {
   sms_consent: boolean,
   push_notification_consent: boolean,
 }
-const person_keys: Record<string, Operands> = {
+const personKeys: Record<string, Operands> = {
   city: text,
   score: number,
   joined: moment,
@@ -72,8 +72,8 @@ const person_keys: Record<string, Operands> = {
   friends: manyNames,
   bought: manyNames,
 }
-const order_fields: Record<string, Operands> = { ...shared, record_id: ordered(record_ids, from(['6', 'F', '00', ''])) }
-const order_keys: Record<string, Operands> = { total: number, buyer: name, any: anything }
+const orderFields: Record<string, Operands> = { ...shared, record_id: ordered(recordIds, from(['6', 'F', '00', ''])) }
+const orderKeys: Record<string, Operands> = { total: number, buyer: name, any: anything }
 
 const ranged = (operand: fc.Arbitrary<unknown>) =>
   fc.record({ operator: from(['$lt', '$lte', '$gt', '$gte']), operand })
@@ -121,11 +121,11 @@ const consents = fc
 /** Operands of every sort on every field of people: what the field can equal among much that it cannot. */
 export const looseFilters: fc.Arbitrary<unknown> = fc
   .record({
-    name: from([...Object.keys(person_fields), ...Object.keys(person_keys).map(key => `attribute_values.${key}`)]),
+    name: from([...Object.keys(personFields), ...Object.keys(personKeys).map(key => `attribute_values.${key}`)]),
     tests: testsOf({
       values: fc.oneof(json, uuids, from(['active', 'x'])),
       bounds: fc.oneof(texts, from(numbers), uuids),
-      sought: fc.oneof(some_texts, from(['2020-', '02', 'ab', 'x-', '2020-02-29T', 'ff-ff'])),
+      sought: fc.oneof(someTexts, from(['2020-', '02', 'ab', 'x-', '2020-02-29T', 'ff-ff'])),
     }),
   })
   .map(({ name, tests }) => ({ [name]: tests }))
@@ -149,8 +149,8 @@ function combined(leaf: fc.Arbitrary<unknown>, deeper: fc.Arbitrary<unknown>): f
 /** Filters on people that are accepted. */
 export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
   const plain = fc.oneof(
-    { weight: 4, arbitrary: fieldsOf(person_fields) },
-    { weight: 6, arbitrary: fieldsOf(person_keys, 'attribute_values.') },
+    { weight: 4, arbitrary: fieldsOf(personFields) },
+    { weight: 6, arbitrary: fieldsOf(personKeys, 'attribute_values.') },
     { weight: 1, arbitrary: consents },
   )
   if (levels === 1) return plain
@@ -170,7 +170,7 @@ export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }):
 
 /** Filters on orders that are accepted. */
 export function orderFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
-  const plain = fc.oneof(fieldsOf(order_fields), fieldsOf(order_keys, 'attribute_values.'))
+  const plain = fc.oneof(fieldsOf(orderFields), fieldsOf(orderKeys, 'attribute_values.'))
   if (levels === 1) return plain
   const across = hops === 0 ? plain : quantified('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
   return combined(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))

@@ -72,8 +72,8 @@ function mistyped(field: FieldKind, operator: string, operand: unknown, path: st
     return fits ? [] : [path]
   }
   if (kind === 'any') return typeof operand === 'string' || typeof operand === 'number' ? [] : [path]
-  const has_order = kind !== 'boolean' && kind !== 'state'
-  return has_order && (operand === '' ? kind === 'text' || kind === 'name' : canEqual(kind, operand)) ? [] : [path]
+  const hasOrder = kind !== 'boolean' && kind !== 'state'
+  return hasOrder && (operand === '' ? kind === 'text' || kind === 'name' : canEqual(kind, operand)) ? [] : [path]
 }
 
 function unequal({ kind, many }: FieldKind, operand: unknown, path: string): string[] {
@@ -110,8 +110,8 @@ function mistypedConsent({ consent_type_id, channel }: Values, { consent_types }
   const shown = consent_types
     .filter(({ state }) => state === 'active')
     .flatMap(({ id, channels }) => channels.map(one => ({ id, channel: one.channel })))
-  const of_type = shown.filter(({ id }) => consent_type_id === undefined || id === consent_type_id)
-  if (consent_type_id !== undefined && of_type.length === 0) return [`${path}/consent_type_id`]
-  const is_there = channel === undefined || of_type.some(one => one.channel === channel)
-  return is_there ? [] : [`${path}/channel`]
+  const ofType = shown.filter(({ id }) => consent_type_id === undefined || id === consent_type_id)
+  if (consent_type_id !== undefined && ofType.length === 0) return [`${path}/consent_type_id`]
+  const isThere = channel === undefined || ofType.some(one => one.channel === channel)
+  return isThere ? [] : [`${path}/channel`]
 }

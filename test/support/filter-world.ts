@@ -47,10 +47,10 @@ const record = (model: Record<string, fc.Arbitrary<unknown>>) =>
   fc.record(Object.fromEntries(Object.entries(model).map(([key, value]) => [key, maybe(value)]))).map(given)
 
 /** Values from before the schema: of other types, and plain where there will be links. */
-const early_values = record({
+const earlyValues = record({
   ...{ city: json, score: json, joined: json, born: json, tags: json, moments: json, mixed: json, any: json },
 })
-const person_values = record({
+const personValues = record({
   city: fc.oneof(from(words), from(long)),
   score: from(numbers),
   joined: from(moments),
@@ -66,7 +66,7 @@ const person_values = record({
   any: json,
   'dotted.key "\' $1': from(words),
 })
-const order_values = record({ total: from(numbers), buyer: from(people), any: json })
+const orderValues = record({ total: from(numbers), buyer: from(people), any: json })
 const profile = record({
   first_name: from(words.filter(word => word !== '')),
   email: from(['ada@example.org', 'Ada@example.org', 'bob@example.com']),
@@ -91,7 +91,7 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
   await must(send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] }))
   for (const key of ['orders', 'visits']) await must(send('POST', '/v1/schema/stacks', { key, kind: 'item' }))
   const mentor = await attribute(send, { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' })
-  for (const [index, values] of sample(early_values, 15, seed).entries())
+  for (const [index, values] of sample(earlyValues, 15, seed).entries())
     await must(
       send('POST', '/v1/people', {
         external_id: `early${index}`,
@@ -115,7 +115,7 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
   await attribute(send, { key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' })
   await attribute(send, { key: 'total', owner: 'orders', type: 'number', indexed: true })
   await attribute(send, { key: 'buyer', owner: 'orders', type: 'person' })
-  const bodies = sample(fc.record({ profile, values: person_values }), 30, seed)
+  const bodies = sample(fc.record({ profile, values: personValues }), 30, seed)
   for (const [index, { profile, values }] of bodies.entries())
     await must(
       send('POST', '/v1/people', {
@@ -124,7 +124,7 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
         attribute_values: values,
       }),
     )
-  for (const [index, values] of sample(order_values, 10, seed).entries())
+  for (const [index, values] of sample(orderValues, 10, seed).entries())
     await must(send('POST', '/v1/stacks/orders', { external_id: `o${index}`, attribute_values: values }))
   // Links to somebody who lost the name, and to somebody who is gone.
   await must(send('PATCH', '/v1/people/p3', { external_id: null }))
@@ -137,8 +137,8 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
   const definitions = await currentDefinitions(db, organization_id)
   const reads = new Map<string, Read>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
-    const in_order = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
-    const ids = (await sql<{ id: string }>(in_order, [organization_id, stack_id])).map(({ id }) => id)
+    const inOrder = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
+    const ids = (await sql<{ id: string }>(inOrder, [organization_id, stack_id])).map(({ id }) => id)
     const found = await readShown(db, organization_id, stack_id, { by: 'id', identifiers: ids })
     const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
     for (const id of ids) reads.set(id, { stack_id, id, shown: shown.get(id), links: await linksOf(id) })
@@ -147,10 +147,10 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
 
   async function linksOf(id: string): Promise<Read['links']> {
     // What a link points to may be gone.
-    const in_order = `select l.attribute_id, json_agg(l.target_id order by l.position) as targets
+    const inOrder = `select l.attribute_id, json_agg(l.target_id order by l.position) as targets
       from links l join entities t on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
       where l.organization_id = $1 and l.source_id = $2 group by l.attribute_id`
-    const links = await sql<{ attribute_id: number; targets: string[] }>(in_order, [organization_id, id])
+    const links = await sql<{ attribute_id: number; targets: string[] }>(inOrder, [organization_id, id])
     return new Map(links.map(({ attribute_id, targets }) => [attribute_id, targets]))
   }
 }

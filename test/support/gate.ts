@@ -9,7 +9,7 @@ import { Fault, type Refusal } from '../../src/errors.ts'
 import { ensureDefaultOrganization } from '../../src/organizations/directory.ts'
 import { createTestDatabase } from './database.ts'
 
-export const shared_secret = 'a shared secret of 32 bytes or more'
+export const sharedSecret = 'a shared secret of 32 bytes or more'
 
 /** An object, or the very text of it. */
 export type Written = Record<string, unknown> | string
@@ -21,7 +21,7 @@ export type Gate = {
   signing: SigningKey
   /** The key id of the service's own key. */
   kid: string
-  now_ms: number
+  nowMs: number
   /** Queries of the authenticators since the test began. */
   queries: number
   authenticator: Authenticator
@@ -31,7 +31,7 @@ export type Gate = {
 
 export const now = 1_800_000_000
 
-export const good_claims = {
+export const goodClaims = {
   iss: 'kith',
   aud: 'kith',
   sub: 'attacker',
@@ -46,12 +46,12 @@ export function useGate(): Gate {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   beforeAll(async () => {
     database = await createTestDatabase()
-    gate.db = openDatabase(database.url, { connections: 2, statement_timeout_ms: 10_000 })
+    gate.db = openDatabase(database.url, { connections: 2, statementTimeoutMs: 10_000 })
     await ensureDefaultOrganization(gate.db)
     gate.keys = await loadOrCreateKeys(gate.db)
     gate.signing = await takeSigningKey(gate.db, now + 3_600)
     gate.kid = gate.signing.kid
-    gate.now_ms = now * 1_000 + 500
+    gate.nowMs = now * 1_000 + 500
     const counted: Database = {
       ...gate.db,
       query: (...given) => {
@@ -60,11 +60,11 @@ export function useGate(): Gate {
       },
     }
     gate.open = environment =>
-      createAuthenticator({ db: counted, keys: gate.keys, config: loadConfig(environment), now_ms: () => gate.now_ms })
-    gate.authenticator = gate.open({ AUTH_SECRET: shared_secret })
+      createAuthenticator({ db: counted, keys: gate.keys, config: loadConfig(environment), nowMs: () => gate.nowMs })
+    gate.authenticator = gate.open({ AUTH_SECRET: sharedSecret })
   })
   beforeEach(() => {
-    gate.now_ms = now * 1_000 + 500
+    gate.nowMs = now * 1_000 + 500
     gate.queries = 0
   })
   afterAll(async () => {
@@ -92,13 +92,13 @@ export async function signOwn(
 
 /** A token of good claims, signed by somebody's EC or Ed25519 key. */
 export function signForeign(key: KeyObject, header: Written): string {
-  const signed = `${encode(header)}.${encode(good_claims)}`
+  const signed = `${encode(header)}.${encode(goodClaims)}`
   const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
   return `${signed}.${sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
 /** A token authenticated by HMAC-SHA-256. */
-export function signShared(payload: Written, header: Written = { alg: 'HS256' }, key = shared_secret): string {
+export function signShared(payload: Written, header: Written = { alg: 'HS256' }, key = sharedSecret): string {
   const signed = `${encode(header)}.${encode(payload)}`
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }
@@ -114,7 +114,7 @@ export async function present(to: Authenticator, ...authorizations: string[]): P
 }
 
 /** The refusal of a wrong token (RFC 6750). */
-export const invalid_token = {
+export const invalidToken = {
   word: 'unauthorized',
   status: 401,
   headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
@@ -122,6 +122,6 @@ export const invalid_token = {
 
 /** Expects 401 `invalid_token` before any database work. */
 export async function expectRefused(gate: Gate, token: string, to = gate.authenticator): Promise<void> {
-  expect(await present(to, `Bearer ${token}`)).toMatchObject(invalid_token)
+  expect(await present(to, `Bearer ${token}`)).toMatchObject(invalidToken)
   expect(gate.queries).toBe(0)
 }

@@ -6,14 +6,14 @@ export type Said = {
   text: string
   location: string | null
   etag: string | null
-  preference_applied: string | null
+  preferenceApplied: string | null
 }
 
 /** An organization whose requests carry an Idempotency-Key, and what is stored of it. */
-export function keyedOrganization(service: Service, { id, token: own_token }: Organization) {
+export function keyedOrganization(service: Service, { id, token: ownToken }: Organization) {
   /** One request, under the key `k` unless told otherwise: `said` is what an answer given again repeats. */
   async function ask(method: string, path: string, body: unknown, asked: Asked = {}) {
-    const { address = service.address, token = own_token, key = 'k', headers = {} } = asked
+    const { address = service.address, token = ownToken, key = 'k', headers = {} } = asked
     const response = await fetch(address + path, {
       method,
       headers: {
@@ -32,13 +32,13 @@ export function keyedOrganization(service: Service, { id, token: own_token }: Or
       text,
       location: of('location'),
       etag: of('etag'),
-      preference_applied: of('preference-applied'),
+      preferenceApplied: of('preference-applied'),
     }
     return {
       said,
       replayed: of('idempotency-replayed'),
       request_id: of('x-request-id'),
-      retry_after: of('retry-after'),
+      retryAfter: of('retry-after'),
     }
   }
   const count = async (table: string) => {

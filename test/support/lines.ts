@@ -1,6 +1,6 @@
 import type { Organization } from './service.ts'
 
-export const of_lines = { 'Content-Type': 'application/x-ndjson' }
+export const ofLines = { 'Content-Type': 'application/x-ndjson' }
 
 export type Counts = { received: number; created: number; updated: number; unchanged: number; failed: number }
 export type Refused = { line: number; error: string; message: string; details: { path: string; message: string }[] }
@@ -16,7 +16,7 @@ export async function importLines(
   body: string | Uint8Array,
   headers: Record<string, string> = {},
 ): Promise<{ counts: Counts; refused: Refused[] }> {
-  const answer = await send('POST', path, body, { ...of_lines, ...headers })
+  const answer = await send('POST', path, body, { ...ofLines, ...headers })
   if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.body.message}`)
   const said = answer.body.data as object[]
   const refused = said.filter(line => 'line' in line) as Refused[]

@@ -12,14 +12,14 @@ import { migrate } from '../../src/db/migrate.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     /** URL of a database whose user may create others. */
-    postgres_admin_url: string
+    postgresAdminUrl: string
     /** Name of a migrated, empty database to copy. */
-    postgres_template: string
+    postgresTemplate: string
   }
 }
 
 /** Folders of a run in the temporary one bear its pid after this. */
-const folder_prefix = 'kith-test-'
+const folderPrefix = 'kith-test-'
 
 /**
  * One PostgreSQL for the whole run: the server of KITH_TEST_DATABASE_URL (15 to 18), else an embedded one, with fsync
@@ -40,40 +40,40 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await teardown()
     throw error
   }
-  project.provide('postgres_admin_url', server.url)
-  project.provide('postgres_template', template)
+  project.provide('postgresAdminUrl', server.url)
+  project.provide('postgresTemplate', template)
   return teardown
 }
 
 async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   await removeLeftovers()
-  const data_dir = await mkdtemp(join(tmpdir(), `${folder_prefix}${process.pid}-`))
+  const dataDir = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
   // Root's server runs as another user, who has to pass through.
-  await chmod(data_dir, 0o711)
-  const database = await startEmbedded({ data_dir, purpose: 'serve', log: () => {} })
+  await chmod(dataDir, 0o711)
+  const database = await startEmbedded({ dataDir, purpose: 'serve', log: () => {} })
   return {
     url: database.url,
     stop: async () => {
       await database.stop()
-      await rm(data_dir, { recursive: true })
+      await rm(dataDir, { recursive: true })
     },
   }
 }
 
 /** A server that was left behind and does not answer must not hold this run. */
-const leftover_limit_ms = 20_000
+const leftoverLimitMs = 20_000
 
 /** Ends and removes the servers of earlier runs that were killed before their teardown. */
 async function removeLeftovers() {
   for (const name of await readdir(tmpdir())) {
-    const maker = new RegExp(`^${folder_prefix}(\\d+)-`).exec(name)?.[1]
+    const maker = new RegExp(`^${folderPrefix}(\\d+)-`).exec(name)?.[1]
     if (maker === undefined || (await commandLine(Number(maker))) !== '') continue
     const folder = join(tmpdir(), name)
     // The tests of the embedded PostgreSQL itself have theirs one level below.
-    const data_dir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
+    const dataDir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
     try {
-      const signal = AbortSignal.timeout(leftover_limit_ms)
-      await (await startEmbedded({ data_dir, purpose: 'command', log: () => {}, signal })).stop()
+      const signal = AbortSignal.timeout(leftoverLimitMs)
+      await (await startEmbedded({ dataDir, purpose: 'command', log: () => {}, signal })).stop()
       await rm(folder, { recursive: true })
     } catch {
       // Another user's, or another run removes it at this moment, or its server does not answer.

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { start_flags } from '../../scripts/start-flags.ts'
+import { startFlags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
-import { all_scopes, type Send } from './service.ts'
+import { allScopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const program = join(checkout, 'cli', 'main.ts')
@@ -32,7 +32,7 @@ const folders: string[] = []
 
 /** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
-  return attend(process.execPath, [...start_flags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
+  return attend(process.execPath, [...startFlags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
 }
 
 /** Starts the service as a person does, by `npm start`, in a process group of its own: its id is the pid of npm. */
@@ -100,8 +100,8 @@ export async function makeFolder(): Promise<string> {
 }
 
 /** Whether a server runs, or died, on the embedded data of this folder: a stopped one takes its lock file along. */
-export const hasServer = (data_dir: string): Promise<boolean> =>
-  lstat(join(data_dir, 'postgresql', 'data', 'postmaster.pid')).then(Boolean, () => false)
+export const hasServer = (dataDir: string): Promise<boolean> =>
+  lstat(join(dataDir, 'postgresql', 'data', 'postmaster.pid')).then(Boolean, () => false)
 
 /** Ends whatever the file's tests have left running, and removes their folders. */
 export async function endProcesses(): Promise<void> {
@@ -115,12 +115,12 @@ export async function stopProcesses(): Promise<void> {
     if (isAlive(pid)) process.kill(pid, 'SIGKILL')
     await kith.ended
   }
-  for (const data_dir of folders.flatMap(folder => [folder, join(folder, '.kith')]))
-    if (await hasServer(data_dir)) await (await startEmbedded({ data_dir, purpose: 'command', log: () => {} })).stop()
+  for (const dataDir of folders.flatMap(folder => [folder, join(folder, '.kith')]))
+    if (await hasServer(dataDir)) await (await startEmbedded({ dataDir, purpose: 'command', log: () => {} })).stop()
 }
 
 /** A token made by the command, on the database of this environment. */
-export async function tokenFrom(environment: Record<string, string>, scope = all_scopes): Promise<string> {
+export async function tokenFrom(environment: Record<string, string>, scope = allScopes): Promise<string> {
   const { ended, said } = launch(environment, ['token', '--org', 'default', '--scope', scope])
   if ((await ended) !== 0) throw new Error(said.stderr)
   return said.stdout.trim()

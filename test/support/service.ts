@@ -13,7 +13,7 @@ import { createOrganization, ensureDefaultOrganization } from '../../src/organiz
 import { contractOf } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-export const all_scopes = 'people:read people:write records:read records:write schema:read schema:write'
+export const allScopes = 'people:read people:write records:read records:write schema:read schema:write'
 
 export type Reply = {
   status: number
@@ -38,14 +38,14 @@ export type Organization = { id: number; key: string; token: string; client: Cli
 
 export type Service = {
   address: string
-  database_url: string
+  databaseUrl: string
   config: Config
   db: DatabasePool
   /** Log lines of the service, as text. */
   logs: string[]
   /** A fresh organization and a sender that speaks for it, so that tests do not meet each other. */
   organization(key?: string): Promise<Organization>
-  tokenFor(organization_key: string, scope?: string, subject?: string): Promise<string>
+  tokenFor(organizationKey: string, scope?: string, subject?: string): Promise<string>
   sender(token: string): Send
   /** Holds an answer that a test fetched by itself to the document. */
   hold: ReturnType<typeof contractOf>
@@ -57,14 +57,14 @@ export type Service = {
 let organizations = 0
 
 /** The whole service on a free port, within this process, and on a fresh database unless it is given one. */
-export async function startService(environment: Record<string, string> = {}, database_url?: string): Promise<Service> {
-  const database = database_url ? { url: database_url, drop: async () => {} } : await createTestDatabase()
+export async function startService(environment: Record<string, string> = {}, databaseUrl?: string): Promise<Service> {
+  const database = databaseUrl ? { url: databaseUrl, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
   const instruments = createInstruments()
   const db = openDatabase(database.url, {
-    connections: config.database_connections,
-    statement_timeout_ms: config.limits.request_ms + 1_000,
-    page_patience_ms: config.limits.request_ms / 2,
+    connections: config.databaseConnections,
+    statementTimeoutMs: config.limits.requestMs + 1_000,
+    pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
   })
   instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
@@ -73,16 +73,16 @@ export async function startService(environment: Record<string, string> = {}, dat
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
   const report = (message: string) => logger.warn(message)
-  const rate_limiter = await createRateLimiter({ rates: config.rates, db, report })
-  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rate_limiter })
+  const rateLimiter = await createRateLimiter({ rates: config.rates, db, report })
+  const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rateLimiter })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   // Every answer of the suite is held to the document that the service shows.
   const hold = contractOf(() => openApiDocument({ config }))
-  const tokenFor = async (organization_key: string, scope = all_scopes, subject = 'tests') =>
-    authenticator.issueToken({ organization_key, scope, subject, ttl_seconds: 600 })
+  const tokenFor = async (organizationKey: string, scope = allScopes, subject = 'tests') =>
+    authenticator.issueToken({ organizationKey, scope, subject, ttlSeconds: 600 })
   return {
     address,
-    database_url: database.url,
+    databaseUrl: database.url,
     config,
     db,
     logs,
@@ -98,7 +98,7 @@ export async function startService(environment: Record<string, string> = {}, dat
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
-      await rate_limiter?.close()
+      await rateLimiter?.close()
       instruments.stop()
       await db.close()
       await database.drop()

@@ -12,14 +12,14 @@ const reporter = fileURLToPath(new URL('./summary.ts', import.meta.url))
 /** Runs these test files with the reporter alone, and gives back the line it leaves. */
 async function summaryOf(files: Record<string, string>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'kith-summary-'))
-  const summary_file = join(directory, 'summary')
+  const summaryFile = join(directory, 'summary')
   try {
     for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text)
     const run = ['run', '--root', directory, '--globals', '--reporter', reporter]
-    const environment = { ...process.env, TEST_SUMMARY_FILE: summary_file }
+    const environment = { ...process.env, TEST_SUMMARY_FILE: summaryFile }
     const child = spawn(process.execPath, [vitest, ...run], { env: environment, stdio: 'ignore' })
     await once(child, 'close')
-    return await readFile(summary_file, 'utf8')
+    return await readFile(summaryFile, 'utf8')
   } finally {
     await rm(directory, { recursive: true })
   }

@@ -10,13 +10,13 @@ export function summaryLine({ passed, failed, skipped }: Counts): string {
 }
 
 /** Counts a finished run. What never came to run counts as skipped. */
-export function countTests(modules: readonly TestModule[], stray_errors: number): Counts {
+export function countTests(modules: readonly TestModule[], strayErrors: number): Counts {
   const states = modules.flatMap(module => [...module.children.allTests()].map(test => test.result().state))
   const containers = modules.flatMap(module => [module, ...module.children.allSuites()])
   const passed = states.filter(state => state === 'passed').length
   const failed = states.filter(state => state === 'failed').length
   const broken = containers.filter(container => container.errors().length > 0).length
-  return { passed, failed: failed + broken + stray_errors, skipped: states.length - passed - failed }
+  return { passed, failed: failed + broken + strayErrors, skipped: states.length - passed - failed }
 }
 
 /** Leaves the summary line in the file that TEST_SUMMARY_FILE names; without it, does nothing. */

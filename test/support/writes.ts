@@ -28,7 +28,7 @@ export function write(
     stack_id: 0,
     address: { external_id },
     body: operation === 'create' ? { external_id, ...body } : body,
-    bound_from: 'body',
+    boundFrom: 'body',
     if_match: null,
     references: 'create',
     represent: false,
@@ -95,7 +95,7 @@ export function afterFirst(name: string, db: Database, act: () => Promise<void>)
   }
 }
 
-const limits = { entity_keys: 1_000, entity_bytes: 524_288, placeholders: 100, links: 1_000 }
+const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
 export const writeAll = (db: Database, organization: Shop, writes: Write[]): Promise<Outcome[]> =>
   writeEntities(db, organization.id, writes, { limits })

@@ -24,7 +24,7 @@ async function define({ send }: Organization) {
     expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
 }
 
-type Asker = Organization & { own_ids: OwnIds }
+type Asker = Organization & { ownIds: OwnIds }
 
 /** Two organizations alike: one will name what is ours, the other what is nobody's, so that neither leaves a trace for the other. */
 async function makeAskers(): Promise<[Asker, Asker]> {
@@ -33,7 +33,7 @@ async function makeAskers(): Promise<[Asker, Asker]> {
     await define(asker)
     const person = await asker.send('POST', '/v1/people', { external_id: 'ada' })
     const record = await asker.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
-    return { ...asker, own_ids: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
+    return { ...asker, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
   }
   return [await make(), await make()]
 }
@@ -92,8 +92,8 @@ function seen({ status, headers, text }: Answer, identifier: string) {
 async function compare({ where, pair, ask }: Case, [left, right]: [Asker, Asker]): Promise<number> {
   const digests = () => Promise.all([ours, left, right].map(({ id }) => digestOf(service, id)))
   const before = await digests()
-  const foreign = await sender.ask(left.token, ask(pair.foreign, left.own_ids))
-  const unknown = await sender.ask(right.token, ask(pair.unknown, right.own_ids))
+  const foreign = await sender.ask(left.token, ask(pair.foreign, left.ownIds))
+  const unknown = await sender.ask(right.token, ask(pair.unknown, right.ownIds))
   expect(seen(foreign, pair.foreign), where).toBe(seen(unknown, pair.unknown))
   const after = await digests()
   expect(after[0], where).toBe(before[0])

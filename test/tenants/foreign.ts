@@ -19,7 +19,7 @@ export type Pairs = {
 export type OwnIds = Record<string, string>
 
 /** One request that names `identifier`, and what kind of identifier stands where. */
-export type Case = { where: string; pair: Pair; ask(identifier: string, own_ids: OwnIds): Ask }
+export type Case = { where: string; pair: Pair; ask(identifier: string, ownIds: OwnIds): Ask }
 
 const own: OwnIds = { external_id: 'ada', stack_key: 'orders', id: '1' }
 
@@ -47,21 +47,21 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
 /** Every parameter of a route's path in turn, with the others the asker's own. */
 export function pathCases(route: Route, pairs: Pairs): Case[] {
   const { method, path, params = {}, streams, item } = route
-  const takes_lines = streams && item
-  const body = takes_lines ? {} : bodyOf(route)
+  const takesLines = streams && item
+  const body = takesLines ? {} : bodyOf(route)
   return Object.keys(params).map(asked => ({
     where: `${method} ${path}: ${asked}`,
     pair: pairOf(route, asked, pairs),
-    ask: (identifier, own_ids) => ({
+    ask: (identifier, ownIds) => ({
       method,
-      path: path.replace(/\{(\w+)\}/g, (_, name) => (name === asked ? identifier : (own_ids[name] ?? own[name]!))),
+      path: path.replace(/\{(\w+)\}/g, (_, name) => (name === asked ? identifier : (ownIds[name] ?? own[name]!))),
       body: body && JSON.stringify(body),
-      headers: takes_lines ? { 'Content-Type': 'application/x-ndjson' } : undefined,
+      headers: takesLines ? { 'Content-Type': 'application/x-ndjson' } : undefined,
     }),
   }))
 }
 
-type Place = { kind: keyof Pairs; what: string; body(identifier: string, of_people: boolean): object }
+type Place = { kind: keyof Pairs; what: string; body(identifier: string, ofPeople: boolean): object }
 
 const values = (attribute_values: object) => ({ attribute_values })
 
@@ -97,8 +97,8 @@ const places: Record<string, Place[]> = {
     {
       kind: 'external_id',
       what: 'a target',
-      body: (external_id, of_people) => ({
-        filter: { [`attribute_values.${of_people ? 'referrer' : 'buyer'}`]: { $some: { external_id } } },
+      body: (external_id, ofPeople) => ({
+        filter: { [`attribute_values.${ofPeople ? 'referrer' : 'buyer'}`]: { $some: { external_id } } },
       }),
     },
     {
@@ -157,12 +157,12 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
     (places[property] ?? []).map(({ kind, what, body: bodyFrom }) => ({
       where: `${method} ${path}: ${property}, ${what}`,
       pair: pairs[kind],
-      ask: (identifier: string, own_ids: OwnIds): Ask => {
+      ask: (identifier: string, ownIds: OwnIds): Ask => {
         const sent = bodyFrom(identifier, path.startsWith('/v1/people')) as Record<string, unknown>
         if (!properties.includes('target')) delete sent.target
         return {
           method,
-          path: path.replace(/\{(\w+)\}/g, (_, name) => own_ids[name] ?? own[name]!),
+          path: path.replace(/\{(\w+)\}/g, (_, name) => ownIds[name] ?? own[name]!),
           body: JSON.stringify(path.endsWith('/upsert') ? { external_id: 'upserted', ...sent } : sent),
           headers: property === 'attribute_values' ? { Prefer: 'references=strict' } : undefined,
         }

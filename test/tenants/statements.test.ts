@@ -63,11 +63,11 @@ async function done(replying: Promise<Reply>): Promise<Reply> {
   return reply
 }
 
-const statements_dir = fileURLToPath(new URL('../../src', import.meta.url))
+const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 
 async function namesOfStatements(): Promise<string[]> {
-  const files = (await readdir(statements_dir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
-  const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statements_dir, file)).href)))
+  const files = (await readdir(statementsDir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
+  const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statementsDir, file)).href)))
   const is = (value: unknown): value is Statement =>
     typeof value === 'object' && value !== null && 'name' in value && 'text' in value
   // Some come in groups, by direction or by identifier.
@@ -78,10 +78,10 @@ async function namesOfStatements(): Promise<string[]> {
 }
 
 /** Run by exports. */
-const of_exports = ['prepare_copy', 'copy_all']
+const ofExports = ['prepare_copy', 'copy_all']
 
 /** On the directory of organizations, on the service's keys, on all tables at once, or for an organization's birth. */
-const of_nobody = [
+const ofNobody = [
   'analyze_entities',
   'analyze_terms',
   'find_organization',
@@ -115,7 +115,7 @@ async function repeat({ send }: Shop) {
 
 async function fetchTokens({ id, key }: Shop) {
   const { db } = service
-  const credentials = await createClient(db, { organization_key: key, name: 'tests', scope: 'people:read' })
+  const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
   expect(await listClients(db, id)).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
@@ -184,7 +184,7 @@ async function work(shop: Shop) {
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await fillIndexes(service.db)
-  await sweepLinks(service.db, { grace_ms: -1_000 })
+  await sweepLinks(service.db, { graceMs: -1_000 })
 }
 
 const filters = (id: string) => [
@@ -225,7 +225,7 @@ test('every statement reads and writes the rows of its organization alone, thoug
     `twins: ${watched.ran.size} statements ran ${times} times beside identical data in ${tables.length} tables`,
   )
   expect(watched.leaks).toEqual([])
-  expect(known.filter(name => !watched.ran.has(name) && ![...of_nobody, ...of_exports].includes(name))).toEqual([])
+  expect(known.filter(name => !watched.ran.has(name) && ![...ofNobody, ...ofExports].includes(name))).toEqual([])
 })
 
 test('the watch sees a statement that forgets its organization', async () => {

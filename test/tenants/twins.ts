@@ -11,14 +11,14 @@ export async function tablesOf(service: Service): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** Makes `twin_id` hold what `id` holds, row by row, with the same identifiers everywhere. */
-export async function copyRows(service: Service, tables: string[], id: number, twin_id: number): Promise<void> {
+/** Makes `twinId` hold what `id` holds, row by row, with the same identifiers everywhere. */
+export async function copyRows(service: Service, tables: string[], id: number, twinId: number): Promise<void> {
   for (const table of tables) {
-    await service.sql(`delete from ${table} where organization_id = $1`, [twin_id])
+    await service.sql(`delete from ${table} where organization_id = $1`, [twinId])
     await service.sql(
       `insert into ${table} select (jsonb_populate_record(null::${table},
          to_jsonb(t) || jsonb_build_object('organization_id', $2::integer))).* from ${table} t where organization_id = $1`,
-      [id, twin_id],
+      [id, twinId],
     )
   }
 }
@@ -36,7 +36,7 @@ export type Watched = {
  * Runs every statement of a database between two looks at the twin's rows; one that only reads runs once more in a
  * world without the twin. Statements are sent one after the other, not in one flush: their order stays.
  */
-export function watchTwin(db: Database, tables: string[], id: number, twin_id: number): Watched {
+export function watchTwin(db: Database, tables: string[], id: number, twinId: number): Watched {
   const { query, transaction } = db
   const watched: Watched = { ran: new Map(), leaks: [], release: () => Object.assign(db, { query, transaction }) }
   const look = lookAt(tables)
@@ -46,10 +46,10 @@ export function watchTwin(db: Database, tables: string[], id: number, twin_id: n
     whose: unknown,
     send: () => Promise<T>,
   ): Promise<T> => {
-    if (whose === twin_id) return send()
-    const before = await tx.query(look, [twin_id])
+    if (whose === twinId) return send()
+    const before = await tx.query(look, [twinId])
     const result = await send()
-    const after = await tx.query(look, [twin_id])
+    const after = await tx.query(look, [twinId])
     if (whose === id) watched.ran.set(name, (watched.ran.get(name) ?? 0) + 1)
     if (!isDeepStrictEqual(before, after)) watched.leaks.push(`${name} changed the twin`)
     return result
@@ -63,7 +63,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twin_id: n
   const alone = async (tx: Transaction, asked: Statement, values: unknown[]) => {
     await tx.query(statement('', 'savepoint alone'), [])
     for (const table of tables)
-      await tx.query(statement('', `delete from ${table} where organization_id = $1`), [twin_id])
+      await tx.query(statement('', `delete from ${table} where organization_id = $1`), [twinId])
     const rows = await tx.query(asked, values)
     await tx.query(statement('', 'rollback to savepoint alone'), [])
     return rows

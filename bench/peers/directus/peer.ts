@@ -10,7 +10,7 @@ const target = '/items/people/p@person'
 
 export const directus: Peer = {
   name: 'directus',
-  package_name: 'directus',
+  packageName: 'directus',
   requests: {
     patch: {
       method: 'PATCH',

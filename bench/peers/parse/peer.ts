@@ -17,7 +17,7 @@ const target = '/parse/classes/people/p@person'
 
 export const parse: Peer = {
   name: 'parse',
-  package_name: 'parse-server',
+  packageName: 'parse-server',
   requests: {
     patch: {
       method: 'PUT',

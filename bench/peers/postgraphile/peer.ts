@@ -13,7 +13,7 @@ const asked = { method: 'POST', target: '/graphql', expected: '"externalId":"p' 
 
 export const postgraphile: Peer = {
   name: 'postgraphile',
-  package_name: 'postgraphile',
+  packageName: 'postgraphile',
   requests: {
     patch: {
       ...asked,
@@ -33,10 +33,10 @@ export const postgraphile: Peer = {
 }
 
 /** The same on a table whose triggers merge, count and log. Of itself it replaces the column of attributes, and logs nothing. */
-export const postgraphile_logged: Peer = {
+export const postgraphileLogged: Peer = {
   ...postgraphile,
   name: 'postgraphile_logged',
-  pinned_by: 'postgraphile',
+  pinnedBy: 'postgraphile',
   start: place => start(place, { logged: true }),
 }
 

@@ -16,13 +16,13 @@ export type Attendance = {
   leave(): Promise<void>
 }
 
-type Session = { client: pg.Client; lost: Promise<void>; url: string; socket_dir: string }
+type Session = { client: pg.Client; lost: Promise<void>; url: string; socketDir: string }
 
 // Advisory locks of the database `postgres`. `owner` is exclusive to the one that serves. `use` is shared by all who
 // are there; the last one out gets it exclusively and turns off the light.
 const lock = { class: 0x6b697468, owner: 1, use: 2 }
-const retry_ms = 100
-const patience_ms = 10_000
+const retryMs = 100
+const patienceMs = 10_000
 
 /**
  * Attends the server of a cluster, starting it where it does not run. While we attend as `serve` we own the data
@@ -34,7 +34,7 @@ export async function attend(
 ): Promise<Attendance> {
   const leaving = new AbortController()
   let session: Session | undefined = await enter(cluster, purpose, signal ?? leaving.signal)
-  const { url, socket_dir } = session
+  const { url, socketDir } = session
   let recovery: Promise<void> | undefined
   const watch = ({ lost }: Session) =>
     lost.then(() => {
@@ -43,7 +43,7 @@ export async function attend(
     })
   const recover = async () => {
     log('the embedded PostgreSQL is lost; starting it again')
-    session = await enterAgain(cluster, socket_dir, leaving.signal, log)
+    session = await enterAgain(cluster, socketDir, leaving.signal, log)
     if (!session) return
     log('the embedded PostgreSQL is back')
     watch(session)
@@ -71,44 +71,44 @@ export async function attend(
 
 /** The server, a connection and our locks. Another may be turning the server off meanwhile: then again from the start. */
 async function enter(cluster: Cluster, purpose: Purpose, signal: AbortSignal): Promise<Session> {
-  const give_up_at = Date.now() + patience_ms
+  const giveUpAt = Date.now() + patienceMs
   for (;;) {
-    const { socket_dir } = await ensureServer(cluster, signal)
+    const { socketDir } = await ensureServer(cluster, signal)
     try {
-      return await openSession(cluster, socket_dir, purpose)
+      return await openSession(cluster, socketDir, purpose)
     } catch (error) {
       if (error instanceof EmbeddedError) throw error
-      if (Date.now() > give_up_at)
+      if (Date.now() > giveUpAt)
         throw new EmbeddedError(`The embedded PostgreSQL in ${cluster.path} fails: ${(error as Error).message}.`, {
           cause: error,
         })
-      await setTimeout(retry_ms, undefined, { signal })
+      await setTimeout(retryMs, undefined, { signal })
     }
   }
 }
 
 /** Enters until it succeeds; undefined when we leave before that. Each new problem is logged once. */
-async function enterAgain(cluster: Cluster, socket_dir: string, signal: AbortSignal, log: (line: string) => void) {
+async function enterAgain(cluster: Cluster, socketDir: string, signal: AbortSignal, log: (line: string) => void) {
   let logged = ''
   while (!signal.aborted) {
     try {
       const session = await enter(cluster, 'serve', signal)
-      if (session.socket_dir === socket_dir) return session
+      if (session.socketDir === socketDir) return session
       await session.client.end()
-      throw new EmbeddedError(`The embedded PostgreSQL listens in ${session.socket_dir} now: start the service anew.`)
+      throw new EmbeddedError(`The embedded PostgreSQL listens in ${session.socketDir} now: start the service anew.`)
     } catch (error) {
       const message = explainFullDisk((error as Error).message, cluster.path)
       if (message !== logged && !signal.aborted) log(message)
       logged = message
     }
-    await setTimeout(retry_ms, undefined, { signal }).catch(() => {})
+    await setTimeout(retryMs, undefined, { signal }).catch(() => {})
   }
   return undefined
 }
 
-async function openSession(cluster: Cluster, socket_dir: string, purpose: Purpose): Promise<Session> {
+async function openSession(cluster: Cluster, socketDir: string, purpose: Purpose): Promise<Session> {
   const client = new pg.Client({
-    connectionString: serverUrl(cluster, socket_dir, 'postgres'),
+    connectionString: serverUrl(cluster, socketDir, 'postgres'),
     application_name: `kith ${purpose} pid ${process.pid}`,
     keepAlive: true,
   })
@@ -119,7 +119,7 @@ async function openSession(cluster: Cluster, socket_dir: string, purpose: Purpos
     await client.query('select pg_advisory_lock_shared($1, $2)', [lock.class, lock.use])
     if (purpose === 'serve') await takeOwnership(client, cluster)
     await createDatabase(client)
-    return { client, lost, url: serverUrl(cluster, socket_dir, 'kith'), socket_dir }
+    return { client, lost, url: serverUrl(cluster, socketDir, 'kith'), socketDir }
   } catch (error) {
     await client.end().catch(() => {})
     throw error
@@ -128,7 +128,7 @@ async function openSession(cluster: Cluster, socket_dir: string, purpose: Purpos
 
 /** Throws naming the owner, unless that one is dead and the server is about to notice. */
 async function takeOwnership(client: pg.Client, cluster: Cluster) {
-  const give_up_at = Date.now() + patience_ms
+  const giveUpAt = Date.now() + patienceMs
   for (;;) {
     const { rows: taken } = await client.query('select pg_try_advisory_lock($1, $2) as ours', [lock.class, lock.owner])
     if (taken[0].ours) return
@@ -139,11 +139,11 @@ async function takeOwnership(client: pg.Client, cluster: Cluster) {
     )
     const owner = holders[0]?.application_name
     const pid = Number(owner?.split(' ').at(-1))
-    if (owner !== undefined && ((await commandLine(pid)) !== '' || Date.now() > give_up_at))
+    if (owner !== undefined && ((await commandLine(pid)) !== '' || Date.now() > giveUpAt))
       throw new EmbeddedError(
         `The data folder ${cluster.path} is in use by another service, ${owner}: stop that one, or set KITH_DATA_DIR to another folder.`,
       )
-    await setTimeout(retry_ms)
+    await setTimeout(retryMs)
   }
 }
 

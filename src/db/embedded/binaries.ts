@@ -7,17 +7,17 @@ import { run, type ServerUser } from './processes.ts'
 export type Binaries = { postgres: string; initdb: string; major: number }
 
 /** Where root keeps what another user must reach: the binaries, and data of a closed folder. */
-export const shared_folder = '/var/lib/kith'
+export const sharedFolder = '/var/lib/kith'
 
 /**
  * The PostgreSQL programs of this platform, proven to run as `user`. Where `user` cannot reach them (a checkout below
- * a closed home directory), they are copied once to {@link shared_folder}. Throws {@link EmbeddedError}.
+ * a closed home directory), they are copied once to {@link sharedFolder}. Throws {@link EmbeddedError}.
  */
 export async function findBinaries(user: ServerUser): Promise<Binaries> {
   const installed = locatePackage()
-  const in_place = await tryBinaries(join(installed, 'native'), user)
-  if (typeof in_place !== 'string') return in_place
-  if (user === undefined) throw new EmbeddedError(cannotRun(in_place))
+  const inPlace = await tryBinaries(join(installed, 'native'), user)
+  if (typeof inPlace !== 'string') return inPlace
+  if (user === undefined) throw new EmbeddedError(cannotRun(inPlace))
   const copied = await tryBinaries(await copyBinaries(installed), user)
   if (typeof copied !== 'string') return copied
   throw new EmbeddedError(cannotRun(copied))
@@ -50,7 +50,7 @@ async function tryBinaries(native: string, user: ServerUser): Promise<Binaries |
 /** Copies under a random name and renames: what bears the final name is whole. */
 async function copyBinaries(installed: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as { version: string }
-  const final = join(shared_folder, `postgresql-${version}`)
+  const final = join(sharedFolder, `postgresql-${version}`)
   if (await stat(final).catch(() => undefined)) return final
   const copy = await mkdtemp(join(await openSharedFolder(), '.copy-'))
   try {
@@ -68,17 +68,17 @@ async function copyBinaries(installed: string): Promise<string> {
   return final
 }
 
-/** Makes {@link shared_folder}, and refuses one that anybody but root could fill. */
+/** Makes {@link sharedFolder}, and refuses one that anybody but root could fill. */
 export async function openSharedFolder(): Promise<string> {
   try {
-    const made = await mkdir(shared_folder, { recursive: true })
+    const made = await mkdir(sharedFolder, { recursive: true })
     // Whatever the umask: the server's user passes through.
-    if (made !== undefined) await chmod(shared_folder, 0o755)
-    const { uid, mode } = await stat(shared_folder)
+    if (made !== undefined) await chmod(sharedFolder, 0o755)
+    const { uid, mode } = await stat(sharedFolder)
     if (uid !== 0 || (mode & 0o022) !== 0) throw new Error('it must belong to root, writable by root alone')
-    return shared_folder
+    return sharedFolder
   } catch (error) {
-    throw new EmbeddedError(`The folder ${shared_folder} cannot be used: ${(error as Error).message}.`, {
+    throw new EmbeddedError(`The folder ${sharedFolder} cannot be used: ${(error as Error).message}.`, {
       cause: error,
     })
   }

@@ -15,25 +15,25 @@ export type Cluster = Readonly<{ path: string; user: ServerUser; binaries: Binar
 export const superuser = 'kith'
 
 /**
- * Opens the PostgreSQL of a data folder, after initialising one where there is none. `data_dir` is absolute.
+ * Opens the PostgreSQL of a data folder, after initialising one where there is none. `dataDir` is absolute.
  * Throws {@link EmbeddedError}.
  */
-export async function openCluster(data_dir: string, log: (line: string) => void): Promise<Cluster> {
-  await makeDataFolder(data_dir)
-  const final = join(data_dir, 'postgresql')
+export async function openCluster(dataDir: string, log: (line: string) => void): Promise<Cluster> {
+  await makeDataFolder(dataDir)
+  const final = join(dataDir, 'postgresql')
   const user = (await ownerOf(final)) ?? (await unprivilegedUser())
   const binaries = await findBinaries(user)
-  if (!(await lstat(final).catch(() => undefined))) await initialise(data_dir, final, user, binaries, log)
-  await removeLeftovers(data_dir, final, { settled: true })
+  if (!(await lstat(final).catch(() => undefined))) await initialise(dataDir, final, user, binaries, log)
+  await removeLeftovers(dataDir, final, { settled: true })
   const cluster = await readCluster(final, user, binaries)
   log(`the data of the embedded PostgreSQL ${binaries.major} lies in ${cluster.path}`)
   return cluster
 }
 
-async function makeDataFolder(data_dir: string) {
+async function makeDataFolder(dataDir: string) {
   // Root's server runs as another user, who has to pass through.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
-  if (await makeFolder(data_dir, mode)) await chmod(data_dir, mode)
+  if (await makeFolder(dataDir, mode)) await chmod(dataDir, mode)
 }
 
 /**
@@ -78,20 +78,20 @@ async function readCluster(final: string, user: ServerUser, binaries: Binaries):
 
 /** Makes the data under a name of their own and gives them the final one whole; of two at once, one wins. */
 async function initialise(
-  data_dir: string,
+  dataDir: string,
   final: string,
   user: ServerUser,
   binaries: Binaries,
   log: (line: string) => void,
 ) {
-  await removeLeftovers(data_dir, final, { settled: false })
-  log(`making a new PostgreSQL in ${data_dir}`)
-  const away = (await canEnter(user, data_dir)) ? undefined : await mkdtemp(join(await openSharedFolder(), 'data-'))
-  const work = await makeWorkFolder(data_dir, away)
+  await removeLeftovers(dataDir, final, { settled: false })
+  log(`making a new PostgreSQL in ${dataDir}`)
+  const away = (await canEnter(user, dataDir)) ? undefined : await mkdtemp(join(await openSharedFolder(), 'data-'))
+  const work = await makeWorkFolder(dataDir, away)
   try {
     await initdb(await realpath(work), user, binaries)
     await publish(work, away, final)
-    await syncFolder(data_dir)
+    await syncFolder(dataDir)
   } catch (error) {
     await removeWorkFolder(work, final)
     if (!(await lstat(final).catch(() => undefined))) throw error
@@ -99,13 +99,13 @@ async function initialise(
 }
 
 async function initdb(path: string, user: ServerUser, binaries: Binaries) {
-  const password_file = join(path, 'password')
+  const passwordFile = join(path, 'password')
   const data = join(path, 'data')
   await chmod(path, user ? 0o711 : 0o700)
-  await writeFile(password_file, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flush: true })
+  await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flush: true })
   await mkdir(data, { mode: 0o700 })
-  if (user) for (const made of [password_file, data]) await chown(made, user.uid, user.gid)
-  const args = [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${password_file}`]
+  if (user) for (const made of [passwordFile, data]) await chown(made, user.uid, user.gid)
+  const args = [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${passwordFile}`]
   const settings = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions']
   const { ok, output } = await run(binaries.initdb, [...args, ...settings], user)
   if (!ok) throw new EmbeddedError(`PostgreSQL could not make its data in ${path}:\n${output}`)

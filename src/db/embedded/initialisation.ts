@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { shared_folder } from './binaries.ts'
+import { sharedFolder } from './binaries.ts'
 import { commandLine } from './processes.ts'
 
 // Work folders stand beside the final one and bear the pid of their maker. Data that lie elsewhere (`away`) are
 // pointed to by a symbolic link, under the work name first and then under the final one.
-const work_prefix = 'postgresql.new-'
+const workPrefix = 'postgresql.new-'
 
 /** A folder to initialise in, under a name of its own: a folder, or the pointer to `away`. */
-export async function makeWorkFolder(data_dir: string, away: string | undefined): Promise<string> {
-  const work = join(data_dir, `${work_prefix}${process.pid}-${randomBytes(4).toString('hex')}`)
+export async function makeWorkFolder(dataDir: string, away: string | undefined): Promise<string> {
+  const work = join(dataDir, `${workPrefix}${process.pid}-${randomBytes(4).toString('hex')}`)
   if (away === undefined) await mkdir(work, { mode: 0o700 })
   else await symlink(away, work)
   return work
@@ -28,7 +28,7 @@ export async function publish(work: string, away: string | undefined, final: str
 export async function removeWorkFolder(work: string, final: string) {
   const away = await readlink(work).catch(() => undefined)
   const published = await readlink(final).catch(() => undefined)
-  const doomed = away?.startsWith(join(shared_folder, 'data-')) && away !== published ? [away, work] : [work]
+  const doomed = away?.startsWith(join(sharedFolder, 'data-')) && away !== published ? [away, work] : [work]
   // An initdb whose starter was killed may still be writing there.
   for (const path of doomed) await rm(path, { recursive: true, force: true, maxRetries: 5 })
 }
@@ -37,10 +37,10 @@ export async function removeWorkFolder(work: string, final: string) {
  * Removes what initialisations that never ended left behind. Until one is `settled`, the folder of a living process
  * is spared: it may be the one that wins.
  */
-export async function removeLeftovers(data_dir: string, final: string, { settled }: { settled: boolean }) {
-  for (const name of await readdir(data_dir)) {
-    const maker = new RegExp(`^${work_prefix}(\\d+)-`).exec(name)?.[1]
+export async function removeLeftovers(dataDir: string, final: string, { settled }: { settled: boolean }) {
+  for (const name of await readdir(dataDir)) {
+    const maker = new RegExp(`^${workPrefix}(\\d+)-`).exec(name)?.[1]
     if (maker === undefined) continue
-    if (settled || (await commandLine(Number(maker))) === '') await removeWorkFolder(join(data_dir, name), final)
+    if (settled || (await commandLine(Number(maker))) === '') await removeWorkFolder(join(dataDir, name), final)
   }
 }

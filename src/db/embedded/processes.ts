@@ -5,12 +5,12 @@ import { readFile } from 'node:fs/promises'
 export type ServerUser = { uid: number; gid: number } | undefined
 
 /** All that the server's programs see of the environment: no PGDATA, PGPORT or LD_* of the caller. */
-export const clean_environment = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' }
+export const cleanEnvironment = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' }
 
 /** Runs a program to its end, as `user`, from `/`. `output` is what it printed, or why it could not run. */
 export function run(file: string, args: string[], user: ServerUser): Promise<{ ok: boolean; output: string }> {
   return new Promise(resolve => {
-    execFile(file, args, { ...user, cwd: '/', env: clean_environment }, (error, stdout, stderr) =>
+    execFile(file, args, { ...user, cwd: '/', env: cleanEnvironment }, (error, stdout, stderr) =>
       resolve({ ok: error === null, output: `${stdout}${stderr}`.trim() || (error?.message ?? '') }),
     )
   })

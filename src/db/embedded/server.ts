@@ -6,23 +6,23 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { type Cluster, superuser } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
-import { clean_environment, commandLine } from './processes.ts'
+import { cleanEnvironment, commandLine } from './processes.ts'
 import { forgetSocketFolder, socketFolder } from './socket.ts'
 
 /** A running server process, as its `postmaster.pid` has it. */
-export type Server = { pid: number; socket_dir: string }
+export type Server = { pid: number; socketDir: string }
 
-const poll_ms = 50
+const pollMs = 50
 /** After kill -9 the last server's processes hold its lock file and shared memory for another 1–2 s. */
-const patience_ms = 10_000
-const stop_patience_ms = 60_000
-const least_free_bytes = 64 * 1024
-const log_limit_bytes = 10 * 1024 * 1024
-const not_yet_released = /lock file .* (already exists|is empty)|shared memory block .* is still in use/
+const patienceMs = 10_000
+const stopPatienceMs = 60_000
+const leastFreeBytes = 64 * 1024
+const logLimitBytes = 10 * 1024 * 1024
+const notYetReleased = /lock file .* (already exists|is empty)|shared memory block .* is still in use/
 
 /** The URL of a database of the server. */
-export function serverUrl(cluster: Cluster, socket_dir: string, database: string): string {
-  const host = encodeURIComponent(socket_dir)
+export function serverUrl(cluster: Cluster, socketDir: string, database: string): string {
+  const host = encodeURIComponent(socketDir)
   return `postgresql://${superuser}:${cluster.password}@localhost:5432/${database}?host=${host}`
 }
 
@@ -31,19 +31,19 @@ export function serverUrl(cluster: Cluster, socket_dir: string, database: string
  * take minutes) or stopping is waited for. Throws {@link EmbeddedError}; rejects when `signal` aborts.
  */
 export async function ensureServer(cluster: Cluster, signal?: AbortSignal): Promise<Server> {
-  let give_up_at = Date.now() + patience_ms
+  let giveUpAt = Date.now() + patienceMs
   for (;;) {
     signal?.throwIfAborted()
-    const { server, stale_pid, busy } = await findServer(cluster)
-    const problem = server ? await knock(cluster, server) : await launch(cluster, stale_pid, signal)
+    const { server, stalePid, busy } = await findServer(cluster)
+    const problem = server ? await knock(cluster, server) : await launch(cluster, stalePid, signal)
     if (server && problem === undefined) return server
-    const hopeless = !server && problem !== undefined && !not_yet_released.test(problem)
-    const remnant = !server && Date.now() > give_up_at && problem?.includes('"postmaster.pid" is empty')
+    const hopeless = !server && problem !== undefined && !notYetReleased.test(problem)
+    const remnant = !server && Date.now() > giveUpAt && problem?.includes('"postmaster.pid" is empty')
     // Written and named in two steps: a server killed in between leaves it empty for ever.
     if (remnant) await rm(join(cluster.path, 'data', 'postmaster.pid'))
-    if (problem === undefined || busy || remnant) give_up_at = Date.now() + patience_ms
-    else if (hopeless || Date.now() > give_up_at) throw new EmbeddedError(startProblem(cluster, server, problem))
-    if (problem !== undefined) await setTimeout(poll_ms, undefined, { signal })
+    if (problem === undefined || busy || remnant) giveUpAt = Date.now() + patienceMs
+    else if (hopeless || Date.now() > giveUpAt) throw new EmbeddedError(startProblem(cluster, server, problem))
+    if (problem !== undefined) await setTimeout(pollMs, undefined, { signal })
   }
 }
 
@@ -62,17 +62,17 @@ export async function stopServer(cluster: Cluster) {
     process.kill(server.pid, 'SIGINT')
     await waitForEnd(cluster, server.pid)
   }
-  for (const folder of new Set([recorded, server?.socket_dir]))
+  for (const folder of new Set([recorded, server?.socketDir]))
     if (folder) await rm(folder, { recursive: true, force: true })
 }
 
 async function waitForEnd(cluster: Cluster, pid: number) {
-  const give_up_at = Date.now() + stop_patience_ms
+  const giveUpAt = Date.now() + stopPatienceMs
   // It need not be our child, so there is no event to wait for.
   while (await isServer(cluster, pid)) {
-    if (Date.now() > give_up_at)
-      throw new EmbeddedError(`The embedded PostgreSQL (pid ${pid}) did not end within ${stop_patience_ms / 1_000} s.`)
-    await setTimeout(poll_ms)
+    if (Date.now() > giveUpAt)
+      throw new EmbeddedError(`The embedded PostgreSQL (pid ${pid}) did not end within ${stopPatienceMs / 1_000} s.`)
+    await setTimeout(pollMs)
   }
 }
 
@@ -80,13 +80,13 @@ async function waitForEnd(cluster: Cluster, pid: number) {
  * What `postmaster.pid` says: the server, or the pid a dead one left there, which may be another program's by now.
  * `busy` while it starts or stops.
  */
-async function findServer(cluster: Cluster): Promise<{ server?: Server; stale_pid?: number; busy?: boolean }> {
+async function findServer(cluster: Cluster): Promise<{ server?: Server; stalePid?: number; busy?: boolean }> {
   const text = await readFile(join(cluster.path, 'data', 'postmaster.pid'), 'utf8').catch(() => '')
-  const [pid_line = '', , , , socket_dir = '', , , status = ''] = text.split('\n')
-  const pid = Number(pid_line)
+  const [pidLine = '', , , , socketDir = '', , , status = ''] = text.split('\n')
+  const pid = Number(pidLine)
   if (!Number.isInteger(pid) || pid <= 0) return {}
-  if (!(await isServer(cluster, pid))) return { stale_pid: pid }
-  return { server: { pid, socket_dir }, busy: status.trim() !== 'ready' }
+  if (!(await isServer(cluster, pid))) return { stalePid: pid }
+  return { server: { pid, socketDir }, busy: status.trim() !== 'ready' }
 }
 
 async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
@@ -94,8 +94,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /** Whether the server lets us in; if not, why. */
-async function knock(cluster: Cluster, { socket_dir }: Server): Promise<string | undefined> {
-  const client = new pg.Client({ connectionString: serverUrl(cluster, socket_dir, 'postgres') })
+async function knock(cluster: Cluster, { socketDir }: Server): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: serverUrl(cluster, socketDir, 'postgres') })
   client.on('error', () => {})
   try {
     await client.connect()
@@ -134,34 +134,34 @@ const settings = {
  * Starts the server in a session of its own, so that a Ctrl-C at the terminal leaves it alone until the service has
  * drained. Resolves once it answers, or with what it said when it ended before.
  */
-async function launch(cluster: Cluster, stale_pid: number | undefined, signal?: AbortSignal) {
-  const socket_dir = await socketFolder(cluster)
-  const log_path = join(cluster.path, 'server.log')
-  const log_start = await turnLog(log_path)
-  const log_file = await open(log_path, 'a', 0o600)
+async function launch(cluster: Cluster, stalePid: number | undefined, signal?: AbortSignal) {
+  const socketDir = await socketFolder(cluster)
+  const logPath = join(cluster.path, 'server.log')
+  const logStart = await turnLog(logPath)
+  const logFile = await open(logPath, 'a', 0o600)
   const options = Object.entries({
     ...settings,
     shared_buffers: `${sharedBuffers()}MB`,
-    unix_socket_directories: socket_dir,
+    unix_socket_directories: socketDir,
   })
   const args = ['-D', join(cluster.path, 'data'), ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const child = spawn(cluster.binaries.postgres, args, {
     ...cluster.user,
     cwd: '/',
     detached: true,
-    stdio: ['ignore', log_file.fd, log_file.fd],
+    stdio: ['ignore', logFile.fd, logFile.fd],
     // The server takes a lock file with this pid for a dead one's, as with its own parent's pid.
-    env: stale_pid === undefined ? clean_environment : { ...clean_environment, PG_GRANDPARENT_PID: String(stale_pid) },
+    env: stalePid === undefined ? cleanEnvironment : { ...cleanEnvironment, PG_GRANDPARENT_PID: String(stalePid) },
   })
   const ended = new Promise<string>(resolve => {
     child.once('error', error => resolve(error.message))
     // The log is not there where somebody else has removed the folder meanwhile.
-    child.once('exit', async () => resolve((await readFile(log_path, 'utf8').catch(() => '')).slice(log_start).trim()))
+    child.once('exit', async () => resolve((await readFile(logPath, 'utf8').catch(() => '')).slice(logStart).trim()))
   })
   child.unref()
-  await log_file.close()
+  await logFile.close()
   try {
-    return await answerOf(cluster, { pid: child.pid ?? 0, socket_dir }, ended, signal)
+    return await answerOf(cluster, { pid: child.pid ?? 0, socketDir }, ended, signal)
   } catch (error) {
     child.kill('SIGINT')
     await ended
@@ -173,8 +173,8 @@ async function launch(cluster: Cluster, stale_pid: number | undefined, signal?: 
 async function answerOf(cluster: Cluster, server: Server, ended: Promise<string>, signal?: AbortSignal) {
   for (;;) {
     signal?.throwIfAborted()
-    const last_words = await Promise.race([ended, setTimeout(poll_ms)])
-    if (last_words !== undefined) return (await fullDisk(cluster)) ?? (last_words || 'it ended without a word')
+    const lastWords = await Promise.race([ended, setTimeout(pollMs)])
+    if (lastWords !== undefined) return (await fullDisk(cluster)) ?? (lastWords || 'it ended without a word')
     if ((await knock(cluster, server)) === undefined) return undefined
   }
 }
@@ -182,13 +182,13 @@ async function answerOf(cluster: Cluster, server: Server, ended: Promise<string>
 /** On a full disk the server cannot write down why it ends, or only half of it. */
 async function fullDisk({ path }: Cluster): Promise<string | undefined> {
   const { bavail, bsize } = await statfs(path)
-  return bavail * bsize < least_free_bytes ? 'No space left on device' : undefined
+  return bavail * bsize < leastFreeBytes ? 'No space left on device' : undefined
 }
 
 /** Puts a long log aside; returns the length of the one that is written on. */
 async function turnLog(path: string): Promise<number> {
   const { size } = await stat(path).catch(() => ({ size: 0 }))
-  if (size < log_limit_bytes) return size
+  if (size < logLimitBytes) return size
   await rename(path, `${path}.1`)
   return 0
 }

@@ -8,8 +8,8 @@ import { canEnter } from './processes.ts'
 // The server listens on a Unix socket alone, in a folder that only its user enters. The path may have 107 bytes, so
 // the folder lies below the system's temporary one; a file beside the data remembers it, so that a server started
 // anew, by whomever, listens where its clients look for it.
-const longest_path_bytes = 107
-const name_template = 'kith-XXXXXX/.s.PGSQL.5432.lock'
+const longestPathBytes = 107
+const nameTemplate = 'kith-XXXXXX/.s.PGSQL.5432.lock'
 
 const recordOf = (cluster: Cluster) => join(cluster.path, 'socket')
 
@@ -65,7 +65,7 @@ async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
 
 async function temporaryFolder({ user }: Cluster): Promise<string> {
   for (const folder of [tmpdir(), '/tmp'])
-    if (Buffer.byteLength(join(folder, name_template)) <= longest_path_bytes && (await canEnter(user, folder)))
+    if (Buffer.byteLength(join(folder, nameTemplate)) <= longestPathBytes && (await canEnter(user, folder)))
       return folder
   throw new EmbeddedError('There is no temporary folder that the embedded PostgreSQL can reach; set TMPDIR to one.')
 }

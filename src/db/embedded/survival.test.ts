@@ -17,7 +17,7 @@ import {
 } from '../../../test/support/embedded-service.ts'
 import { unprivilegedUser } from './processes.ts'
 
-const is_root = process.getuid?.() === 0
+const isRoot = process.getuid?.() === 0
 const ground = useGround()
 
 const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
@@ -29,17 +29,17 @@ describe('what was written survives kill -9', () => {
   it('of the service: the next one adopts the server left behind, and can stop it', async () => {
     const killed = await ground.begin('serve')
     await write(killed.url)
-    const pid = await serverPid(killed.data_dir)
+    const pid = await serverPid(killed.dataDir)
     await kill(killed.child)
     const next = await ground.begin('serve')
-    expect(await serverPid(next.data_dir)).toBe(pid)
+    expect(await serverPid(next.dataDir)).toBe(pid)
     expect(await read(next.url)).toEqual(kept)
     await stop(next)
-    expect(await serverPid(next.data_dir)).toBeUndefined()
+    expect(await serverPid(next.dataDir)).toBeUndefined()
   })
 
   it('of the server: the service lives on, starts it again under the same URL and is its owner still', async () => {
-    const { child, url, data_dir: path, logged } = await ground.begin('serve')
+    const { child, url, dataDir: path, logged } = await ground.begin('serve')
     await write(url)
     const pid = await killServer(path)
     expect(await read(url)).toEqual(kept)
@@ -53,12 +53,12 @@ describe('what was written survives kill -9', () => {
     await kill((await ground.begin('serve')).child)
     const service = await ground.begin('serve')
     await write(service.url)
-    await killServer(service.data_dir)
+    await killServer(service.dataDir)
     expect(await read(service.url)).toEqual(kept)
   })
 
   it('of both', async () => {
-    const { child, url, data_dir: path } = await ground.begin('serve')
+    const { child, url, dataDir: path } = await ground.begin('serve')
     await write(url)
     const exit = once(child, 'exit')
     child.kill('SIGKILL')
@@ -69,9 +69,9 @@ describe('what was written survives kill -9', () => {
 
   it('and stopping right after the server died ends all the same', async () => {
     const service = await ground.begin('serve')
-    await killServer(service.data_dir)
+    await killServer(service.dataDir)
     await stop(service)
-    expect(await serverPid(service.data_dir)).toBeUndefined()
+    expect(await serverPid(service.dataDir)).toBeUndefined()
     expect(await exists(socketFolder(service.url))).toBe(false)
   })
 
@@ -81,7 +81,7 @@ describe('what was written survives kill -9', () => {
     await stop(service)
     const other = spawn('sleep', ['60'], { ...(await unprivilegedUser()) })
     ground.children.push(other)
-    const path = service.data_dir
+    const path = service.dataDir
     await writeFile(
       join(path, 'data', 'postmaster.pid'),
       `${other.pid}\n${path}/data\n1\n5432\n/nowhere\n\n1 1\nready\n`,
@@ -94,14 +94,13 @@ describe('what was written survives kill -9', () => {
 describe('the first start', () => {
   it('begins again after one that was killed half way, and removes its leftovers', async () => {
     const half = ground.launch('serve')
-    const leftovers = async () =>
-      (await readdir(ground.data_dir).catch(() => [])).filter(name => name.includes('.new-'))
+    const leftovers = async () => (await readdir(ground.dataDir).catch(() => [])).filter(name => name.includes('.new-'))
     await until(async () => {
       const [work] = await leftovers()
-      return work !== undefined && (await exists(join(ground.data_dir, work, 'data', 'base')))
+      return work !== undefined && (await exists(join(ground.dataDir, work, 'data', 'base')))
     })
     await kill(half)
-    expect(await exists(join(ground.data_dir, 'postgresql'))).toBe(false)
+    expect(await exists(join(ground.dataDir, 'postgresql'))).toBe(false)
     const service = await ground.begin('serve')
     await write(service.url)
     expect(await read(service.url)).toEqual(kept)
@@ -111,9 +110,9 @@ describe('the first start', () => {
   it('is done once when two begin together', async () => {
     const [first, second] = await Promise.all([ground.begin('command'), ground.begin('command')])
     expect(second.url).toBe(first.url)
-    expect((await readdir(ground.data_dir)).filter(name => name.includes('.new-'))).toEqual([])
+    expect((await readdir(ground.dataDir)).filter(name => name.includes('.new-'))).toEqual([])
     await Promise.all([stop(first), stop(second)])
-    expect(await serverPid(first.data_dir)).toBeUndefined()
+    expect(await serverPid(first.dataDir)).toBeUndefined()
   })
 
   it('has one owner when two services begin together', async () => {
@@ -122,28 +121,28 @@ describe('the first start', () => {
     expect(refused.map(({ reason }) => reason.message)).toEqual([expect.stringMatching(/in use by another service/)])
   })
 
-  it.runIf(is_root)(
+  it.runIf(isRoot)(
     'of root below a closed folder keeps data and programs where the server’s user reaches them',
     async () => {
       await chmod(ground.base, 0o700)
       const service = await ground.begin('serve')
-      expect(dirname(service.data_dir)).toBe('/var/lib/kith')
-      expect(service.logged.join()).toContain(service.data_dir)
+      expect(dirname(service.dataDir)).toBe('/var/lib/kith')
+      expect(service.logged.join()).toContain(service.dataDir)
       await write(service.url)
       await stop(service)
       expect(await read((await ground.begin('serve')).url)).toEqual(kept)
     },
   )
 
-  it.runIf(is_root)('of root below a closed folder begins again too after one that was killed half way', async () => {
+  it.runIf(isRoot)('of root below a closed folder begins again too after one that was killed half way', async () => {
     await chmod(ground.base, 0o700)
     const half = ground.launch('serve')
-    const leftover = async () => (await readdir(ground.data_dir).catch(() => [])).find(name => name.includes('.new-'))
-    await until(async () => exists(join(ground.data_dir, (await leftover()) ?? 'none', 'data', 'base')))
-    const half_made = await realpath(join(ground.data_dir, (await leftover())!))
+    const leftover = async () => (await readdir(ground.dataDir).catch(() => [])).find(name => name.includes('.new-'))
+    await until(async () => exists(join(ground.dataDir, (await leftover()) ?? 'none', 'data', 'base')))
+    const halfMade = await realpath(join(ground.dataDir, (await leftover())!))
     await kill(half)
     await ground.begin('serve')
-    expect(await exists(half_made)).toBe(false)
+    expect(await exists(halfMade)).toBe(false)
     expect(await leftover()).toBeUndefined()
   })
 })

@@ -50,15 +50,15 @@ const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
 const seldom = <T>(values: fc.Arbitrary<T>, often: T) =>
   fc.oneof({ weight: 7, arbitrary: fc.constant(often) }, { weight: 1, arbitrary: values })
 
-const people_values = some<Values>({
+const peopleValues = some<Values>({
   city: free,
   score: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 3 }) }, { weight: 1, arbitrary: free }),
   referrer: one,
   friends: many,
   bought: many,
 })
-const of_stack: Record<StackKey, fc.Arbitrary<Values>> = {
-  people: people_values,
+const ofStack: Record<StackKey, fc.Arbitrary<Values>> = {
+  people: peopleValues,
   orders: some<Values>({ total: free, buyer: one }),
   visits: some<Values>({ page: free, visitor: one }),
 }
@@ -76,7 +76,7 @@ const entry = fc.record(
 function bodyOf(stack: StackKey): fc.Arbitrary<Body> {
   const rename = { external_id: fc.oneof(padded(name), fc.constant(null)) }
   const attribute_values = fc.oneof(
-    { weight: 7, arbitrary: of_stack[stack] },
+    { weight: 7, arbitrary: ofStack[stack] },
     { weight: 1, arbitrary: fc.constant(null) },
   )
   if (stack !== 'people') return fc.oneof(some<Body>({ attribute_values }), some<Body>({ ...rename, attribute_values }))
@@ -118,7 +118,7 @@ const filter = fc.oneof(
 
 const stack = fc.constantFrom<StackKey>('people', 'people', 'people', 'orders', 'visits')
 const organization = fc.constantFrom<0 | 1>(0, 1)
-const at = <T>(kind: T) => ({ organization: organization, kind: fc.constant(kind) })
+const at = <T>(kind: T) => ({ organization, kind: fc.constant(kind) })
 const plain = { noNullPrototype: true }
 
 const write = stack.chain(stack =>
@@ -145,7 +145,7 @@ const batch = stack.chain(stack =>
     plain,
   ),
 )
-const of_people = fc.constant<StackKey>('people')
+const ofPeople = fc.constant<StackKey>('people')
 
 /** Steps of two organizations that have the same definitions and use the same names. */
 export const command: fc.Arbitrary<Command> = fc.oneof(
@@ -159,7 +159,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
       plain,
     ),
   },
-  { weight: 1, arbitrary: fc.record({ ...at('filter' as const), stack: of_people, filter }, plain) },
+  { weight: 1, arbitrary: fc.record({ ...at('filter' as const), stack: ofPeople, filter }, plain) },
   {
     weight: 2,
     arbitrary: fc.record(
@@ -173,13 +173,13 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
       plain,
     ),
   },
-  { weight: 1, arbitrary: fc.record({ ...at('declare' as const), stack: of_people, scored: fc.boolean() }, plain) },
+  { weight: 1, arbitrary: fc.record({ ...at('declare' as const), stack: ofPeople, scored: fc.boolean() }, plain) },
   {
     weight: 1,
     arbitrary: fc.record(
       {
         ...at('consent type' as const),
-        stack: of_people,
+        stack: ofPeople,
         id: fc.constantFrom(2 as const, 4 as const),
         active: fc.boolean(),
       },
@@ -189,7 +189,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record(
-      { ...at('default' as const), stack: of_people, id: fc.constantFrom(1 as const, 4 as const) },
+      { ...at('default' as const), stack: ofPeople, id: fc.constantFrom(1 as const, 4 as const) },
       plain,
     ),
   },

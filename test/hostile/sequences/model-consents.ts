@@ -28,9 +28,9 @@ export function answer({ flags, answers: standing }: Answering, body: Values, ty
     const flag = body[`${channel}_consent`]
     const open = answerable(types, channel)
     if (flag === true) {
-      const by_default = open.find(type => type.channels.get(channel))
-      if (!by_default) return undefined
-      answers.set(`${by_default.id}:${channel}`, true)
+      const byDefault = open.find(type => type.channels.get(channel))
+      if (!byDefault) return undefined
+      answers.set(`${byDefault.id}:${channel}`, true)
     }
     if (flag === false && open.length === 0) next[channel] = false
     if (flag === false) for (const { id } of open) answers.set(`${id}:${channel}`, false)

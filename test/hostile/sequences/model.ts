@@ -57,7 +57,7 @@ const relationships: Record<StackKey, Record<string, { target: StackKey; many: b
   visits: { visitor: { target: 'people', many: false } },
 }
 
-const profile_fields = ['first_name', 'email', 'push_notification_consent']
+const profileFields = ['first_name', 'email', 'push_notification_consent']
 
 export function newOrganization(): Organization {
   const type = (id: number, rest: Partial<ConsentType>) => ({
@@ -160,7 +160,7 @@ function setOrDrop(links: Map<string, Entity[]>, key: string, targets: Entity[])
 type Draft = { next: Entity; changed: boolean; births: Entity[]; given: Given }
 
 function blank(stack: StackKey, external_id: string | null): Entity {
-  const profile = Object.fromEntries(profile_fields.map(field => [field, null]))
+  const profile = Object.fromEntries(profileFields.map(field => [field, null]))
   return {
     stack,
     id: undefined,
@@ -186,8 +186,8 @@ function draft(
   const taken = body.external_id ? find(organization, stack, body.external_id) : undefined
   if (taken && taken !== standing) return { refused: 409, word: 'duplicate_entry' }
   const next: Entity = { ...from, values: new Map(from.values), links: new Map(from.links) }
-  if (op === 'put') for (const field of profile_fields) next.profile = { ...next.profile, [field]: body[field] ?? null }
-  else for (const field of profile_fields) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
+  if (op === 'put') for (const field of profileFields) next.profile = { ...next.profile, [field]: body[field] ?? null }
+  else for (const field of profileFields) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
   if (body.external_id !== undefined) next.external_id = body.external_id
   else if (!standing && address && 'external_id' in address) next.external_id = address.external_id
   const births: Entity[] = []

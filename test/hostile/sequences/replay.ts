@@ -91,8 +91,8 @@ async function replayWrite(tenant: Tenant, command: Command & { kind: 'write' })
   const headers = { Prefer: prefer, ...(if_match && { 'If-Match': if_match }) }
   const answer = await ask(tenant, method, path, op === 'delete' ? undefined : body, headers)
   const outcome = write(tenant.model, asked)
-  const by_contract = stack === 'people' && op === 'patch' && 'external_id' in address!
-  const expected = expectedOf(outcome, by_contract)
+  const byContract = stack === 'people' && op === 'patch' && 'external_id' in address!
+  const expected = expectedOf(outcome, byContract)
   if (answer.status !== expected.status || answer.body.error !== expected.word)
     wrong('another answer', command, answer, expected)
   if ('refused' in outcome) return
@@ -104,11 +104,11 @@ async function replayWrite(tenant: Tenant, command: Command & { kind: 'write' })
 }
 
 /** A missing person is 500 and a taken name 400 at the PATCH of the contract. */
-function expectedOf(outcome: Outcome, by_contract: boolean): { status: number; word: string | undefined } {
+function expectedOf(outcome: Outcome, byContract: boolean): { status: number; word: string | undefined } {
   if ('done' in outcome) return { status: outcome.done === 'created' ? 201 : 200, word: undefined }
   const { refused, word } = outcome
-  if (by_contract && word === 'not_found') return { status: 500, word }
-  return { status: by_contract && word === 'duplicate_entry' ? 400 : refused, word }
+  if (byContract && word === 'not_found') return { status: 500, word }
+  return { status: byContract && word === 'duplicate_entry' ? 400 : refused, word }
 }
 
 async function replayBatch(tenant: Tenant, command: Command & { kind: 'batch' }) {
@@ -170,8 +170,8 @@ function bare(read: Values): Values {
   const { id: _, record_id: __, created_at: ___, updated_at: ____, ...rest } = read
   if (!Array.isArray(rest.consents)) return rest
   const consents = rest.consents.map(({ answered_at, ...entry }) => {
-    const is_answer = entry.source === 'answer'
-    return is_answer === (answered_at !== null) ? entry : { ...entry, answered_at }
+    const isAnswer = entry.source === 'answer'
+    return isAnswer === (answered_at !== null) ? entry : { ...entry, answered_at }
   })
   return {
     ...Object.fromEntries(Object.entries({ ...rest, consents }).filter(([key]) => !unused.includes(key))),

@@ -7,16 +7,16 @@ import { command } from './commands.ts'
 import { replay, settle, tenantOf } from './replay.ts'
 import { copyTemplate, makeTemplate } from './tenants.ts'
 
-const lanes_at_once = 8
-const sequences_a_lane = 130
+const lanesAtOnce = 8
+const sequencesALane = 130
 
 let service: Service
 let sender: Sender
-let template_id: number
+let templateId: number
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)
-  template_id = await makeTemplate(service)
+  templateId = await makeTemplate(service)
 })
 afterAll(async () => {
   sender.close()
@@ -30,17 +30,17 @@ test('two organizations are, after every sequence of requests, what the specific
   let sequences = 0
   let commands = 0
   const sequence = fc.array(command, { minLength: 1, maxLength: 30, size: 'max' })
-  const lanes = Array.from({ length: lanes_at_once }, (_, lane) =>
+  const lanes = Array.from({ length: lanesAtOnce }, (_, lane) =>
     fc.assert(
       fc.asyncProperty(sequence, async steps => {
-        const made = [await copyTemplate(service, template_id), await copyTemplate(service, template_id)]
+        const made = [await copyTemplate(service, templateId), await copyTemplate(service, templateId)]
         const tenants = made.map(one => tenantOf(service, sender, one))
         for (const step of steps) await replay(tenants[step.organization]!, step)
         for (const tenant of tenants) await settle(tenant)
         sequences += 1
         commands += steps.length
       }),
-      { seed: seed + lane, numRuns: sequences_a_lane },
+      { seed: seed + lane, numRuns: sequencesALane },
     ),
   )
   const ended = await Promise.allSettled(lanes)

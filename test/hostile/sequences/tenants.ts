@@ -37,7 +37,7 @@ const copied: Record<string, string> = {
 let copies = 0
 
 /** An empty organization with the template's definitions, and a token of it. */
-export async function copyTemplate(service: Service, template_id: number): Promise<{ id: number; token: string }> {
+export async function copyTemplate(service: Service, templateId: number): Promise<{ id: number; token: string }> {
   const key = `copy_${process.pid}_${++copies}`
   const parts = Object.entries(copied).map(
     ([table, columns]) =>
@@ -52,7 +52,7 @@ export async function copyTemplate(service: Service, template_id: number): Promi
      headed as (insert into change_heads (organization_id, sequence, schema_version)
        select made.id, 0, h.schema_version from change_heads h, made where h.organization_id = $2)
      select id from made`,
-    [key, template_id],
+    [key, templateId],
   )
   return { id: made!.id, token: await service.tokenFor(key) }
 }
