@@ -28,7 +28,9 @@ it('calls that come before a run has ended share it, and its failure; the next c
 it('waits between two runs for as long as it is told', async () => {
   vi.useFakeTimers()
   let runs = 0
-  const call = singleFlight(async () => void (runs += 1), 50)
+  const call = singleFlight(async () => {
+    runs += 1
+  }, 50)
   await call()
   const second = call()
   await vi.advanceTimersByTimeAsync(49)
