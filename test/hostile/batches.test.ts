@@ -42,14 +42,18 @@ describe('the document', () => {
 describe('a write while definitions change', () => {
   test('is not answered with a fault, however often they do', async () => {
     const { id, send } = await service.organization()
-    const { db } = service
-    const { transaction } = db
-    db.transaction = async (work, options) => {
-      await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [id])
-      return transaction(work, options)
-    }
-    const { status } = await send('POST', '/v1/people', {}).finally(() => Object.assign(db, { transaction }))
-    expect(status).toBe(503)
+    await service.sql(
+      `create function change_definitions() returns trigger language plpgsql as
+         $$begin
+           update change_heads set schema_version = schema_version + 1 where organization_id = new.organization_id;
+           return new;
+         end$$`,
+    )
+    await service.sql(
+      `create trigger change_definitions before insert on entities for each row
+         when (new.organization_id = ${id}) execute function change_definitions()`,
+    )
+    expect((await send('POST', '/v1/people', {})).status).toBe(503)
   })
 })
 

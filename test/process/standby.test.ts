@@ -59,7 +59,10 @@ describe('a service on a standby', () => {
     expect((await send('POST', '/v1/people/list', {})).body.data.items).toHaveLength(1)
     const filter = { first_name: 'Ada' }
     expect((await send('POST', '/v1/people/filter', { filter })).body.data.items).toHaveLength(1)
-    const exported = await fetch(`${address}/v1/people/export`, { headers: { Authorization: authorization } })
+    const exported = await fetch(`${address}/v1/people/export`, {
+      method: 'POST',
+      headers: { Authorization: authorization },
+    })
     expect(JSON.parse(await exported.text())).toMatchObject({ external_id: 'ada' })
   })
 
