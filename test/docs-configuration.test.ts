@@ -18,7 +18,11 @@ const limits = [...document.matchAll(/^\| `(KITH_LIMIT_\w+)` \| (\d+)(?: \(.*?\)
 )
 
 /** `KITH_LIMIT_BODY_BYTES` and the property of its limit come to the same word. */
-const bareName = (name: string) => name.replace(/^KITH_LIMIT_/, '').replaceAll('_', '').toLowerCase()
+const bareName = (name: string) =>
+  name
+    .replace(/^KITH_LIMIT_/, '')
+    .replaceAll('_', '')
+    .toLowerCase()
 
 describe('docs/configuration.md', () => {
   test('lists every limit with its default', () => {
