@@ -42,7 +42,7 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
     return loadConfig(environment)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const advice = 'Set the variable as README.md has it, or take it out of the environment.'
+    const advice = 'Set the variable as docs/configuration.md says, or remove it from the environment.'
     return error.problems.map(problem => wrong('configuration', problem, advice))
   }
 }

@@ -39,7 +39,7 @@ const commands = [
 
 function programFor(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'A self-hosted contact and record data service. Settings come from the environment: see README.md.'
+    'A self-hosted contact and record data service. Settings come from the environment: see docs/configuration.md.'
   const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
   program.version(version, '-V, --version', 'print the version')
   for (const command of commands) program.addCommand(command(environment))

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
-import { moduleOf, readExamples, runExample } from './examples.ts'
+import { moduleOf, readExamples, readQuickStarts, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
@@ -61,7 +61,7 @@ describe('every example of the documentation', () => {
       const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [directory] }
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
       await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
-      for (const [index, example] of examples.entries())
+      for (const [index, example] of [...examples, ...readQuickStarts()].entries())
         await writeFile(join(directory, `${index}.ts`), `// ${example.place}\n${moduleOf(example)}`)
       const compiler = join(root, 'node_modules/typescript/bin/tsc')
       const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)

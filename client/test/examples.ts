@@ -15,6 +15,12 @@ export function readExamples(): Example[] {
   return ['README.md', ...sources.sort()].flatMap(file => examplesIn(file, readFileSync(folder + file, 'utf8')))
 }
 
+/** The ```ts blocks of docs/quick-starts.md. */
+export function readQuickStarts(): Example[] {
+  const path = 'docs/quick-starts.md'
+  return examplesIn(path, readFileSync(`${folder}/../${path}`, 'utf8'))
+}
+
 function examplesIn(file: string, text: string): Example[] {
   return [...text.matchAll(/^( *(?:\* )?)```ts\n([\s\S]*?)^\1```$/gm)].map(
     ({ 1: margin = '', 2: block = '', index }) => {
