@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { compareRevisions } from './compare.ts'
-import { type Asked, readOptions } from './options.ts'
+import { type ComparisonOptions, readOptions } from './options.ts'
 import { benchRows } from './run.ts'
 
 const packages = { wrk: 'wrk', pgbench: 'postgresql-contrib' }
 
 /** Measures what the command line asks for; gives back the exit code. */
 async function main(words: readonly string[]): Promise<number> {
-  let asked: Asked
+  let asked: ComparisonOptions
   try {
     asked = readOptions(words)
   } catch (error) {

@@ -3,13 +3,13 @@ import type { BenchOptions } from './figures.ts'
 import { rows } from './rows.ts'
 
 /** What the command line asks for. */
-export type Asked = BenchOptions & { compare: string | undefined; json: string | undefined }
+export type ComparisonOptions = BenchOptions & { compare: string | undefined; json: string | undefined }
 
 /** Below that, a random page could begin after the last person. */
 const leastPeople = 1_000
 
 /** Reads the words of the command line. Throws with a sentence for whoever typed them. */
-export function readOptions(words: readonly string[]): Asked {
+export function readOptions(words: readonly string[]): ComparisonOptions {
   const { values } = parseArgs({
     args: [...words],
     options: {

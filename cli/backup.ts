@@ -9,8 +9,8 @@ import { type Progress, type Taken, takeBackup } from './backup/take.ts'
 import { answer, newCommand } from './command.ts'
 import { pathOf } from './connection.ts'
 import { hasData } from './doctor/storage.ts'
-import { heedInterrupt } from './interrupt.ts'
-import { megabytesOf, numeral, startMeter, timeOf } from './meter.ts'
+import { handleInterrupt } from './interrupt.ts'
+import { megabytesOf, numeral, startProgress, timeOf } from './meter.ts'
 import { withServer } from './session.ts'
 
 type BackupOptions = { force?: true; quiet?: true; json?: true }
@@ -68,8 +68,8 @@ async function take(config: Config, partial: string, options: BackupOptions): Pr
   // Nobody else may read it: it holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
   const stopping = new AbortController()
-  const interrupt = heedInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
-  const meter = startMeter('rows', () => ({ count: progress.rows, part: progress.part }), {
+  const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
+  const meter = startProgress('rows', () => ({ count: progress.rows, part: progress.part }), {
     silent: Boolean(options.quiet || options.json),
   })
   try {

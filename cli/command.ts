@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { KithError } from '../client/index.ts'
 import { lastingMessage } from '../src/db/pg-errors.ts'
-import { tell } from './session.ts'
+import { printStderr } from './session.ts'
 
 /** Wrong usage that commander does not know of: the program ends with 2. */
 export class UsageError extends Error {}
@@ -41,7 +41,7 @@ export function answer(
   { json }: { json?: boolean | undefined },
   { value, lines = [], said = [] }: { value: unknown; lines?: string[]; said?: string[] },
 ): void {
-  for (const line of said) tell(line)
+  for (const line of said) printStderr(line)
   const text = json ? [JSON.stringify(value)] : lines
   process.stdout.write(text.map(line => `${line}\n`).join(''))
 }

@@ -7,8 +7,8 @@ import { type ConnectionOptions, connect, pathOf, withConnection } from './conne
 import { csvShape } from './export/csv.ts'
 import { type Output, openOutput } from './export/output.ts'
 import type { Format } from './import/input.ts'
-import { heedInterrupt, type Interrupt } from './interrupt.ts'
-import { type Meter, numeral, startMeter, timeOf } from './meter.ts'
+import { handleInterrupt, type Interrupt } from './interrupt.ts'
+import { numeral, type ProgressLine, startProgress, timeOf } from './meter.ts'
 
 type ExportOptions = ConnectionOptions & {
   format?: Format
@@ -85,10 +85,10 @@ type Job = {
 /** What ended it before it was whole; null where it is. */
 async function transfer(job: Job): Promise<Error | null> {
   const { output, shape, state, options } = job
-  const meter = startMeter('entities', () => ({ count: state.count, part: null }), {
+  const meter = startProgress('entities', () => ({ count: state.count, part: null }), {
     silent: Boolean(options.quiet || options.json),
   })
-  const interrupt = heedInterrupt(() => {})
+  const interrupt = handleInterrupt(() => {})
   try {
     if (output.remains.bytes === 0) await output.write(shape.header)
     else meter.tell(`going on after ${numeral(output.remains.lines)} entities; what follows is of this moment`)
@@ -106,7 +106,7 @@ async function transfer(job: Job): Promise<Error | null> {
 }
 
 /** From the beginning to the end, and again from where the connection broke. */
-async function copyAll(job: Job, interrupt: Interrupt, meter: Meter): Promise<void> {
+async function copyAll(job: Job, interrupt: Interrupt, meter: ProgressLine): Promise<void> {
   const { client, owner, state } = job
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const attempts = new Attempts()

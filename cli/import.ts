@@ -2,15 +2,15 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
 import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
-import { columnsOf, type Wishes } from './import/columns.ts'
+import { type ColumnOptions, columnsOf } from './import/columns.ts'
 import { type CsvHead, csvItems } from './import/csv.ts'
 import { type Format, formatOf, type Input, openInput } from './import/input.ts'
 import type { Item, Refusal } from './import/item.ts'
 import { ndjsonItems } from './import/ndjson.ts'
 import { openRefused, type RefusedFile } from './import/refused.ts'
 import { type State, sendAll } from './import/send.ts'
-import { heedInterrupt } from './interrupt.ts'
-import { numeral, startMeter, timeOf } from './meter.ts'
+import { handleInterrupt } from './interrupt.ts'
+import { numeral, startProgress, timeOf } from './meter.ts'
 
 type ImportOptions = ConnectionOptions & {
   format?: Format
@@ -151,8 +151,8 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
     part: partOf(input, state),
     refused: state.failed,
   })
-  const meter = startMeter('lines', reading, { silent: Boolean(options.quiet || options.json) })
-  const interrupt = heedInterrupt(() => meter.tell('stopping after what is under way; again to stop at once'))
+  const meter = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
+  const interrupt = handleInterrupt(() => meter.tell('stopping after what is under way; again to stop at once'))
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const told = {
     dry_run: options.dryRun ?? false,
@@ -192,7 +192,7 @@ async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<I
   const { client, owner, input, format, head, options } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
-  const wishes: Wishes = {
+  const wishes: ColumnOptions = {
     map: options.map,
     ignore: options.ignore,
     rest: options.attributes === 'rest',

@@ -12,7 +12,7 @@ export type Interrupt = {
 const signals = ['SIGINT', 'SIGTERM'] as const
 
 /** Heeds the signals until `end`; `onAsked` is called at the first. */
-export function heedInterrupt(onAsked: () => void): Interrupt {
+export function handleInterrupt(onAsked: () => void): Interrupt {
   const enough = Promise.withResolvers<void>()
   const atOnce = new AbortController()
   let asked = false

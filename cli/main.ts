@@ -16,7 +16,7 @@ import { restoreCommand } from './restore.ts'
 import { schemaCommand } from './schema.ts'
 import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
-import { tell } from './session.ts'
+import { printStderr } from './session.ts'
 import { tokenCommand } from './token.ts'
 
 const commands = [
@@ -60,14 +60,14 @@ function settle(command: Command, path: string) {
 /** 0 for help, 2 for wrong usage, 1 for all else. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  tell(sentenceOf(error))
+  printStderr(sentenceOf(error))
   return error instanceof UsageError ? 2 : 1
 }
 
 /** Whoever reads us may have heard enough: then there is nobody to tell, and nothing to do. */
 function heedClosedOutput() {
   process.stdout.on('error', error => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') tell(sentenceOf(error))
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printStderr(sentenceOf(error))
     process.exit(1)
   })
   process.stderr.on('error', () => {})

@@ -1,11 +1,11 @@
 import { styleText } from 'node:util'
-import { tell } from './session.ts'
+import { printStderr } from './session.ts'
 
 /** How far something is. `part` is from 0 to 1; null where nobody knows the whole. */
 export type Reading = { count: number; part: number | null; refused?: number }
 
 /** Says on standard error how far something is: a bar on a terminal, else a line every few seconds. */
-export type Meter = { tell(line: string): void; end(): void }
+export type ProgressLine = { tell(line: string): void; end(): void }
 
 const redrawMs = 200
 const lineMs = 5_000
@@ -13,8 +13,8 @@ const barCells = 24
 /** The rate is that of the last so many readings, so that it follows what happens. */
 const remembered = 50
 
-export function startMeter(noun: string, read: () => Reading, { silent = false } = {}): Meter {
-  if (silent) return { tell, end() {} }
+export function startProgress(noun: string, read: () => Reading, { silent = false } = {}): ProgressLine {
+  if (silent) return { tell: printStderr, end() {} }
   const output = process.stderr
   const pace = paceOf()
   const onTerminal = output.isTTY
@@ -22,7 +22,7 @@ export function startMeter(noun: string, read: () => Reading, { silent = false }
   const show = () => {
     const reading = read()
     const text = textOf(noun, reading, pace(reading))
-    if (!onTerminal) return tell(text)
+    if (!onTerminal) return printStderr(text)
     const bar = reading.part === null ? '' : `${drawBar(reading.part)} `
     output.write(`\r${bar}${text.slice(0, Math.max(20, (output.columns ?? 80) - barCells - 4))}\x1b[K`)
   }
@@ -30,7 +30,7 @@ export function startMeter(noun: string, read: () => Reading, { silent = false }
   return {
     tell(line) {
       erase()
-      tell(line)
+      printStderr(line)
     },
     end() {
       clearInterval(timer)

@@ -4,8 +4,8 @@ import { type Backup, verifyBackup } from './backup/container.ts'
 import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
 import { answer, newCommand } from './command.ts'
 import { pathOf } from './connection.ts'
-import { heedInterrupt } from './interrupt.ts'
-import { numeral, startMeter, timeOf } from './meter.ts'
+import { handleInterrupt } from './interrupt.ts'
+import { numeral, startProgress, timeOf } from './meter.ts'
 import { withServer } from './session.ts'
 
 type RestoreOptions = { quiet?: true; json?: true }
@@ -26,7 +26,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   const startedMs = performance.now()
   const silent = Boolean(options.quiet || options.json)
   const stopping = new AbortController()
-  const interrupt = heedInterrupt(() => stopping.abort(new Error('Stopped. Nothing was restored.')))
+  const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. Nothing was restored.')))
   try {
     const { signal } = stopping
     const backup = await check({ file, path: pathOf(environment, file) }, silent, signal)
@@ -44,7 +44,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
 /** Reads the whole file once, before anything is stored. */
 async function check({ file, path }: { file: string; path: string }, silent: boolean, signal: AbortSignal) {
   let [read, whole] = [0, 1]
-  const meter = startMeter('MB checked', () => ({ count: Math.round(read / 1e6), part: read / whole }), { silent })
+  const meter = startProgress('MB checked', () => ({ count: Math.round(read / 1e6), part: read / whole }), { silent })
   const onBytes = (bytes: number, total: number) => {
     read += bytes
     whole = total
@@ -54,7 +54,7 @@ async function check({ file, path }: { file: string; path: string }, silent: boo
 
 async function load(url: string, backup: Backup, silent: boolean, signal: AbortSignal): Promise<Loaded> {
   let [read, rows] = [0, 0]
-  const meter = startMeter('rows', () => ({ count: rows, part: Math.min(1, read / backup.bytes) }), { silent })
+  const meter = startProgress('rows', () => ({ count: rows, part: Math.min(1, read / backup.bytes) }), { silent })
   const onBytes = (bytes: number) => {
     read += bytes
   }

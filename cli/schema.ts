@@ -9,7 +9,7 @@ import { applyStep } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
-import { tell } from './session.ts'
+import { printStderr } from './session.ts'
 
 type PullOptions = ConnectionOptions & { json?: true }
 type DiffOptions = PullOptions & { archiveMissing?: true }
@@ -80,7 +80,7 @@ async function push(environment: NodeJS.ProcessEnv, file: string, options: PushO
   show(plan, options)
   if (options.dryRun) return
   await apply(client, plan.steps)
-  tell(plan.steps.length === 0 ? 'nothing to do' : `${plan.steps.length} done`)
+  printStderr(plan.steps.length === 0 ? 'nothing to do' : `${plan.steps.length} done`)
 }
 
 async function apply(client: Client, steps: Step[]) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client, ImportCounts } from '../client/index.ts'
 import { type Organization, type Service, startService } from '../test/support/service.ts'
-import { bodiesOf, type FileName, files, formerSelves } from './seed/lines.ts'
+import { bodiesOf, earlierVersions, type FileName, files } from './seed/lines.ts'
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
@@ -93,7 +93,7 @@ describe('kith seed', () => {
 
   it('gives a history to the consents of those who changed their minds', async () => {
     await seedAsJson()
-    const minds = [...formerSelves(world)]
+    const minds = [...earlierVersions(world)]
     expect(minds.length).toBeGreaterThan(0)
     const answers = await service.sql<{ external_id: string; state: boolean }>(
       `select external_id, state from consent_history join entities on entities.organization_id = $1 and entities.id = person_id

@@ -4,10 +4,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
 import { answer, newCommand } from './command.ts'
 import { type ConnectionOptions, connect, withConnection } from './connection.ts'
-import { startMeter } from './meter.ts'
+import { startProgress } from './meter.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
-import { declareShop, sendFile, sendFormerSelves } from './seed/send.ts'
-import type { World } from './seed/world.ts'
+import { declareShop, sendEarlierVersions, sendFile } from './seed/send.ts'
+import type { Dataset } from './seed/world.ts'
 
 type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
 
@@ -41,7 +41,7 @@ const scope = 'people:write records:write schema:read schema:write'
 async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
-  const world: World = { people, seed, consentTypeIds: await declareShop(client) }
+  const world: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
   const done = await sendShop(client, world, Boolean(options.json))
   answer(options, { value: Object.fromEntries(done), said: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
@@ -50,13 +50,13 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
 type Done = [FileName, ImportCounts]
 
 /** Sends all, and shows how far it is. */
-async function sendShop(client: Client, world: World, silent: boolean): Promise<Done[]> {
+async function sendShop(client: Client, world: Dataset, silent: boolean): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
-  const meter = startMeter('lines', () => ({ count: count(), part: count() / linesIn(world) }), { silent })
+  const meter = startProgress('lines', () => ({ count: count(), part: count() / linesIn(world) }), { silent })
   try {
-    await sendFormerSelves(client, world)
+    await sendEarlierVersions(client, world)
     for (const file of files) {
       const progress = ({ received }: ImportCounts) => {
         current = received

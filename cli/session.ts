@@ -14,7 +14,7 @@ type Storage = { url: string; stop(): Promise<void> }
 const statementTimeoutMs = 30_000
 
 /** Says something to the person at the terminal. Standard output is for what a command answers. */
-export function tell(line: string): void {
+export function printStderr(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
@@ -56,7 +56,7 @@ export async function withServer<T>(config: Config, work: (url: string) => Promi
 
 async function openStorage({ databaseUrl, dataDir, logLevel }: Config): Promise<Storage> {
   // What goes wrong comes as an error; the rest concerns nobody who only wants a token.
-  const log = ['debug', 'trace'].includes(logLevel) ? tell : () => {}
+  const log = ['debug', 'trace'].includes(logLevel) ? printStderr : () => {}
   if (!databaseUrl) return startEmbedded({ dataDir, purpose: 'command', log })
   await probe(databaseUrl)
   return { url: databaseUrl, stop: async () => {} }

@@ -1,14 +1,14 @@
 import { attributeRoutes } from './attributes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
-import { createAnswerMemory } from './http/answer-memory.ts'
+import { createResponseMemory } from './http/answer-memory.ts'
 import { createGate } from './http/gate.ts'
-import { serveTokens, tokenRow } from './http/oauth.ts'
-import { createPipeline, type House } from './http/pipeline.ts'
+import { registerTokenRoute, tokenRow } from './http/oauth.ts'
+import { createPipeline, type Services } from './http/pipeline.ts'
 import type { Route } from './http/route.ts'
 import { createPlaces } from './http/router.ts'
 import { type App, createServer } from './http/server.ts'
-import { serveSystem, systemRows } from './http/system.ts'
-import { nowhereOf, serveRoutes } from './http/table.ts'
+import { registerHealthRoutes, systemRows } from './http/system.ts'
+import { notFoundEndpoint, registerRoutes } from './http/table.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
@@ -22,7 +22,7 @@ import { stackRoutes } from './stacks/routes.ts'
 const answers = { person, record }
 
 /** The rooms of the house, in the order of the documentation. */
-export function routeTable({ config }: Pick<House, 'config'>): Route[] {
+export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
   return [
     ...peopleRoutes(config, answers),
     ...recordRoutes(config, answers),
@@ -54,7 +54,7 @@ const tags = [
 ]
 
 /** The OpenAPI 3.1 document of all there is. */
-export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
+export function openApiDocument(house: Pick<Services, 'config'>): OpenApiDocument {
   return documentOf({
     info,
     tags,
@@ -64,19 +64,19 @@ export function openApiDocument(house: Pick<House, 'config'>): OpenApiDocument {
 }
 
 /** The whole service on one server, listening to nothing yet. */
-export function createApp(house: House): App {
+export function createApp(house: Services): App {
   const { config, authenticator, drain, logger } = house
   const { observer } = house.instruments
   const report = (told: object) => logger.warn(told, 'more came than could be served')
   const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
   const places = createPlaces()
-  const answerMemory = createAnswerMemory(config.limits.answerBytes)
-  serveRoutes(places, { ...house, answerMemory }, routeTable(house))
-  serveSystem(places, house)
+  const answerMemory = createResponseMemory(config.limits.answerBytes)
+  registerRoutes(places, { ...house, answerMemory }, routeTable(house))
+  registerHealthRoutes(places, house)
   serveMetrics(places, house.instruments)
-  serveTokens(places, house)
+  registerTokenRoute(places, house)
   serveDocument(places, openApiDocument(house))
-  const app = createServer(house, createPipeline({ ...house, gate }, places, nowhereOf(house, places)))
+  const app = createServer(house, createPipeline({ ...house, gate }, places, notFoundEndpoint(house, places)))
   gate.guard(app.server)
   return app
 }

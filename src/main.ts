@@ -14,13 +14,13 @@ import { migrate } from './db/migrate.ts'
 import { lastingMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
-import { fillIndexes } from './entities/fill.ts'
+import { backfillIndexes } from './entities/fill.ts'
 import { queueLengths } from './entities/queues.ts'
-import { sweepLinks } from './entities/sweep.ts'
+import { cleanDanglingLinks } from './entities/sweep.ts'
 import { createDrain, drainGraceMs } from './http/drain.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import type { App } from './http/server.ts'
-import { reloadOnHangup } from './http/tls.ts'
+import { reloadTlsOnHangup } from './http/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { collectWhenIdle } from './idle-memory.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
@@ -29,7 +29,7 @@ import { ensureDefaultOrganization } from './organizations/directory.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { firstSteps } from './welcome.ts'
-import { heedStarter, startWorkers, type Workers } from './workers.ts'
+import { followStarter, startWorkers, type Workers } from './workers.ts'
 
 /** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
 const shutdownMs = 11_800
@@ -64,7 +64,7 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   }
   const limitMs = cluster.isWorker ? shutdownMs - workerShutdownMs : shutdownMs
   const shutdown = installShutdown({ logger, skip: config.tls ? ['SIGHUP'] : [], limitMs, stop })
-  if (cluster.isWorker) heedStarter(shutdown)
+  if (cluster.isWorker) followStarter(shutdown)
   try {
     const parts = { config, logger, closing, stopping: stopping.signal }
     const spread = cluster.isPrimary && workers > 1
@@ -133,7 +133,7 @@ async function startSpread(count: number, environment: NodeJS.ProcessEnv, starti
 
 async function start(starting: Starting): Promise<string> {
   const { config, logger, closing } = starting
-  const tlsReload = config.tls && reloadOnHangup(config.tls, logger)
+  const tlsReload = config.tls && reloadTlsOnHangup(config.tls, logger)
   const storage = await openStorage(starting)
   closing.push(async () => tlsReload?.stop())
   const drain = createDrain()
@@ -223,8 +223,8 @@ function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Ba
   }
   const graceMs = 2 * limits.requestMs
   return [
-    repeat(signal => sweepLinks(db, { graceMs, signal }), sweepIntervalMs, report('sweep')),
-    repeat(signal => fillIndexes(db, { signal }), fillIntervalMs, report('fill')),
+    repeat(signal => cleanDanglingLinks(db, { graceMs, signal }), sweepIntervalMs, report('sweep')),
+    repeat(signal => backfillIndexes(db, { signal }), fillIntervalMs, report('fill')),
     repeat(signal => forgetKeys(db, { signal }), forgetIntervalMs, report('forget')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]

@@ -77,7 +77,7 @@ async function failed(worker: Worker): Promise<never> {
 }
 
 /** Within a worker: has the process that started it begin the shutdown, and hurry it. */
-export function heedStarter({ begin, hurry }: Shutdown): void {
+export function followStarter({ begin, hurry }: Shutdown): void {
   process.on('message', (message: Message) => {
     if (message === 'stop') begin()
     if (message === 'hurry') hurry()

@@ -5,12 +5,12 @@ import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Format } from '../import/input.ts'
-import { type Remains, readCut, remainsOf } from './resume.ts'
+import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 
 /** Where an export goes. */
 export type Output = {
   /** What stood there already, where an export goes on. */
-  remains: Remains
+  remains: ResumePoint
   /** Where what is not whole yet is kept; null for standard output. */
   partName: string | null
   write(text: string): Promise<void>
@@ -31,7 +31,7 @@ export type Wanted = {
   force: boolean
 }
 
-const nothing: Remains = { bytes: 0, lines: 0, after_id: undefined }
+const nothing: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
 
 /** Opens it. A file is written as `<name>.part`, so that half of one is never taken for a whole one. */
 export async function openOutput(wanted: Wanted): Promise<Output> {
@@ -55,8 +55,8 @@ export async function openOutput(wanted: Wanted): Promise<Output> {
 
 const isThere = (path: string) => stat(path).then(Boolean, () => false)
 
-async function takeUp(part: string, { name, packed, format, identifier }: Wanted): Promise<Remains> {
-  const remains = await remainsOf(part, packed, format, identifier).catch(() => undefined)
+async function takeUp(part: string, { name, packed, format, identifier }: Wanted): Promise<ResumePoint> {
+  const remains = await readResumePoint(part, packed, format, identifier).catch(() => undefined)
   if (!remains || (remains.lines > 0 && !remains.after_id))
     throw new Error(`${name}.part is no export of this kind: --force begins anew.`)
   if (!packed) await truncate(part, remains.bytes)
@@ -66,7 +66,7 @@ async function takeUp(part: string, { name, packed, format, identifier }: Wanted
 async function copy(part: string, bytes: number, output: Output) {
   let left = bytes
   const decoder = new TextDecoder()
-  for await (const piece of readCut(part, true) as AsyncIterable<Buffer>) {
+  for await (const piece of openPartialFile(part, true) as AsyncIterable<Buffer>) {
     const text = decoder.decode(piece.subarray(0, left), { stream: true })
     left -= Math.min(left, piece.length)
     await output.write(text)

@@ -5,10 +5,10 @@ import { parse } from 'csv-parse'
 import type { Format } from '../import/input.ts'
 
 /** What a broken export has left: so many bytes of whole lines, unpacked, and the identifier of the last entity. */
-export type Remains = { bytes: number; lines: number; after_id: string | undefined }
+export type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }
 
 /** The text of a file that was cut off anywhere, as far as it can be read. */
-export function readCut(path: string, packed: boolean): Readable {
+export function openPartialFile(path: string, packed: boolean): Readable {
   const file = createReadStream(path)
   if (!packed) return file
   const plain = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
@@ -17,12 +17,17 @@ export function readCut(path: string, packed: boolean): Readable {
 }
 
 /** Reads through what is there. Throws where it is no export of this kind. */
-export async function remainsOf(path: string, packed: boolean, format: Format, identifier: string): Promise<Remains> {
+export async function readResumePoint(
+  path: string,
+  packed: boolean,
+  format: Format,
+  identifier: string,
+): Promise<ResumePoint> {
   const scan = format === 'ndjson' ? lastLine : lastRecord
-  return scan(readCut(path, packed), identifier)
+  return scan(openPartialFile(path, packed), identifier)
 }
 
-async function lastLine(text: Readable, identifier: string): Promise<Remains> {
+async function lastLine(text: Readable, identifier: string): Promise<ResumePoint> {
   let [bytes, lines] = [0, 0]
   let last: Buffer = Buffer.alloc(0)
   let begun: Buffer[] = []
@@ -39,10 +44,10 @@ async function lastLine(text: Readable, identifier: string): Promise<Remains> {
   return { bytes, lines, after_id }
 }
 
-async function lastRecord(text: Readable, identifier: string): Promise<Remains> {
+async function lastRecord(text: Readable, identifier: string): Promise<ResumePoint> {
   let column = -1
   // The last record may be cut off where it looks whole; but not one that is followed by another.
-  let [last, before]: [Remains, Remains] = [none, none]
+  let [last, before]: [ResumePoint, ResumePoint] = [none, none]
   let lastByte = 0
   const parser = parse({
     on_record: (cells: string[], { bytes, records }) => {
@@ -62,4 +67,4 @@ async function lastRecord(text: Readable, identifier: string): Promise<Remains> 
   return isWhole ? last : before
 }
 
-const none: Remains = { bytes: 0, lines: 0, after_id: undefined }
+const none: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }

@@ -5,7 +5,7 @@ import { readsBackEqual } from '../../src/scalars.ts'
 export type CellType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
 
 /** How people have written what may be read in several ways. */
-export type Habits = {
+export type ParseOptions = {
   /** What separates the values of one cell where an attribute holds many. */
   listSeparator: string
   /** Whether 01/02/1999 is the first of February or the second of January; null where nobody said. */
@@ -19,7 +19,7 @@ const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
 const numberForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** A cell that is not empty, as JSON; only texts and identifiers have a prefix. Throws the reason why it cannot be one. */
-export function jsonOf(cell: string, type: CellType, habits: Habits, prefix?: string): string {
+export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
     case 'number':
@@ -38,7 +38,7 @@ export function jsonOf(cell: string, type: CellType, habits: Habits, prefix?: st
 }
 
 /** The values of a cell as a JSON array: separated, or already written as one, as an export writes them. */
-export function listOf(cell: string, type: CellType, habits: Habits, prefix?: string): string {
+export function listOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   const written = text.startsWith('[') ? parsed(text) : undefined
   if (Array.isArray(written)) return prefix === undefined ? oneLine(text) : prefixAll(written, prefix)
@@ -67,14 +67,14 @@ function booleanOf(text: string): string {
 }
 
 /** `YYYY-MM-DD` of a date as people write it, perhaps with a midnight. */
-function dateOf(text: string, { dateOrder }: Habits): string {
+function dateOf(text: string, { dateOrder }: ParseOptions): string {
   const day = text.replace(/[ T]00:00(?::00(?:\.0+)?)?Z?$/, '')
   const date = isoOf(day, dateOrder)
   if (date !== null && isDate(date)) return date
   throw new Error(`${JSON.stringify(text)} is no date, such as 1999-12-31 or 31.12.1999`)
 }
 
-function isoOf(text: string, dateOrder: Habits['dateOrder']): string | null {
+function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | null {
   const [, year, month, day] =
     /^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})$/.exec(text)?.filter((_, index) => index !== 2) ??
     /^(\d{4})(\d\d)(\d\d)$/.exec(text) ??
@@ -90,7 +90,7 @@ function isoOf(text: string, dateOrder: Habits['dateOrder']): string | null {
 }
 
 /** A number beyond 12 is no month; the same number twice is one date in either order. */
-function orderOf(first: number, second: number): Habits['dateOrder'] {
+function orderOf(first: number, second: number): ParseOptions['dateOrder'] {
   if (first > 12 || first === second) return 'dmy'
   return second > 12 ? 'mdy' : null
 }
@@ -98,7 +98,7 @@ function orderOf(first: number, second: number): Habits['dateOrder'] {
 const iso = (year: string, month: string, day: string) => `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
 
 /** RFC 3339 of a date and a time as people write them. */
-function dateTimeOf(text: string, { dateOrder, offset }: Habits): string {
+function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   if (isDateTime(text)) return text
   const [, day = '', time = '', zone = ''] =
     /^(\S+?)(?:[ T]+(\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?))? ?(Z|UTC|[+-]\d\d:?(?:\d\d)?)?$/i.exec(text) ?? []

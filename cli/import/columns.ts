@@ -16,7 +16,7 @@ export type Target =
  */
 export type Columns = { targets: Target[]; stateAt: number | null; notices: string[]; constants: string[] }
 
-export type Wishes = {
+export type ColumnOptions = {
   /** Columns by their names, and the fields that were named for them. */
   map: Map<string, string>
   ignore: string[]
@@ -50,7 +50,7 @@ const ofReads = [...signature, 'id', 'record_id', 'stack_key', 'email_consent', 
  * What each column of a header stands for. Throws, in a sentence for the person, where one is unknown, or two are one:
  * nothing of the file is left out without a word.
  */
-export function columnsOf(header: string[], owner: string, definitions: Definitions, wishes: Wishes): Columns {
+export function columnsOf(header: string[], owner: string, definitions: Definitions, wishes: ColumnOptions): Columns {
   const names = header.map(name => name.trim())
   const missing = [...wishes.map.keys(), ...wishes.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { type CsvError, parse } from 'csv-parse'
-import { type Habits, jsonOf, listOf } from './cells.ts'
+import { jsonOf, listOf, type ParseOptions } from './cells.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
-import { type Item, type Refusal, reasonColumn, unfit } from './item.ts'
+import { type Item, type Refusal, reasonColumn, unfitRefusal } from './item.ts'
 
-export type CsvSettings = Habits & {
+export type CsvSettings = ParseOptions & {
   /** What separates cells; null where the header shall tell. */
   delimiter: string | null
   /** What an empty cell is: nothing, or null, which clears. */
@@ -100,7 +100,7 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
     const expected = targets.length - constants.length
-    const refusal = unfit(`has ${original.length} cells, and the header has ${expected}`)
+    const refusal = unfitRefusal(`has ${original.length} cells, and the header has ${expected}`)
     return { body: null, refusal }
   }
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
@@ -114,7 +114,7 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
-  return details.length > 0 ? { body: null, refusal: unfit('', details) } : { body: join(parts) }
+  return details.length > 0 ? { body: null, refusal: unfitRefusal('', details) } : { body: join(parts) }
 }
 
 /** JSON texts: `"key":value`, and elements. */

@@ -17,7 +17,7 @@ export const reasonColumn = 'refused_because'
 export type Refusal = { word: string; message: string; details: { path: string; message: string }[] }
 
 /** A line that cannot be sent. */
-export const unfit = (message: string, details: Refusal['details'] = []): Refusal => ({
+export const unfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
   word: 'unfit',
   message,
   details,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { writable } from '../../client/index.ts'
-import { type Item, type Refusal, unfit } from './item.ts'
+import { type Item, type Refusal, unfitRefusal } from './item.ts'
 
 /** More than any service takes of one entity; a longer line is not even held. */
 const longestLineBytes = 16_777_216
@@ -15,7 +15,7 @@ export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string)
 
 function itemsOf(lines: Line[], owner: string): Item[] {
   return lines.flatMap(({ line, bytes, cut }): Item[] => {
-    const refused = (message: string) => [{ line, body: null, original: bytes, refusal: unfit(message) }]
+    const refused = (message: string) => [{ line, body: null, original: bytes, refusal: unfitRefusal(message) }]
     if (cut) return refused(`has more than ${longestLineBytes} bytes`)
     if (!isUtf8(bytes)) return refused('is not UTF-8')
     const text = withoutReason(bytes.toString()).trim()
@@ -94,7 +94,8 @@ function bodyOf(text: string, owner: string): Sent {
   const read = parse(text)
   if (!isRead(read)) return { body: text }
   const kind = 'record_id' in read ? read.stack_key : 'people'
-  if (kind !== owner) return { body: null, refusal: unfit(`was exported from ${String(kind)}, not from ${owner}`) }
+  if (kind !== owner)
+    return { body: null, refusal: unfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
   // The links that made it bring it back; written, it would be a placeholder no more.
   if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
 import { Attempts } from '../attempts.ts'
 import type { Interrupt } from '../interrupt.ts'
-import { type Item, unfit } from './item.ts'
-import { Window } from './window.ts'
+import { type Item, unfitRefusal } from './item.ts'
+import { UnacknowledgedItems } from './window.ts'
 
 /**
  * How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too.
@@ -33,7 +33,7 @@ const longestIdleMs = 5_000
  */
 export async function sendAll(sending: Sending): Promise<void> {
   const { interrupt, state } = sending
-  const window = new Window()
+  const window = new UnacknowledgedItems()
   const source = new Source(sending.items)
   const attempts = new Attempts()
   while (!interrupt.asked) {
@@ -54,9 +54,9 @@ export async function sendAll(sending: Sending): Promise<void> {
 }
 
 /** The service tells the reasons of an import's first refusals alone. */
-const untold = unfit('refused, and the reason is not told of so many: mend the others, and import this file')
+const untold = unfitRefusal('refused, and the reason is not told of so many: mend the others, and import this file')
 
-async function sendOnce(sending: Sending, window: Window, source: Source): Promise<void> {
+async function sendOnce(sending: Sending, window: UnacknowledgedItems, source: Source): Promise<void> {
   const { state } = sending
   const before = { ...state }
   const settle = async (counts: ImportCounts) => {
@@ -85,7 +85,7 @@ async function sendOnce(sending: Sending, window: Window, source: Source): Promi
 }
 
 /** What the last request left, then the rest of the file as the service takes it, until nothing comes or it is enough. */
-async function* linesOf(sending: Sending, window: Window, source: Source): AsyncGenerator<string> {
+async function* linesOf(sending: Sending, window: UnacknowledgedItems, source: Source): AsyncGenerator<string> {
   const { interrupt } = sending
   for (const item of window.restart()) {
     window.send(item)

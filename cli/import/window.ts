@@ -8,7 +8,7 @@ const mostItems = 50_000
  * The items that have been drawn from the file and are not known to be done, in the order of the file: what a request
  * that broke leaves to be sent again. Those with a body are the lines of the request, one after the other.
  */
-export class Window {
+export class UnacknowledgedItems {
   #items: Item[] = []
   #bytes = 0
   #sent = new Map<number, Item>()

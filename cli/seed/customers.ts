@@ -1,10 +1,10 @@
 import type { ConsentAssignment, PersonBody, RecordBody } from '../../client/index.ts'
-import type { Dice } from './dice.ts'
+import type { SeededRandom } from './dice.ts'
 import { type Country, countries, orderStates, pages } from './words.ts'
-import { centsOf, companyCount, diceIn, momentsOf, productCount, type World } from './world.ts'
+import { centsOf, companyCount, type Dataset, diceIn, momentsOf, productCount } from './world.ts'
 
 /** What one customer has bought, in order of time. */
-export function ordersOf(world: World, index: number): RecordBody[] {
+export function ordersOf(world: Dataset, index: number): RecordBody[] {
   return purchasesOf(world, index).map(({ products, cents, placed_at, status }, number) => ({
     external_id: `order-${index}-${number}`,
     attribute_values: {
@@ -19,7 +19,7 @@ export function ordersOf(world: World, index: number): RecordBody[] {
 
 type Purchase = { products: number[]; cents: number; placed_at: string; status: string }
 
-function purchasesOf(world: World, index: number): Purchase[] {
+function purchasesOf(world: Dataset, index: number): Purchase[] {
   const dice = diceIn(world, `orders of ${index}`)
   const moments = momentsOf(dice, dice.one([0, 0, 1, 1, 1, 2, 4]))
   return moments.map(placed_at => {
@@ -30,13 +30,13 @@ function purchasesOf(world: World, index: number): Purchase[] {
 }
 
 /** Of two draws the lower: some products are everybody's. */
-const popularProduct = (world: World, { below }: Dice): number => {
+const popularProduct = (world: Dataset, { below }: SeededRandom): number => {
   const count = productCount(world)
   return Math.min(below(count), below(count))
 }
 
 /** When one customer came by, in order of time, and what they looked at. */
-export function visitsOf(world: World, index: number): RecordBody[] {
+export function visitsOf(world: Dataset, index: number): RecordBody[] {
   const dice = diceIn(world, `visits of ${index}`)
   return momentsOf(dice, dice.one([0, 1, 1, 2, 2, 3, 5])).map((at, number) => {
     const product = popularProduct(world, dice)
@@ -48,7 +48,7 @@ export function visitsOf(world: World, index: number): RecordBody[] {
 }
 
 /** One customer, linked with all that they did. */
-export function customerOf(world: World, index: number): PersonBody {
+export function customerOf(world: Dataset, index: number): PersonBody {
   const dice = diceIn(world, `customer-${index}`)
   const country = dice.one(countries)
   const consents = answersOf(world, dice)
@@ -65,7 +65,7 @@ export function customerOf(world: World, index: number): PersonBody {
   }
 }
 
-function nameOf({ one }: Dice, { firstNames, lastNames }: Country, index: number) {
+function nameOf({ one }: SeededRandom, { firstNames, lastNames }: Country, index: number) {
   const [first_name, last_name] = [one(firstNames), one(lastNames)]
   const email = `${plain(first_name)}.${plain(last_name)}.${index}@${one(['example.com', 'example.net', 'example.org'])}`
   return { first_name, last_name, email }
@@ -79,12 +79,12 @@ function plain(name: string): string {
   return letters.normalize('NFD').replace(/[^a-z]/g, '')
 }
 
-function mobileOf({ below, chance }: Dice, { mobile }: Country) {
+function mobileOf({ below, chance }: SeededRandom, { mobile }: Country) {
   if (!mobile || !chance(80)) return {}
   return { mobile_prefix: mobile.prefix, mobile_number: String(mobile.first + below(mobile.count)) }
 }
 
-function linksOf(world: World, dice: Dice, index: number) {
+function linksOf(world: Dataset, dice: SeededRandom, index: number) {
   const orders = ordersOf(world, index).map(order => order.external_id)
   const visits = visitsOf(world, index).map(visit => visit.external_id)
   const referrer = referrerOf(dice, index, world.people)
@@ -103,7 +103,7 @@ function linksOf(world: World, dice: Dice, index: number) {
  * Most were referred by somebody who was there before; some by a friend of whom the shop knows nothing more. The first
  * two name each other, and the next three go in a circle.
  */
-function referrerOf({ below, chance }: Dice, index: number, people: number): string | undefined {
+function referrerOf({ below, chance }: SeededRandom, index: number, people: number): string | undefined {
   if (index < 2 && people >= 2) return `customer-${1 - index}`
   if (index < 5 && people >= 5) return `customer-${index === 4 ? 2 : index + 1}`
   if (chance(3)) return `friend-of-customer-${index}`
@@ -111,7 +111,7 @@ function referrerOf({ below, chance }: Dice, index: number, people: number): str
 }
 
 /** Some answer, some refuse, many say nothing. */
-function answersOf({ consentTypeIds: { marketing, surveys } }: World, { below }: Dice): ConsentAssignment[] {
+function answersOf({ consentTypeIds: { marketing, surveys } }: Dataset, { below }: SeededRandom): ConsentAssignment[] {
   const asked = [
     { consent_type_id: marketing, channel: 'email', granted: 55, refused: 20 },
     { consent_type_id: marketing, channel: 'sms', granted: 20, refused: 25 },
@@ -125,7 +125,7 @@ function answersOf({ consentTypeIds: { marketing, surveys } }: World, { below }:
 }
 
 /** Those who have changed their minds: what they had answered before. Undefined for the others. */
-export function formerAnswersOf(world: World, index: number): ConsentAssignment[] | undefined {
+export function earlierAnswersOf(world: Dataset, index: number): ConsentAssignment[] | undefined {
   if (!diceIn(world, `mind of ${index}`).chance(8)) return undefined
   return customerOf(world, index).consents?.map(answer => ({ ...answer, state: !answer.state }))
 }

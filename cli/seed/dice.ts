@@ -1,5 +1,5 @@
 /** Chances that fall the same for the same name, on any machine: integers only, and nothing shared between names. */
-export type Dice = {
+export type SeededRandom = {
   /** A whole number from 0 to `count` - 1. */
   below(count: number): number
   /** True so many times out of 100. */
@@ -8,7 +8,7 @@ export type Dice = {
 }
 
 /** The dice of one thing: what is drawn for it depends on its name alone, so any part of a world can be made by itself. */
-export function diceOf(name: string): Dice {
+export function diceOf(name: string): SeededRandom {
   const next = mulberry32(hash(name))
   // Rounded alike everywhere (IEEE 754), and never up to `count`.
   const below = (count: number) => Math.floor((next() * count) / 2 ** 32)

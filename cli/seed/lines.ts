@@ -1,13 +1,13 @@
 import type { PersonBody, RecordBody } from '../../client/index.ts'
-import { customerOf, formerAnswersOf, ordersOf, visitsOf } from './customers.ts'
-import { companyCount, companyOf, productCount, productOf, type World } from './world.ts'
+import { customerOf, earlierAnswersOf, ordersOf, visitsOf } from './customers.ts'
+import { companyCount, companyOf, type Dataset, productCount, productOf } from './world.ts'
 
 /** The files of a shop, in the order in which they are sent: what is named mostly stands already. */
 export const files = ['companies', 'products', 'orders', 'visits', 'people'] as const
 export type FileName = (typeof files)[number]
 
 /** The bodies of one file, made one at a time. */
-export function* bodiesOf(world: World, file: FileName): Generator<PersonBody | RecordBody> {
+export function* bodiesOf(world: Dataset, file: FileName): Generator<PersonBody | RecordBody> {
   if (file === 'companies') for (const index of upTo(companyCount(world))) yield companyOf(world, index)
   if (file === 'products') for (const index of upTo(productCount(world))) yield productOf(index)
   if (file === 'orders') for (const index of upTo(world.people)) yield* ordersOf(world, index)
@@ -16,13 +16,13 @@ export function* bodiesOf(world: World, file: FileName): Generator<PersonBody | 
 }
 
 /** About how many lines all files have together: the average customer has so many orders and visits. */
-export const linesIn = (world: World): number =>
+export const linesIn = (world: Dataset): number =>
   companyCount(world) + productCount(world) + world.people * (1 + 9 / 7 + 2)
 
 /** Those who have changed their minds, as they were before. */
-export function* formerSelves(world: World): Generator<PersonBody> {
+export function* earlierVersions(world: Dataset): Generator<PersonBody> {
   for (const index of upTo(world.people)) {
-    const consents = formerAnswersOf(world, index)
+    const consents = earlierAnswersOf(world, index)
     if (consents) yield { external_id: `customer-${index}`, consents }
   }
 }

@@ -2,11 +2,11 @@ import type { Client, Definitions, ImportCounts, ImportRefusal, PersonBody } fro
 import { applyStep } from '../schema/apply.ts'
 import { planPush, type Step } from '../schema/plan.ts'
 import { shop } from './definitions.ts'
-import { bodiesOf, type FileName, formerSelves } from './lines.ts'
-import type { World } from './world.ts'
+import { bodiesOf, earlierVersions, type FileName } from './lines.ts'
+import type { Dataset } from './world.ts'
 
 /** Declares what the shop needs, and answers the numbers of its consent types. Throws before it has changed anything. */
-export async function declareShop(client: Client): Promise<World['consentTypeIds']> {
+export async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {
   const standing = await client.schema.get()
   const marketing = marketingOf(standing)
   const { steps, faults } = planPush(shop, standing)
@@ -33,13 +33,13 @@ const batchSize = 1_000
  * Creates those who will have changed their minds as they were before, so that their consents have a history. Who is there
  * already is left alone. An import would not do: sent again, it would change everybody's mind again.
  */
-export async function sendFormerSelves({ people }: Client, world: World): Promise<void> {
+export async function sendEarlierVersions({ people }: Client, world: Dataset): Promise<void> {
   let operations: { op: 'create'; body: PersonBody }[] = []
   const send = async () => {
     if (operations.length > 0) await people.batch(operations)
     operations = []
   }
-  for (const body of formerSelves(world)) {
+  for (const body of earlierVersions(world)) {
     operations.push({ op: 'create', body })
     if (operations.length === batchSize) await send()
   }
@@ -49,7 +49,7 @@ export async function sendFormerSelves({ people }: Client, world: World): Promis
 /** Imports one file of the shop; tells once a second how far it is, and what is refused. Answers what came of it. */
 export async function sendFile(
   client: Client,
-  world: World,
+  world: Dataset,
   file: FileName,
   told: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
 ): Promise<ImportCounts> {

@@ -56,7 +56,7 @@ export const countries: readonly Country[] = [
 ]
 
 /** What the shop sells: the thing, its category, its price in cents before the material. */
-export const things: readonly (readonly [name: string, category: string, cents: number])[] = [
+export const products: readonly (readonly [name: string, category: string, cents: number])[] = [
   ['desk lamp', 'lighting', 3_900],
   ['floor lamp', 'lighting', 11_900],
   ['pendant light', 'lighting', 8_400],
@@ -91,7 +91,7 @@ export const materials: readonly (readonly [name: string, percent: number])[] = 
   ['linen', -5],
 ]
 
-export const trades: readonly (readonly [name: string, industry: string])[] = [
+export const companyNames: readonly (readonly [name: string, industry: string])[] = [
   ['Architects', 'construction'],
   ['Builders', 'construction'],
   ['Ceramics', 'manufacturing'],

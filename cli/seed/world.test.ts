@@ -3,21 +3,21 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { PersonBody, RecordBody } from '../../client/index.ts'
 import { formats } from '../../src/formats.ts'
-import { bodiesOf, type FileName, files, formerSelves } from './lines.ts'
-import type { World } from './world.ts'
+import { bodiesOf, earlierVersions, type FileName, files } from './lines.ts'
+import type { Dataset } from './world.ts'
 
 const world = fc
   .record({ seed: fc.nat(), people: fc.nat({ max: 60 }) })
-  .map(({ seed, people }): World => ({ seed, people, consentTypeIds: { marketing: 1, surveys: 2 } }))
+  .map(({ seed, people }): Dataset => ({ seed, people, consentTypeIds: { marketing: 1, surveys: 2 } }))
 
-const linesOf = (world: World, file: FileName) => [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
-const digestOf = (world: World) =>
+const linesOf = (world: Dataset, file: FileName) => [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
+const digestOf = (world: Dataset) =>
   createHash('sha256')
     .update(files.flatMap(file => linesOf(world, file)).join(''))
     .digest('hex')
 
 it('the same numbers make the same shop to the byte, in this version and the next', () => {
-  const shop: World = { seed: 1, people: 1_000, consentTypeIds: { marketing: 1, surveys: 2 } }
+  const shop: Dataset = { seed: 1, people: 1_000, consentTypeIds: { marketing: 1, surveys: 2 } }
   expect(digestOf(shop)).toBe('da7514202b92059526ae20f3f025e50516b157d5bfb703570346e6ada10f9d9d')
 })
 
@@ -92,7 +92,7 @@ it('people refer each other in circles, and some have changed their minds about 
       const referrerOf = (name: string) => valuesOf(people.get(name)!).referrer as string
       expect(referrerOf(referrerOf('customer-0'))).toBe('customer-0')
       expect(referrerOf(referrerOf(referrerOf('customer-2')))).toBe('customer-2')
-      for (const { external_id, consents } of formerSelves(shop))
+      for (const { external_id, consents } of earlierVersions(shop))
         expect(people.get(external_id!)!.consents).toEqual(
           consents!.map(answer => ({ ...answer, state: !answer.state })),
         )

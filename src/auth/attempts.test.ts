@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createAttempts } from './attempts.ts'
+import { createLoginThrottle } from './attempts.ts'
 
 function open() {
   const clock = { nowMs: 1_000_000 }
-  return { clock, ...createAttempts(() => clock.nowMs) }
+  return { clock, ...createLoginThrottle(() => clock.nowMs) }
 }
 
 const times = (count: number, attempt: (index: number) => number | undefined) =>

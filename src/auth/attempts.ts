@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { ageOf } from './age.ts'
-import { setBounded } from './bounded.ts'
+import { setWithBound } from './bounded.ts'
 
 /** Failed attempts of one client id from one address, and of one address in all, before both have to wait. */
 const mostOfClient = 10
@@ -11,7 +11,7 @@ const mostRemembered = 20_000
 /** No client id or address has more characters: what claims to be one must not fill the memory. */
 const longest = 80
 
-export type Attempts = {
+export type LoginThrottle = {
   /** Counts an attempt as failed. How many seconds it must wait instead, where there were too many: then it is not counted. */
   begin(client_id: string, address: string): number | undefined
   /** It was not a failure after all: it was right, or could not be decided. */
@@ -24,7 +24,7 @@ type Window = { failures: number; sinceMs: number }
  * Counts failed attempts to authenticate, in windows of a minute. An attempt counts before it is decided, so that a
  * thousand at once are no more than ten; by the pair, so that nobody shuts a client out from elsewhere.
  */
-export function createAttempts(nowMs: () => number = Date.now): Attempts {
+export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrottle {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
@@ -48,7 +48,7 @@ export function createAttempts(nowMs: () => number = Date.now): Attempts {
         return Math.ceil(Math.max(...leftMs) / 1_000)
       }
       for (const { key, window } of found)
-        setBounded(windows, key, { ...window, failures: window.failures + 1 }, mostRemembered)
+        setWithBound(windows, key, { ...window, failures: window.failures + 1 }, mostRemembered)
       return undefined
     },
     takeBack: (client_id, address) => {

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { setBounded } from './bounded.ts'
+import { setWithBound } from './bounded.ts'
 import type { Caller } from './caller.ts'
 import { expired } from './claims.ts'
 import { createClients } from './clients.ts'
@@ -68,7 +68,7 @@ export function createAuthenticator({
     if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
       return refuseToken('its client has been revoked')
     const caller = Object.freeze({ organization, subject, scopes })
-    setBounded(verified, authorization, { ...verdict, caller }, mostVerified)
+    setWithBound(verified, authorization, { ...verdict, caller }, mostVerified)
     return caller
   }
 

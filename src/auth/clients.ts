@@ -4,7 +4,7 @@ import { Fault, fail } from '../errors.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/directory.ts'
 import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
-import { createMemory } from './memory.ts'
+import { createTtlCache } from './memory.ts'
 import { memoryTimes } from './organizations.ts'
 import { refuseScopes, splitScopes } from './scopes.ts'
 import { insertClientSql, listClientsSql, readClientSql, revokeClientSql } from './sql.ts'
@@ -84,7 +84,7 @@ export type Clients = {
 
 /** Which clients may still be spoken for: asked for anew every few seconds, so that a revoked one is soon refused. */
 export function createClients(db: Database, nowMs: () => number): Clients {
-  const memory = createMemory(
+  const memory = createTtlCache(
     async (key, signal) => {
       const [organization_id, client_id] = key.split(' ')
       const rows = await db.query(readClientSql, [organization_id, client_id], signal)

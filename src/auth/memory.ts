@@ -1,9 +1,9 @@
 import type { Signal } from '../signal.ts'
 import { ageOf } from './age.ts'
-import { setBounded } from './bounded.ts'
+import { setWithBound } from './bounded.ts'
 
 /** Answers about keys that are remembered for a while, so that most requests ask nobody. */
-export type Memory<V> = {
+export type TtlCache<V> = {
   /** What is known well enough to go by, at once. What is getting old is asked for anew behind the scenes. */
   peek(key: string): V | undefined
   /** The same, asking where it must. Throws what asking throws. */
@@ -25,20 +25,20 @@ const mostKnown = 10_000
 const mostUnknown = 1_000
 
 /** Remembers what `ask` answers; undefined is the answer for what does not exist. */
-export function createMemory<V>(
+export function createTtlCache<V>(
   ask: (key: string, signal?: Signal) => Promise<V | undefined>,
   { nowMs, renewMs, forgetMs, unknownMs }: MemoryOptions,
-): Memory<V> {
+): TtlCache<V> {
   const known = new Map<string, Known<V>>()
   const unknownSinceMs = new Map<string, number>()
 
   async function askFor(key: string, signal?: Signal): Promise<V | undefined> {
     const sinceMs = nowMs()
     const value = await ask(key, signal)
-    if (value !== undefined) setBounded(known, key, { value, sinceMs, renewing: false }, mostKnown)
+    if (value !== undefined) setWithBound(known, key, { value, sinceMs, renewing: false }, mostKnown)
     else {
       known.delete(key)
-      setBounded(unknownSinceMs, key, nowMs(), mostUnknown)
+      setWithBound(unknownSinceMs, key, nowMs(), mostUnknown)
     }
     return value
   }

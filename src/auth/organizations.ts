@@ -1,16 +1,16 @@
 import type { Database } from '../db/db.ts'
 import { findOrganization } from '../organizations/directory.ts'
 import type { Caller } from './caller.ts'
-import { createMemory, type Memory } from './memory.ts'
+import { createTtlCache, type TtlCache } from './memory.ts'
 
 /** How long a token outlives its organization, or a client its revocation, at most: `forgetMs`. */
 export const memoryTimes = { renewMs: 5_000, forgetMs: 10_000, unknownMs: 1_000 }
 
-export type Organizations = Memory<Caller['organization']>
+export type Organizations = TtlCache<Caller['organization']>
 
 /** Organizations by key. One that is unknown is asked for again after a second. */
 export function createOrganizations(db: Database, nowMs: () => number): Organizations {
-  return createMemory(
+  return createTtlCache(
     async (key, signal) => {
       const organization = await findOrganization(db, key, signal)
       return organization && Object.freeze({ id: organization.id, key })

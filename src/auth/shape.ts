@@ -19,7 +19,7 @@ const refusedHeaders = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
  * Takes apart a compact JWS, more strictly than jose does: three canonical base64url parts, JSON objects in valid UTF-8
  * that name nothing twice, a known algorithm. Undefined for anything else. Works in the length of the text.
  */
-export function takeApart(token: string): UnverifiedToken | undefined {
+export function decodeJwt(token: string): UnverifiedToken | undefined {
   const parts = token.split('.', 4)
   if (parts.length !== 3) return undefined
   const [header, payload, signature] = parts.map(decodePart)

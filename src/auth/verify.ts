@@ -2,7 +2,7 @@ import { compactVerify, errors } from 'jose'
 import { type Claims, readClaims } from './claims.ts'
 import type { Issuer } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
-import { takeApart } from './shape.ts'
+import { decodeJwt } from './shape.ts'
 
 /** What a genuine token says, and whose word it is. */
 export type Verified = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }
@@ -15,7 +15,7 @@ export type Verdict = Verified | { problem: string | undefined }
  * is unknown is asked nowhere. Nothing tells a wrong signature from an unknown key or a broken form.
  */
 export async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () => number): Promise<Verdict> {
-  const unverified = takeApart(token)
+  const unverified = decodeJwt(token)
   if (!unverified) return { problem: undefined }
   const { algorithm, kid, payload } = unverified
   const issuer = issuers.find(({ name }) => name === payload.iss)

@@ -31,7 +31,7 @@ const canBeAnswered = (type: ConsentType, channel: Channel) =>
   type.state === 'active' && !type.mandatory && configuredFor(type, channel) !== undefined
 
 /** Whether a body says anything about consents at all: most writes do not, and pay nothing. */
-export function answersAnything(body: ConsentBody): boolean {
+export function hasAnswers(body: ConsentBody): boolean {
   return (
     typeof body.email_consent === 'boolean' || typeof body.sms_consent === 'boolean' || Boolean(body.consents?.length)
   )

@@ -2,7 +2,7 @@ import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 
 /** What others keep getting ahead of is tried this often before it is refused. */
-export const attemptsLimit = 10
+export const maxAttempts = 10
 
 const promptAttempts = 3
 const pauseMs = 4
@@ -23,7 +23,7 @@ export async function pauseAfter(attempt: number, signal?: Signal): Promise<void
 }
 
 /** Answers that others were ahead each time: it passes by itself, so it is no fault. */
-export function overtaken(cause: unknown): Fault {
+export function conflictFault(cause: unknown): Fault {
   const refusal = refuse('operation_failed', 'Others kept changing what this request rests on.', {
     status: 503,
     headers: { 'Retry-After': '1' },

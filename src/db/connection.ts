@@ -3,13 +3,13 @@ import type pg from 'pg'
 import type { Signal } from '../signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
-import { type Pulse, ServerSilent } from './pulse.ts'
+import { type Liveness, ServerSilent } from './pulse.ts'
 import type { Place } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
 /** Where a connection comes from; of an organization's requests, the place that they need besides. */
-export type Source = { pool: pg.Pool; pulse: Pulse; place?: Place | undefined }
+export type Source = { pool: pg.Pool; pulse: Liveness; place?: Place | undefined }
 
 /**
  * Runs `work` on a connection of the pool, after waiting for a place. When the signal aborts, the running statement is cancelled on
@@ -68,7 +68,7 @@ async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
 }
 
 /** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
-async function acquire(pool: pg.Pool, pulse: Pulse, signal: Signal | undefined): Promise<pg.PoolClient> {
+async function acquire(pool: pg.Pool, pulse: Liveness, signal: Signal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted()
   pulse.throwIfSilent()
   const connecting = pool.connect()

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { CopyRows } from './copy-rows.ts'
-import { forgetWarning } from './warnings.ts'
+import { clearWarning } from './warnings.ts'
 
 type Sending = pg.Connection & { _send(message: Buffer): void }
 
@@ -26,7 +26,7 @@ export function copyFrom(client: pg.ClientBase, text: string, rows: CopyRows): P
   return new Promise((resolve, reject) => {
     const copy = new CopyFrom(text, rows)
     copy.on('end', result => {
-      forgetWarning(client)
+      clearWarning(client)
       resolve(result as unknown as pg.QueryResult)
     })
     copy.on('error', reject as () => void)

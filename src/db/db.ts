@@ -7,9 +7,9 @@ import { copyFrom } from './copy.ts'
 import type { CopyRows } from './copy-rows.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
-import { watchPulse } from './pulse.ts'
+import { watchLiveness } from './pulse.ts'
 import { type Lane, Shares } from './shares.ts'
-import { doubtAbout, forgetWarning, watchWarnings } from './warnings.ts'
+import { clearWarning, unknownOutcomeOf, watchWarnings } from './warnings.ts'
 
 /** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
 export type Statement = Readonly<{ name: string; text: string }>
@@ -159,7 +159,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     connectionTimeoutMillis: options.statementTimeoutMs,
   }
   const pool = openPool(settings, options.connections)
-  const pulse = watchPulse(new pg.Client(settings))
+  const pulse = watchLiveness(new pg.Client(settings))
   const connect = async () => {
     const client = new pg.Client(settings)
     client.on('error', () => {})
@@ -245,7 +245,7 @@ async function transact<T>(
   observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
-  forgetWarning(client)
+  clearWarning(client)
   const limited = lockTimeoutMs === undefined ? '' : `; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`
   let failedToBegin: Error | undefined
   const begun = client.query(`begin${limited}`).then(
@@ -301,7 +301,7 @@ function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
     client.query('commit', (error: Error | null, result) => {
       if (error) reject(error instanceof pg.DatabaseError ? error : connectionLost(error))
       else if (result.command !== 'COMMIT') reject(new Error(`the transaction ended in ${result.command}`))
-      else if (doubtAbout(client)) reject(doubtAbout(client))
+      else if (unknownOutcomeOf(client)) reject(unknownOutcomeOf(client))
       else resolve(result)
     })
   })

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { attend, type Purpose } from './embedded/attendance.ts'
+import { acquireSessionLease, type Purpose } from './embedded/attendance.ts'
 import { openCluster } from './embedded/cluster.ts'
 import { EmbeddedError } from './embedded/error.ts'
 import { explainFullDisk } from './embedded/full-disk.ts'
@@ -23,7 +23,7 @@ export async function startEmbedded(options: {
   const dataDir = resolve(options.dataDir)
   try {
     const cluster = await openCluster(dataDir, options.log)
-    const { url, up, leave } = await attend(cluster, options)
+    const { url, up, leave } = await acquireSessionLease(cluster, options)
     return { url, dataDir: cluster.path, up, stop: leave }
   } catch (cause) {
     const { message } = cause as Error

@@ -4,10 +4,15 @@ import { type Database, rootOf } from './db.ts'
 type Line = { running: number; waiting: Set<() => void> }
 
 /** Does `work` when it is its turn among those of its key, in order of arrival. Rejects with the signal's reason. */
-export type InTurn<Key> = <T>(db: Database, key: Key, signal: Signal | undefined, work: () => Promise<T>) => Promise<T>
+export type KeyedSemaphore<Key> = <T>(
+  db: Database,
+  key: Key,
+  signal: Signal | undefined,
+  work: () => Promise<T>,
+) => Promise<T>
 
 /** Lets `atOnce` go on at the same time in a process, for each key of a database. */
-export function turnsOf<Key>(atOnce: number): InTurn<Key> {
+export function keyedSemaphore<Key>(atOnce: number): KeyedSemaphore<Key> {
   const lines = new WeakMap<Database, Map<Key, Line>>()
   return async (db, key, signal, work) => {
     const ofDatabase = lines.get(rootOf(db)) ?? new Map<Key, Line>()

@@ -18,7 +18,7 @@ export class DeadlockedBefore extends Error {}
  * transactions become savepoints, which may fail and be tried again. They follow each other, and `tx` is committed by
  * whoever has begun it, unless `broken` names an error: then part of the work is undone, and all of it must be.
  */
-export function joinTransaction(outer: Database, tx: Transaction): { db: Database; broken: () => unknown } {
+export function nestedDatabase(outer: Database, tx: Transaction): { db: Database; broken: () => unknown } {
   let broken: unknown
   const breaks = (error: unknown) => {
     broken ??= error

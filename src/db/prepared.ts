@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { doubtAbout, forgetWarning } from './warnings.ts'
+import { clearWarning, unknownOutcomeOf } from './warnings.ts'
 
 /** What pg makes of the description of a statement's rows. */
 type Shape = { fields: unknown; _parsers: unknown; _prebuiltEmptyResultObject: unknown }
@@ -65,7 +65,7 @@ class Run extends Query {
 
   override handleCommandComplete(message: unknown, connection: pg.Connection): void {
     super.handleCommandComplete(message, connection)
-    forgetWarning(this.#client)
+    clearWarning(this.#client)
     this.#shapes?.set(this.name, shapeOf(this._result))
   }
 }
@@ -81,7 +81,7 @@ export function runPrepared(
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const ended: Ended = (error, result) => {
-      const failure = error ?? doubtAbout(client)
+      const failure = error ?? unknownOutcomeOf(client)
       if (failure) reject(failure)
       else resolve(result)
     }

@@ -10,12 +10,12 @@ const patienceMs = 2_000
 export class ServerSilent extends Error {}
 
 /** Where the server listens: `host` is a name, an address, or a socket's folder. */
-export type Door = { host: string; port: number }
+export type ServerAddress = { host: string; port: number }
 
 /** Work that is in flight. `giveUp` is called when the server has fallen silent under it. */
 export type InFlight = { giveUp(): void }
 
-export type Pulse = {
+export type Liveness = {
   /** Rejects while the server is silent: whoever came in would wait for nothing. */
   throwIfSilent(): void
   /** Counts work in; the answer counts it out. */
@@ -27,7 +27,7 @@ export type Pulse = {
  * Watches whether the server answers while work waits for it. A lock that is waited for is no silence: so a knock at the
  * server's door tells, beside the connections that are in use.
  */
-export function watchPulse(door: Door): Pulse {
+export function watchLiveness(door: ServerAddress): Liveness {
   // In order of arrival, and no Map: one that is written to all the time leaves its old tables behind, each of which knows the
   // next. Once one has grown old, all that was ever in flight grows old with it: a sixth more CPU for a GET, in one process of four.
   const inFlight: { work: InFlight; sinceMs: number }[] = []
@@ -64,7 +64,7 @@ export function watchPulse(door: Door): Pulse {
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
 /** False where nothing comes back in time. A refusal is an answer. */
-function knock({ host, port }: Door): Promise<boolean> {
+function knock({ host, port }: ServerAddress): Promise<boolean> {
   return new Promise(resolve => {
     const socket: Socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
     const settle = (answered: boolean) => {

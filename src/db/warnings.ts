@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { OutcomeUnknown } from './pg-errors.ts'
 
-/** The last warning on a connection, until {@link forgetWarning}. */
+/** The last warning on a connection, until {@link clearWarning}. */
 const warnings = new WeakMap<pg.ClientBase, string>()
 
 /** Keeps what PostgreSQL warns of on this client. Its session must have `client_min_messages=warning`. */
@@ -13,7 +13,7 @@ export function watchWarnings(client: pg.ClientBase): void {
 }
 
 /** A statement has run and is not committed yet: a warning that comes from here on belongs to the commit. */
-export function forgetWarning(client: pg.ClientBase): void {
+export function clearWarning(client: pg.ClientBase): void {
   warnings.delete(client)
 }
 
@@ -21,7 +21,7 @@ export function forgetWarning(client: pg.ClientBase): void {
  * An error when PostgreSQL warned while it committed. It does so when the wait for a synchronous standby is cancelled: the
  * transaction is committed here, and a promotion of that standby loses it.
  */
-export function doubtAbout(client: pg.ClientBase): OutcomeUnknown | undefined {
+export function unknownOutcomeOf(client: pg.ClientBase): OutcomeUnknown | undefined {
   const warning = warnings.get(client)
   return warning === undefined ? undefined : new OutcomeUnknown(`PostgreSQL warned at COMMIT: ${warning}`)
 }

@@ -1,4 +1,4 @@
-import type { Answer, Call } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
 import { type Position, sizeToRead } from './page.ts'
 import { printPage, printPart } from './print.ts'
 import { type RowsOfPage, readPortion } from './shown.ts'
@@ -25,7 +25,7 @@ type ReadRows = (position: Position) => Promise<RowsOfPage>
  * page in parts is a statement of its own and shows the entities as they stand at that moment. An entity that is deleted meanwhile is left
  * out, and as many more are read at the end: a page is never shorter than its size while there are more.
  */
-export async function answerPage(call: Call<unknown>, where: Where, readRows: ReadRows): Promise<Answer> {
+export async function answerPage(call: Call<unknown>, where: Where, readRows: ReadRows): Promise<HandlerResult> {
   const { whole, ids } = await answerWhole(call, where, readRows)
   if (whole) return whole
   const release = await call.memory.wait(partedBytes)
@@ -38,7 +38,7 @@ async function answerWhole(
   { memory }: Call<unknown>,
   { stack_id, position, lastMembers }: Where,
   readRows: ReadRows,
-): Promise<{ whole?: Answer; ids?: Ids | undefined }> {
+): Promise<{ whole?: HandlerResult; ids?: Ids | undefined }> {
   const rowOctets = Math.floor(wholeBytes / sizeToRead(position))
   const { rows, ids, has_more = false, definitions } = await readRows({ ...position, rowOctets })
   const again = { ids: ids && { wanted: ids, has_more } }

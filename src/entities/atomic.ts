@@ -1,11 +1,11 @@
-import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { takeSet } from './conflicts.ts'
 import { isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
 import { lockAddressed } from './stages.ts'
-import { transactSet } from './transact.ts'
+import { runWriteSet } from './transact.ts'
 import type { Done, Outcome, Write } from './write.ts'
 
 /** The first item of an all-or-nothing array that was refused. */
@@ -42,7 +42,7 @@ export async function writeAtomically(
       )
     } catch (error) {
       if (options.signal?.aborted || !(isStale(error) || isLostRace(error))) throw error
-      if (attempt >= attemptsLimit) throw overtaken(error)
+      if (attempt >= maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, options.signal)
       if (isStale(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
     }
@@ -61,7 +61,7 @@ async function writeAll(
     const { set, later } = takeSet(pending)
     if (pending.length === writes.length && later.length > 0)
       await lockAddressed(tx, definitions.organization_id, pending)
-    const settled = await transactSet(tx, definitions, set, limits, 'continue')
+    const settled = await runWriteSet(tx, definitions, set, limits, 'continue')
     for (const [index, outcome] of settled) outcomes[index] = outcome
     pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
   }

@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
-import type { Answer, Call } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
-import type { Kind } from './kind.ts'
+import type { EntityKind } from './kind.ts'
 import { writeEntities } from './sets.ts'
 import type { Address, Done, EntityBody, Outcome, Write } from './write.ts'
 
@@ -37,7 +37,7 @@ type Item = { write: Write } | { refusal: Refusal }
  * Writes up to 1,000 times: each element succeeds or fails by itself, with a status of its own, unless `atomic` asks
  * for all or nothing; then the first failing element is the answer.
  */
-export async function batchEntities(kind: Kind, call: Call<Batch>): Promise<Answer> {
+export async function batchEntities(kind: EntityKind, call: Call<Batch>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const items = call.body.operations.map((operation, index) => itemFrom(kind, call, stack_id, operation, index))
   const outcomes = call.body.atomic ? await runAtomic(call, items) : await runEach(call, items)
@@ -46,7 +46,7 @@ export async function batchEntities(kind: Kind, call: Call<Batch>): Promise<Answ
   return { status: 200, data: { items: shown, failed } }
 }
 
-function itemFrom(kind: Kind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
+function itemFrom(kind: EntityKind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
   try {
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
       return refuseAt(index, 'body', operation.op === 'delete' ? 'has no place in a delete' : 'is required')
@@ -71,7 +71,7 @@ function nameInBody({ op, external_id }: Operation, body: EntityBody): EntityBod
 
 type Addressed = { address: Address | null } | { refused: { field: string; message: string } }
 
-function addressOf({ identifier, noun }: Kind, operation: Operation, body: EntityBody): Addressed {
+function addressOf({ identifier, noun }: EntityKind, operation: Operation, body: EntityBody): Addressed {
   const { op, external_id } = operation
   const other = identifier.field === 'id' ? 'record_id' : 'id'
   if (operation[other] !== undefined) return { refused: { field: other, message: `is no identifier of a ${noun}` } }
@@ -151,7 +151,7 @@ function refuseAt(index: number, field: string, message: string): { refusal: Ref
 
 const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200 } as const
 
-function showOutcome({ identifier }: Kind, outcome: Outcome, index: number) {
+function showOutcome({ identifier }: EntityKind, outcome: Outcome, index: number) {
   if ('done' in outcome) {
     const { id, external_id, result } = outcome.done
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }

@@ -1,4 +1,4 @@
-import { type Answer, answering, answersAnything, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
+import { type Answer, answering, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
 import type { Columns, EntityRow } from './row.ts'
@@ -20,7 +20,7 @@ export function decideAnswers(
   columns: Columns,
   faults: Detail[],
 ): { answers: Answer[]; consents?: ConsentChange } {
-  if (!answersAnything(write.body)) return { answers: [] }
+  if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
   const given = answering(write.body, current, consent_types)
   if (write.operation === 'import')

@@ -1,7 +1,7 @@
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import { jsonEqual } from './json-equal.ts'
 import type { Name, Plan, PlannedLinks } from './plan.ts'
-import { type Links, type Standing, shownLinks, type Target } from './row.ts'
+import { type CurrentState, type Links, shownLinks, type Target } from './row.ts'
 
 /** Where one link will point: to an entity that stands, or to a name that the write brings to life. */
 export type PlannedTarget = { id: string } | { name: Name }
@@ -31,7 +31,7 @@ const noLinks: Links = new Map()
 
 /** Compares every key that the write touches with what stands, and keeps the differences. */
 export function decideAttributes(
-  standing: Standing | null,
+  standing: CurrentState | null,
   plan: Plan,
   bearer: Bearer,
   definitions: Definitions,
@@ -52,7 +52,7 @@ export function decideAttributes(
   return change
 }
 
-function emptyChange(standing: Standing | null): AttributeChange {
+function emptyChange(standing: CurrentState | null): AttributeChange {
   return {
     changed: false,
     set: {},

@@ -2,10 +2,10 @@ import type { Item } from './conflicts.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { type Name, nameKey } from './plan.ts'
-import type { Standing } from './row.ts'
+import type { CurrentState } from './row.ts'
 
 /** What the items of a set are decided on. */
-export type SetCircumstances = Omit<Circumstances, 'newId'> & { standing: (item: Item) => Standing | null }
+export type SetCircumstances = Omit<Circumstances, 'newId'> & { standing: (item: Item) => CurrentState | null }
 
 /**
  * Decides the items of a set, side by side. Imports may link to what others of the set make; should that be refused, those

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Attribute, type Definitions, defineFrom } from '../organizations/definitions.ts'
+import { type Attribute, buildDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
 import { nameKey, planWrite } from './plan.ts'
-import type { EntityRow, Links, Standing } from './row.ts'
+import type { CurrentState, EntityRow, Links } from './row.ts'
 import type { EntityBody, Write } from './write.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
@@ -15,7 +15,7 @@ function attribute(id: number, key: string, rest: Partial<Attribute>): Attribute
   return { id, ...named, ...plain, ...times, ...rest }
 }
 
-const definitions: Definitions = defineFrom(1, {
+const definitions: Definitions = buildDefinitions(1, {
   version: 1,
   stacks: [{ id: 7, key: 'companies', name: 'companies', kind: 'item', ...times }],
   attributes: [
@@ -75,7 +75,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     newId: () => '00000000-0000-7000-8000-000000000099',
     limits: { entityKeys: 5, entityBytes: 2_000, placeholders: 2 },
   }
-  const standing: Standing | null =
+  const standing: CurrentState | null =
     given.row === null ? null : { row: given.row ?? row, links: given.links ?? new Map() }
   return decide(standing, write, planWrite(write, definitions, 1_000), circumstances)
 }

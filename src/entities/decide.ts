@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../organizations/definitions.ts
 import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
-import { type Columns, type EntityRow, profileColumns, type Standing } from './row.ts'
+import { type Columns, type CurrentState, type EntityRow, profileColumns } from './row.ts'
 import { profileFlags, profileTexts } from './sql.ts'
 import { isCompleting, isMaking, type Write } from './write.ts'
 
@@ -47,7 +47,12 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
  * The rules of every write: what stands and what is asked, to a refusal, nothing, or a change. Pure: it reads no clock,
  * makes no identifier and touches no database, so one request and an import are decided alike.
  */
-export function decide(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+export function decide(
+  standing: CurrentState | null,
+  write: Write,
+  plan: Plan,
+  circumstances: Circumstances,
+): Decision {
   const refusal = refuseByKind(write, circumstances.definitions) ?? refuseByState(standing, write)
   if (refusal) return { refusal }
   if (standing?.row.active && isRetry(write, circumstances.definitions))
@@ -69,12 +74,12 @@ function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): 
 }
 
 /** An event sent again is the same event when replacing what stands by it would change nothing. */
-function decideRetry(standing: Standing, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+function decideRetry(standing: CurrentState, write: Write, plan: Plan, circumstances: Circumstances): Decision {
   const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clearsRest: true }, circumstances)
   return 'change' in replacing ? { refusal: conflict('This event is already stored with other content.') } : replacing
 }
 
-function refuseByState(standing: Standing | null, write: Write): Refusal | undefined {
+function refuseByState(standing: CurrentState | null, write: Write): Refusal | undefined {
   if (!standing && !isMaking(write)) {
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
@@ -96,7 +101,7 @@ function duplicate(): Refusal {
   return refuse('duplicate_entry', 'The external identifier is taken.', { details })
 }
 
-function decideBody(standing: Standing | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
+function decideBody(standing: CurrentState | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
   const { definitions, bearer, leftAt, at, newId, limits } = circumstances
   const row = standing?.row
   const id = row?.id ?? newId()
@@ -221,7 +226,7 @@ function describeBefore(
 }
 
 /** A deletion's entry holds all that stood; the histories of consents and changes stay beside it. */
-function deletion(standing: Standing, { definitions, bearer }: Circumstances): Change {
+function deletion(standing: CurrentState, { definitions, bearer }: Circumstances): Change {
   const { row } = standing
   const nothing: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
   const attributes = decideAttributes(standing, nothing, bearer, definitions, Number.POSITIVE_INFINITY)

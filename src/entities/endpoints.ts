@@ -4,7 +4,7 @@ import type { Call, Route } from '../http/route.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
-import type { Kind } from './kind.ts'
+import type { EntityKind } from './kind.ts'
 import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write.ts'
 
@@ -13,12 +13,15 @@ const taken = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 
 /** Those of an event stack are never updated. */
-const updatesOf = ({ noun }: Kind): Route['refusals'] => (noun === 'record' ? { 405: 'invalid_parameter' } : {})
+const updatesOf = ({ noun }: EntityKind): Route['refusals'] => (noun === 'record' ? { 405: 'invalid_parameter' } : {})
 
-const revealsOf = ({ reads, identifier }: Kind) => ({ scope: reads, identifiers: [identifier.field, 'external_id'] })
+const revealsOf = ({ reads, identifier }: EntityKind) => ({
+  scope: reads,
+  identifiers: [identifier.field, 'external_id'],
+})
 
 /** What a token that may not read an entity is answered where another is answered the entity. */
-const identifiersOf = ({ identifier, singular, noun, reads }: Kind) =>
+const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
   Type.Object(
     {
       [identifier.field]: Type.String({ format: identifier.kind === 'uuid' ? 'uuid' : 'object-id' }),
@@ -30,11 +33,11 @@ const identifiersOf = ({ identifier, singular, noun, reads }: Kind) =>
     },
   )
 
-const collectionOf = ({ params, writes, plural }: Kind) =>
+const collectionOf = ({ params, writes, plural }: EntityKind) =>
   ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
 
 /** The endpoints of a kind of entity: people and the records of a stack have the same. */
-export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batchBytes'>): Route[] {
+export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route[] {
   const { path, params, singular, noun, body, answer } = kind
   const collection = collectionOf(kind)
   return [
@@ -80,7 +83,7 @@ export function entityEndpoints(kind: Kind, limits: Pick<Limits, 'batchBytes'>):
 }
 
 /** Many writes in one request. */
-function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batchBytes'>): Route {
+function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route {
   const { path, body } = kind
   return {
     ...collectionOf(kind),
@@ -109,7 +112,13 @@ function batchEndpoint(kind: Kind, limits: Pick<Limits, 'batchBytes'>): Route {
 }
 
 /** One entity's endpoints, at one of its two addresses. */
-function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suffix: string, by: string): Route[] {
+function endpointsAt(
+  kind: EntityKind,
+  path: string,
+  params: Route['params'] & {},
+  suffix: string,
+  by: string,
+): Route[] {
   const { singular, noun, body, answer } = kind
   const shared = { path, params, tag: kind.plural, versioned: true }
   const reads = { ...shared, scope: kind.reads, answer }
@@ -156,7 +165,7 @@ function endpointsAt(kind: Kind, path: string, params: Route['params'] & {}, suf
 }
 
 /** As the kind's body, with an external identifier that must be there. */
-function upsertBody({ body, singular }: Kind): TSchema {
+function upsertBody({ body, singular }: EntityKind): TSchema {
   const properties = (body as unknown as { properties: Record<string, TSchema> }).properties
   const external_id = Type.String({ format: 'external-id' })
   return Type.Object(

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
-import { fillIndexes } from './fill.ts'
+import { backfillIndexes } from './fill.ts'
 import { termsOf } from './terms.ts'
 
 let service: Service
@@ -69,9 +69,9 @@ describe('an attribute declared indexed over stored values', () => {
         return result
       }) as typeof service.db.transaction,
     }
-    await fillIndexes(abortingDb, { ...filling, signal: stop.signal })
+    await backfillIndexes(abortingDb, { ...filling, signal: stop.signal })
     expect((await shown(organization, attribute.id)).index_state).toEqual({ state: 'filling', indexed: 10, total: 25 })
-    await fillIndexes(service.db, filling)
+    await backfillIndexes(service.db, filling)
     expect((await shown(organization, attribute.id)).index_state).toEqual({ state: 'ready', indexed: 25, total: 25 })
     expect(await terms(organization)).toEqual(await expected(organization))
     expect(await terms(organization)).toHaveLength(25)
@@ -101,11 +101,11 @@ describe('an attribute declared indexed over stored values', () => {
         await declare(organization)
         // Two processes at once are one too many, not one too few.
         await Promise.all([
-          fillIndexes(service.db, { entitiesAtOnce: 3 }),
-          fillIndexes(service.db, { entitiesAtOnce: 3 }),
+          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
+          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
         ])
         await writing
-        await fillIndexes(service.db, filling)
+        await backfillIndexes(service.db, filling)
         expect(await terms(organization)).toEqual(await expected(organization))
       }),
       { numRuns: 8 },
@@ -116,7 +116,7 @@ describe('an attribute declared indexed over stored values', () => {
     const organization = await peopled(3)
     await declare(organization)
     await declare(organization, 'tags', { indexed: true, cardinality: 'many' })
-    await fillIndexes(service.db)
+    await backfillIndexes(service.db)
     const { send } = organization
     await send('PATCH', '/v1/people/p0', { attribute_values: { tags: ['a', 'b', 'a'], city: 'Rome' } })
     await send('PUT', '/v1/people/p1', { attribute_values: { tags: ['c'] } })
@@ -133,17 +133,17 @@ describe('an attribute declared indexed over stored values', () => {
     const organization = await peopled(12)
     const { id } = await declare(organization)
     const { send } = organization
-    await fillIndexes(service.db)
+    await backfillIndexes(service.db)
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
     await send('PATCH', '/v1/people/p0', { attribute_values: { city: 'elsewhere' } })
     expect((await shown(organization, id)).index_state).toBeNull()
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'active' })
     expect((await shown(organization, id)).index_state).toMatchObject({ state: 'filling' })
-    await fillIndexes(service.db)
+    await backfillIndexes(service.db)
     expect((await shown(organization, id)).index_state).toMatchObject({ state: 'ready' })
     expect(await terms(organization)).toEqual(await expected(organization))
     await send('PATCH', `/v1/schema/attributes/${id}`, { indexed: false })
-    await fillIndexes(service.db)
+    await backfillIndexes(service.db)
     expect(await terms(organization)).toEqual([])
     expect(await service.sql('select * from fills where organization_id = $1', [organization.id])).toEqual([])
     expect((await shown(organization, id)).index_state).toBeNull()
@@ -153,7 +153,7 @@ describe('an attribute declared indexed over stored values', () => {
 test('a PATCH of other attributes is a HOT update, indexes or not', async () => {
   const organization = await peopled(1)
   await declare(organization)
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   // The first one hears that the index is ready, and is decided twice.
   await organization.send('PATCH', '/v1/people/p0', { first_name: 'n' })
   const before = await settledUpdates()

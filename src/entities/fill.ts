@@ -33,7 +33,7 @@ export type FillOptions = { signal?: Signal | undefined; entitiesAtOnce?: number
  * never stores what they have changed meanwhile. It goes on where it, or another process, has stopped. Answers how
  * many entities it has been over. Throws what the database throws: whoever calls tries again later.
  */
-export async function fillIndexes(db: Database, options: FillOptions = {}): Promise<number> {
+export async function backfillIndexes(db: Database, options: FillOptions = {}): Promise<number> {
   const settled = settledVersions.get(db) ?? new Map<number, number>()
   settledVersions.set(db, settled)
   let scanned = 0

@@ -1,20 +1,20 @@
 import { entityTag } from '../entity-tag.ts'
 import { Fault, fail, refuse } from '../errors.ts'
-import type { Answer, Call } from '../http/route.ts'
-import type { Kind } from './kind.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
+import type { EntityKind } from './kind.ts'
 import { readQueued } from './queues.ts'
-import { type Identifiers, readShown, type Shown } from './shown.ts'
+import { type Identifiers, readSerialized, type SerializedEntity } from './shown.ts'
 import type { Address, Done, EntityBody } from './write.ts'
 import { writeOne } from './write-one.ts'
 
 /** Whom a path addresses. */
-export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<Kind, 'identifier'>): Address {
+export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
   const internal = params[identifier.name]
   return internal === undefined ? { external_id: params.external_id! } : { id: identifier.toUuid(internal) }
 }
 
 /** 201, or 200 where an event was there already, equal. An entity without an external identifier has its internal address. */
-export async function createEntity(kind: Kind, call: Call<EntityBody>): Promise<Answer> {
+export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const { external_id } = call.body
   const address = external_id ? { external_id } : null
   const stack_id = await kind.stackOf(call)
@@ -25,7 +25,10 @@ export async function createEntity(kind: Kind, call: Call<EntityBody>): Promise<
 }
 
 /** Creates who is not there (201), merges like PATCH who is (200). */
-export async function upsertEntity(kind: Kind, call: Call<EntityBody & { external_id: string }>): Promise<Answer> {
+export async function upsertEntity(
+  kind: EntityKind,
+  call: Call<EntityBody & { external_id: string }>,
+): Promise<HandlerResult> {
   const address = { external_id: call.body.external_id }
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
@@ -37,7 +40,11 @@ export async function upsertEntity(kind: Kind, call: Call<EntityBody & { externa
 /** Said where the preference made the answer another (RFC 7240, 3): everywhere else there is no choice. */
 const applied = { 'Preference-Applied': 'return=representation' }
 
-export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call: Call<EntityBody>): Promise<Answer> {
+export async function updateEntity(
+  kind: EntityKind,
+  operation: 'put' | 'patch',
+  call: Call<EntityBody>,
+): Promise<HandlerResult> {
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
@@ -45,13 +52,13 @@ export async function updateEntity(kind: Kind, operation: 'put' | 'patch', call:
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
-export async function deleteEntity(kind: Kind, call: Call<EntityBody>): Promise<Answer> {
+export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   await writeOne(call, { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false })
   return { status: 200, data: true }
 }
 
-export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
+export async function getEntity(kind: EntityKind, call: Call): Promise<HandlerResult> {
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
@@ -61,9 +68,9 @@ export async function getEntity(kind: Kind, call: Call): Promise<Answer> {
   return answer ?? fail('not_found', `There is no such ${kind.noun}.`)
 }
 
-type Whole = Shown & { json: string }
+type Whole = SerializedEntity & { json: string }
 
-const isWhole = (shown: Shown): shown is Whole => shown.json !== undefined
+const isWhole = (shown: SerializedEntity): shown is Whole => shown.json !== undefined
 
 function answerOf({ json, version }: Whole, status: number, headers: Record<string, string> = {}) {
   return { status, json, headers: { ...headers, ETag: entityTag(version) } }
@@ -77,14 +84,14 @@ async function answerLarge(
   { db, caller, memory, signal }: Call,
   stack_id: number,
   by: Identifiers['by'],
-  { identifier }: Shown,
+  { identifier }: SerializedEntity,
   status: number,
   headers?: Record<string, string>,
-): Promise<Answer | undefined> {
+): Promise<HandlerResult | undefined> {
   const release = await memory.wait(largeBytes)
   try {
     const identifiers = [identifier]
-    const [shown] = await readShown(db, caller.organization.id, stack_id, { by, identifiers }, signal)
+    const [shown] = await readSerialized(db, caller.organization.id, stack_id, { by, identifiers }, signal)
     if (shown) return { ...answerOf(shown as Whole, status, headers), release }
   } catch (error) {
     release()
@@ -98,10 +105,10 @@ type Written = { stack_id: number; done: Done; status: number; headers?: Record<
 
 /** The entity that was written. A large one is read after the write: it may be shown with a later write, and its version. */
 async function answerWritten(
-  { noun }: Kind,
+  { noun }: EntityKind,
   call: Call,
   { stack_id, done, status, headers }: Written,
-): Promise<Answer> {
+): Promise<HandlerResult> {
   const shown = done.standing!
   if (isWhole(shown)) return answerOf(shown, status, headers)
   const answer = await answerLarge(call, stack_id, 'id', shown, status, headers).catch(error => {
@@ -112,7 +119,7 @@ async function answerWritten(
 
 const writtenUnshown = 'The write was carried out, but its answer could not be read. Read the entity.'
 
-function locationOf({ path, identifier }: Kind, { params }: Call, { external_id, id }: Done): string {
+function locationOf({ path, identifier }: EntityKind, { params }: Call, { external_id, id }: Done): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')
   if (external_id !== null) return `${base}/${encodeURIComponent(external_id)}`
   return `${base}/internal/${identifier.fromUuid(id)}`

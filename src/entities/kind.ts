@@ -5,7 +5,7 @@ import type { Call, ParameterKind } from '../http/route.ts'
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
 
 /** What tells people from records: where they live, and what they are called. All else is shared. */
-export type Kind = {
+export type EntityKind = {
   noun: 'person' | 'record'
   /** As operation ids spell it: `createPerson`, `listPeople`. */
   singular: string

@@ -5,7 +5,7 @@ import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { nameKey, nameTaken } from './plan.ts'
 import { type WriteLimits, writeEntities } from './sets.ts'
-import { besideOctets, readShown, type Shown } from './shown.ts'
+import { besideOctets, readSerialized, type SerializedEntity } from './shown.ts'
 import type { Address, Outcome, Write } from './write.ts'
 
 const itemsLimit = 256
@@ -23,7 +23,7 @@ type Settled = Exclude<Outcome, { error: unknown }>
 
 /** Of one database: what waits to be written, by organization, and to be read, by organization, stack and identifier. */
 const writing = new WeakMap<Database, Queues<Write, Settled>>()
-const reading = new WeakMap<Database, Queues<string, Shown | undefined>>()
+const reading = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
 
 /** Queues are made again in no time: those that nobody is in do not pile up. */
 function keepQueue<I, O>(
@@ -120,7 +120,7 @@ export function readQueued(
   stack_id: number,
   address: Address,
   signal: Signal,
-): Promise<Shown | undefined> {
+): Promise<SerializedEntity | undefined> {
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
   const name = `${organization_id} ${stack_id} ${by}`
@@ -134,10 +134,10 @@ function newReading(
   organization_id: number,
   stack_id: number,
   by: 'id' | 'external_id',
-): Queue<string, Shown | undefined> {
-  const run = async (identifiers: string[], signal: Signal): Promise<Result<Shown | undefined>[]> => {
+): Queue<string, SerializedEntity | undefined> {
+  const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
     const those = { by, identifiers, rowOctets: besideOctets }
-    const shown = await readShown(db, organization_id, stack_id, those, signal)
+    const shown = await readSerialized(db, organization_id, stack_id, those, signal)
     const found = new Map(shown.map(each => [each.identifier, each]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }

@@ -41,7 +41,7 @@ export type Target = { id: string; external_id: string | null }
 export type Links = ReadonlyMap<number, readonly Target[]>
 
 /** An entity as it stands: its row, and the links that were asked for. */
-export type Standing = { row: EntityRow; links: Links }
+export type CurrentState = { row: EntityRow; links: Links }
 
 /**
  * An entity as it was read: the text of its row, null where it is too large to be read beside others, which `print.ts` makes into JSON

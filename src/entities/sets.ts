@@ -1,4 +1,4 @@
-import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
@@ -7,8 +7,8 @@ import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
 import { nameKey, planWrite } from './plan.ts'
 import { LostRace, lockAddressed } from './stages.ts'
-import { noteGrowth } from './statistics.ts'
-import { DefinitionsMovedOn, type Settled, transactSet } from './transact.ts'
+import { countGrowth } from './statistics.ts'
+import { DefinitionsMovedOn, runWriteSet, type SetOutcomes } from './transact.ts'
 import type { Turns } from './turns.ts'
 import type { Outcome, Write } from './write.ts'
 
@@ -52,7 +52,7 @@ export async function writeEntities(
       const settled = await runSet(db, definitions, set, options)
       const made = countMade(set, settled)
       for (const table of ['entities', 'links'] as const)
-        noteGrowth(db.outer ?? db, organization_id, table, made[table])
+        countGrowth(db.outer ?? db, organization_id, table, made[table])
       for (const [item, outcome] of settled) outcomes[item] = outcome
       pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
     }
@@ -67,7 +67,7 @@ export async function writeEntities(
 }
 
 /** About how many rows came to be: links may have brought entities to life, too. */
-function countMade(set: Item[], settled: Settled): { entities: number; links: number } {
+function countMade(set: Item[], settled: SetOutcomes): { entities: number; links: number } {
   const made = { entities: 0, links: 0 }
   for (const { index, plan } of set) {
     const outcome = settled.get(index)
@@ -83,7 +83,7 @@ export function planItem(write: Write, index: number, definitions: Definitions, 
   return { write, index, plan: planWrite(write, definitions, limits.links), name: name && nameKey(name) }
 }
 
-async function runSet(db: Database, known: Definitions, set: Item[], options: WriteOptions): Promise<Settled> {
+async function runSet(db: Database, known: Definitions, set: Item[], options: WriteOptions): Promise<SetOutcomes> {
   let definitions = known
   let items = set
   for (let attempt = 1; ; attempt += 1) {
@@ -92,14 +92,14 @@ async function runSet(db: Database, known: Definitions, set: Item[], options: Wr
     } catch (error) {
       const stale = isStale(error)
       const again = stale || isLostRace(error)
-      if (options.signal?.aborted || !again || attempt >= attemptsLimit) {
+      if (options.signal?.aborted || !again || attempt >= maxAttempts) {
         // A set that exceeded its lock timeout, or broke for any other reason, is run in halves: the culprit ends up alone.
         // Not so when the connection is gone: its COMMIT may have been carried out.
         const splits =
           !stale && options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
         return splits
           ? runHalves(db, definitions, items, options)
-          : new Map(items.map(({ index }) => [index, { error: again ? overtaken(error) : error }]))
+          : new Map(items.map(({ index }) => [index, { error: again ? conflictFault(error) : error }]))
       }
       await pauseAfter(attempt, options.signal)
       if (stale) {
@@ -126,7 +126,7 @@ async function runHalves(
   definitions: Definitions,
   items: Item[],
   options: WriteOptions,
-): Promise<Settled> {
+): Promise<SetOutcomes> {
   const middle = Math.ceil(items.length / 2)
   const first = await runSet(db, definitions, items.slice(0, middle), options)
   const second = await runSet(db, definitions, items.slice(middle), options)
@@ -138,10 +138,10 @@ function tryOnce(
   definitions: Definitions,
   items: Item[],
   { limits, signal, halves }: WriteOptions,
-): Promise<Settled> {
+): Promise<SetOutcomes> {
   const lockTimeoutMs = items.length > 1 || halves === false ? setLockTimeoutMs : undefined
   // What addresses nobody is inserted without a look at what stands.
   const readsFirst = items.some(({ write }) => write.address !== null)
   const options = { signal, lockTimeoutMs, readsFirst }
-  return db.transaction(tx => transactSet(tx, definitions, items, limits, 'commit'), options)
+  return db.transaction(tx => runWriteSet(tx, definitions, items, limits, 'commit'), options)
 }

@@ -12,7 +12,7 @@ import { readPage, readPortionSql, readThose } from './shown-sql.ts'
 export type RowsOfPage = { rows: string; ids?: string[]; has_more?: boolean; definitions: Definitions }
 
 /** An entity as it goes out, absent where it is too large to be read beside others, and the identifier that it was asked by. */
-export type Shown = { identifier: string; version: number; json?: string | undefined }
+export type SerializedEntity = { identifier: string; version: number; json?: string | undefined }
 
 type Dated = { schema_version: number }
 type Those = Dated & { identifier: string; version: number; row: string | null }
@@ -58,13 +58,13 @@ export async function readPortion(
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
 /** Entities of a stack, in no order; missing ones are left out, and of one whose row has more than `rowOctets` the JSON. */
-export async function readShown(
+export async function readSerialized(
   db: Database,
   organization_id: number,
   stack_id: number,
   { by, identifiers, rowOctets = unboundedOctets }: Identifiers & { rowOctets?: number },
   signal?: Signal,
-): Promise<Shown[]> {
+): Promise<SerializedEntity[]> {
   const values = [organization_id, stack_id, identifiers, rowOctets]
   const those = await db.query<Those>(readThose[by], values, signal)
   const definitions = await definitionsAt(db, organization_id, newestOf(those), signal)
@@ -72,18 +72,18 @@ export async function readShown(
 }
 
 /** The same by internal identifier within a transaction, whose definitions these are. */
-export async function readShownWithin(
+export async function readSerializedWithin(
   tx: Transaction,
   definitions: Definitions,
   stack_id: number,
   ids: readonly string[],
   rowOctets: number,
-): Promise<Shown[]> {
+): Promise<SerializedEntity[]> {
   const those = await tx.query<Those>(readThose.id, [definitions.organization_id, stack_id, ids, rowOctets])
   return showThose(those, definitions, stack_id)
 }
 
-function showThose(those: readonly Those[], definitions: Definitions, stack_id: number): Shown[] {
+function showThose(those: readonly Those[], definitions: Definitions, stack_id: number): SerializedEntity[] {
   let characters = 0
   return those.map(({ identifier, version, row }, index) => {
     if (row === null || (index > 0 && characters > mostCharacters)) return { identifier, version }

@@ -5,7 +5,7 @@ import type { Change } from './decide.ts'
 import { newEntityId } from './identifiers.ts'
 import { linksNeeded, type Name, nameKey, namesNeeded } from './plan.ts'
 import type { EntityRow, Links, LockedRow, Target } from './row.ts'
-import { readShownWithin, type Shown } from './shown.ts'
+import { readSerializedWithin, type SerializedEntity } from './shown.ts'
 import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
 import { isMaking } from './write.ts'
 
@@ -78,7 +78,7 @@ export async function readNamesLeft(tx: Transaction, organization_id: number, it
 const neverLeft: LeftAt = () => 0
 
 /** Read: who bears the names that decisions ask for, and the stored links of what is written. */
-export async function lookAround(
+export async function readReferences(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
@@ -139,16 +139,16 @@ export function placeholdersOf(accepted: Accepted[], leftAt: LeftAt): Map<string
 }
 
 /** The entities that were asked for, as they stand within the transaction, by internal identifier. */
-export async function represent(
+export async function readRepresentations(
   tx: Transaction,
   definitions: Definitions,
   wanted: { stack_id: number; id: string }[],
   rowOctets: number,
-): Promise<Map<string, Shown>> {
+): Promise<Map<string, SerializedEntity>> {
   const byStack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
   const reads = [...byStack].map(([stack_id, entities]) => {
     const ids = entities.map(({ id }) => id)
-    return readShownWithin(tx, definitions, stack_id, ids, rowOctets)
+    return readSerializedWithin(tx, definitions, stack_id, ids, rowOctets)
   })
   await flushed(reads)
   const standings = (await Promise.all(reads)).flat()

@@ -18,7 +18,7 @@ const growths = new WeakMap<Database, Growth>()
  * row, and any index for as good as any other: at 600 entities that nobody had analyzed, a filter over two hops took
  * more than 10 s, and 5 ms afterwards. Autovacuum comes once a minute, and late for a new organization in a large table.
  */
-export function noteGrowth(share: Database, organization_id: number, table: 'entities' | 'links', made: number): void {
+export function countGrowth(share: Database, organization_id: number, table: 'entities' | 'links', made: number): void {
   // Statistics are of all organizations: no share of one is spent on them.
   const db = rootOf(share)
   const growth = growths.get(db) ?? { made: new Map(), running: undefined, again: false }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
-import { sweepLinks } from './sweep.ts'
+import { cleanDanglingLinks } from './sweep.ts'
 
 let service: Service
 let shop: Shop
@@ -56,7 +56,7 @@ describe('deleting a target', () => {
       [2, {}],
     ]
     expect([await reads(), await count()]).toEqual([after, 5])
-    expect(await sweepLinks(service.db, atOnce)).toBe(3)
+    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(3)
     expect([await reads(), await count()]).toEqual([after, 2])
   })
 
@@ -65,9 +65,9 @@ describe('deleting a target', () => {
     await remove('bob')
     await shop.send('POST', '/v1/people', { external_id: 'bob' })
     expect(await valuesOf('p0')).toEqual([1, {}])
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, atOnce)
     await shop.send('PATCH', '/v1/people/p0', { attribute_values: { referrer: 'bob' } })
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, atOnce)
     expect(await valuesOf('p0')).toEqual([2, { referrer: 'bob' }])
   })
 
@@ -78,7 +78,7 @@ describe('deleting a target', () => {
     })
     await remove('bob')
     await remove('ada')
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 })
@@ -87,15 +87,15 @@ describe('the sweep', () => {
   test('leaves deletions younger than its grace, and follows them later', async () => {
     await linkTo(['bob'], 3)
     await remove('bob')
-    expect(await sweepLinks(service.db, { graceMs: hourMs })).toBe(0)
+    expect(await cleanDanglingLinks(service.db, { graceMs: hourMs })).toBe(0)
     expect(await count()).toBe(3)
-    expect(await sweepLinks(service.db, atOnce)).toBe(3)
+    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(3)
   })
 
   test('run twice is harmless, and touches no link that leads somewhere', async () => {
     await linkTo(['bob', 'eve'], 4)
     await remove('bob')
-    expect([await sweepLinks(service.db, atOnce), await sweepLinks(service.db, atOnce)]).toEqual([2, 0])
+    expect([await cleanDanglingLinks(service.db, atOnce), await cleanDanglingLinks(service.db, atOnce)]).toEqual([2, 0])
     expect(await count()).toBe(2)
   })
 
@@ -111,7 +111,7 @@ describe('the sweep', () => {
       other,
       targets.map(target => write('delete', target)),
     )
-    expect(await sweepLinks(service.db, atOnce)).toBe(1_260)
+    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(1_260)
     expect([await count(), await count(other)]).toEqual([0, 0])
   })
 
@@ -121,11 +121,11 @@ describe('the sweep', () => {
     const writers = names('w', 20).map(name =>
       shop.send('POST', '/v1/people', { external_id: name, attribute_values: { referrer: 'bob' } }),
     )
-    const sweeping = Promise.all([1, 2, 3].map(() => sweepLinks(service.db, atOnce)))
+    const sweeping = Promise.all([1, 2, 3].map(() => cleanDanglingLinks(service.db, atOnce)))
     expect((await Promise.all(writers)).every(reply => reply.status === 201)).toBe(true)
     expect((await sweeping).reduce((sum, swept) => sum + swept, 0)).toBe(100)
     expect(await count()).toBe(120)
-    expect(await sweepLinks(service.db, atOnce)).toBe(0)
+    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(0)
   })
 
   test('that is stopped in the middle is finished by the next one', async () => {
@@ -141,8 +141,8 @@ describe('the sweep', () => {
         return rows as never[]
       },
     }
-    await sweepLinks(db, { ...atOnce, signal: stopping.signal })
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(db, { ...atOnce, signal: stopping.signal })
+    await cleanDanglingLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 
@@ -156,12 +156,12 @@ describe('the sweep', () => {
          (select source_id from links where organization_id = $1 limit 1000)`,
       [shop.id],
     )
-    const sweeping = sweepLinks(service.db, atOnce)
+    const sweeping = cleanDanglingLinks(service.db, atOnce)
     await someoneWaits()
     await dying.query('commit')
     await dying.end()
     await sweeping
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 
@@ -189,8 +189,8 @@ describe('the sweep', () => {
     // The one that took its time first took its number last.
     expect(times.map(({ at }) => Date.parse(at) > betweenMs)).toEqual([true, false])
     const later = openedAt(service.db, Date.parse(times[1]!.at) + 1)
-    await sweepLinks(later, { graceMs: 0 })
-    await sweepLinks(service.db, atOnce)
+    await cleanDanglingLinks(later, { graceMs: 0 })
+    await cleanDanglingLinks(service.db, atOnce)
     expect(await count()).toBe(0)
   })
 })

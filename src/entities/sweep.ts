@@ -16,7 +16,7 @@ export type SweepOptions = {
  * Removes the links that point to deleted entities, in small transactions, following each organization's deletions in
  * the change log. Readers join entities and never see such links, so nothing waits for this. Answers how many went.
  */
-export async function sweepLinks(db: Database, options: SweepOptions): Promise<number> {
+export async function cleanDanglingLinks(db: Database, options: SweepOptions): Promise<number> {
   let swept = 0
   for (const organization of await listOrganizations(db)) swept += await sweepOrganization(db, organization, options)
   return swept

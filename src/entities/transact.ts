@@ -7,14 +7,21 @@ import { decideSet } from './decide-set.ts'
 import { indexTerms } from './index-stage.ts'
 import { unboundedOctets } from './page.ts'
 import { nameKey } from './plan.ts'
-import type { EntityRow, Links, LockedRow, Standing } from './row.ts'
-import { besideOctets, type Shown } from './shown.ts'
-import { type Accepted, lockRows, lookAround, placeholdersOf, readNamesLeft, represent } from './stages.ts'
+import type { CurrentState, EntityRow, Links, LockedRow } from './row.ts'
+import { besideOctets, type SerializedEntity } from './shown.ts'
+import {
+  type Accepted,
+  lockRows,
+  placeholdersOf,
+  readNamesLeft,
+  readReferences,
+  readRepresentations,
+} from './stages.ts'
 import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './storing.ts'
 import { isCompleting, type Outcome } from './write.ts'
 
 /** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
-export type Settled = Map<number, Outcome>
+export type SetOutcomes = Map<number, Outcome>
 
 // The items are a set already, however large.
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -23,13 +30,13 @@ const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFI
  * The write path of one set within one transaction: read, decide, make, link, index, answer, apply. A stage with nothing to do
  * issues no statement. With `commit`, COMMIT travels with the last of them.
  */
-export async function transactSet(
+export async function runWriteSet(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
   limits: DecisionLimits,
   ending: 'commit' | 'continue',
-): Promise<Settled> {
+): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const locking = lockRows(tx, organization_id, items)
@@ -37,7 +44,7 @@ export async function transactSet(
   await flushed([locking, looking])
   const [rows, leftAt] = [await locking, await looking]
   const { set } = takeSet(items, { rows, size: unlimited })
-  const { bearers, links } = await lookAround(tx, definitions, set, rows)
+  const { bearers, links } = await readReferences(tx, definitions, set, rows)
 
   const decisions = decideSet(set, {
     definitions,
@@ -53,10 +60,10 @@ export async function transactSet(
   const placeholders = placeholdersOf(accepted, leftAt)
   const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const rowOctets = items.some(({ write }) => write.represent === 'whole') ? unboundedOctets : besideOctets
-  const shown = represent(tx, definitions, toRepresent(decisions), rowOctets)
+  const shown = readRepresentations(tx, definitions, toRepresent(decisions), rowOctets)
   await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
   const standings = await shown
-  const settled: Settled = new Map()
+  const settled: SetOutcomes = new Map()
   for (const [item, decision] of decisions)
     settled.set(item.index, outcomeOf(item, decision, rows.get(item), standings))
   return settled
@@ -90,7 +97,7 @@ async function compareVersion(tx: Transaction, { organization_id, version }: Def
   if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
 }
 
-function standingOf(row: EntityRow | undefined, links: Map<string, Links>): Standing | null {
+function standingOf(row: EntityRow | undefined, links: Map<string, Links>): CurrentState | null {
   return row ? { row, links: links.get(row.id) ?? new Map() } : null
 }
 
@@ -108,7 +115,7 @@ function outcomeOf(
   { write }: Item,
   decision: Decision,
   row: EntityRow | undefined,
-  standings: Map<string, Shown>,
+  standings: Map<string, SerializedEntity>,
 ): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
@@ -121,7 +128,10 @@ function outcomeOf(
   return { done: withStanding({ result, id, external_id, version }, standings) }
 }
 
-function withStanding<D extends { id: string }>(done: D, standings: Map<string, Shown>): D & { standing?: Shown } {
+function withStanding<D extends { id: string }>(
+  done: D,
+  standings: Map<string, SerializedEntity>,
+): D & { standing?: SerializedEntity } {
   const standing = standings.get(done.id)
   return standing ? { ...done, standing } : done
 }

@@ -2,7 +2,7 @@ import type { ConsentBody } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
 import type { Profile } from './row.ts'
-import type { Shown } from './shown.ts'
+import type { SerializedEntity } from './shown.ts'
 
 /** The body of a create, replace or patch, after binding, trimming and validation. Absent, null and value are three states. */
 export type EntityBody = Partial<Profile> &
@@ -54,7 +54,7 @@ export type Done = {
   external_id: string | null
   version: number
   /** Present when `represent` was asked for and the entity still stands, with all its links. */
-  standing?: Shown
+  standing?: SerializedEntity
 }
 
 /** What became of one write: done, refused by a rule, or failed by a fault of the machinery. */

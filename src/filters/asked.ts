@@ -1,5 +1,5 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { all, type Fragment, type Parameter, some, unionAll } from './fragment.ts'
+import { allOf, anyOf, type Fragment, type Parameter, unionAll } from './fragment.ts'
 
 /** Of whom something is asked: the entities of a stack, under an alias of the statement. */
 export type Subject = {
@@ -12,25 +12,25 @@ export type Subject = {
 }
 
 /** By which an index finds entities; the later ones find more of them as a rule. */
-export const guideRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
+export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
 /** Selects the ids of all entities that a condition holds of, and maybe of others. */
-export type Guide = { rank: number; ids: Fragment }
+export type IndexCandidates = { rank: number; ids: Fragment }
 
 /** A condition in SQL. `check` is true or false of a row, never null; `guide` finds the rows worth checking by an index. */
-export type Asked = { check: Fragment; guide?: Guide | undefined }
+export type CompiledCondition = { check: Fragment; guide?: IndexCandidates | undefined }
 
 /** Whoever passes all is found by any one guide. */
-export function askAll(asked: readonly Asked[]): Asked {
+export function and(asked: readonly CompiledCondition[]): CompiledCondition {
   const guides = asked.flatMap(({ guide }) => guide ?? [])
-  return { check: all(asked.map(({ check }) => check)), guide: guides.sort((a, b) => a.rank - b.rank)[0] }
+  return { check: allOf(asked.map(({ check }) => check)), guide: guides.sort((a, b) => a.rank - b.rank)[0] }
 }
 
 /** Indexes help a choice only when each of its ways has one. */
-export function askAny(asked: readonly Asked[]): Asked {
+export function or(asked: readonly CompiledCondition[]): CompiledCondition {
   const ids = unionAll(asked.map(({ guide }) => guide?.ids))
   const rank = Math.max(...asked.map(({ guide }) => guide?.rank ?? 0))
-  return { check: some(asked.map(({ check }) => check)), guide: ids && { rank, ids } }
+  return { check: anyOf(asked.map(({ check }) => check)), guide: ids && { rank, ids } }
 }
 
-export const plainly = (check: Fragment): Asked => ({ check })
+export const unindexed = (check: Fragment): CompiledCondition => ({ check })

@@ -1,7 +1,7 @@
 import { type Attribute, isRelationship } from '../organizations/definitions.ts'
-import { type Asked, type Guide, guideRanks, type Subject } from './asked.ts'
+import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './asked.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
-import { all, type Fragment, type Parameter, some, sql, unionAll } from './fragment.ts'
+import { allOf, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
 import { jsonValue } from './json-value.ts'
 import { selectTerms } from './term-guide.ts'
@@ -10,7 +10,7 @@ import { selectTerms } from './term-guide.ts'
 type Key = { key: string; declared: Attribute | undefined; relationships: readonly Attribute[] }
 
 /** Tests of the value that a read shows under a key. */
-export function askAttribute(name: string, tests: readonly Test[], subject: Subject): Asked {
+export function attributeCondition(name: string, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { definitions, stack_id } = subject
   const key: Key = {
     key: name,
@@ -18,7 +18,7 @@ export function askAttribute(name: string, tests: readonly Test[], subject: Subj
     relationships: definitions.relationships.get(stack_id)?.get(name) ?? [],
   }
   const value = comparable(key, subject)
-  return { check: all(tests.map(test => testOf(value, test))), guide: guideTo(key, tests, subject) }
+  return { check: allOf(tests.map(test => testOf(value, test))), guide: guideTo(key, tests, subject) }
 }
 
 /** A key that was never a relationship has its value on the row; else the links are looked at first, as a read does. */
@@ -44,7 +44,7 @@ function ofElements(value: Fragment, declared: Attribute | undefined, holdsMany:
   const element = jsonValue(sql`c.v`, declared?.type)
   const elements = sql`jsonb_array_elements(case when jsonb_typeof(${value}) = 'array' then ${value} end) c(v)`
   const either = (test: (of: Comparable) => Fragment) =>
-    some([test(whole), sql`exists (select from ${elements} where ${test(element)})`])
+    anyOf([test(whole), sql`exists (select from ${elements} where ${test(element)})`])
   return {
     missing: whole.missing,
     among: values => either(of => of.among(values)),
@@ -71,11 +71,11 @@ function shownLinks(relationships: readonly Attribute[], { organization, row }: 
 }
 
 /** Finds all entities of which the tests hold, and maybe more; undefined where no index is ready or of use. */
-function guideTo(key: Key, tests: readonly Test[], subject: Subject): Guide | undefined {
+function guideTo(key: Key, tests: readonly Test[], subject: Subject): IndexCandidates | undefined {
   const terms = key.declared?.index?.ready ? selectTerms(key.declared, tests, subject.organization) : undefined
   if (!terms || key.relationships.length === 0) return terms
   const ids = unionAll([linkedTo(key, tests, subject), terms.ids])
-  return ids && { rank: Math.max(terms.rank, guideRanks.links), ids }
+  return ids && { rank: Math.max(terms.rank, indexCandidateRanks.links), ids }
 }
 
 /** The sources of links whose target's name passes one of the tests that `selectTerms` has chosen an index for. */
@@ -87,7 +87,7 @@ function linkedTo({ relationships }: Key, tests: readonly Test[], { organization
   const tested = relationships.some(({ cardinality }) => cardinality === 'many') ? asked.slice(0, 1) : asked
   const selects = relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
-      and t.stack_id = ${target_stack_id}::integer and ${all(tested.map(test => testOf(name, test)))}`
+      and t.stack_id = ${target_stack_id}::integer and ${allOf(tested.map(test => testOf(name, test)))}`
     return selectSources(id, targets, organization)
   })
   return unionAll(selects)

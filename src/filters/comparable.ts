@@ -1,6 +1,6 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import { all, type Fragment, never, not, some, sql } from './fragment.ts'
+import { allOf, anyOf, type Fragment, negated, never, sql } from './fragment.ts'
 import type { Range, Search, Test } from './grammar.ts'
 
 /** How a value in SQL is compared with operands that `operand-types.ts` accepts. Every fragment is true or false, never null. */
@@ -18,15 +18,15 @@ export function testOf(value: Comparable, test: Test): Fragment {
     case '$eq':
       return test.operand === null ? value.missing : value.among([test.operand])
     case '$neq':
-      return not(testOf(value, { operator: '$eq', operand: test.operand }))
+      return negated(testOf(value, { operator: '$eq', operand: test.operand }))
     case '$in': {
       const present = test.operand.filter(operand => operand !== null)
-      return some([present.length < test.operand.length ? value.missing : never, value.among(present)])
+      return anyOf([present.length < test.operand.length ? value.missing : never, value.among(present)])
     }
     case '$nin':
-      return not(testOf(value, { operator: '$in', operand: test.operand }))
+      return negated(testOf(value, { operator: '$in', operand: test.operand }))
     case '$exists':
-      return test.operand ? not(value.missing) : value.missing
+      return test.operand ? negated(value.missing) : value.missing
     case '$contains':
     case '$starts_with':
     case '$ends_with':
@@ -57,7 +57,7 @@ function equals(column: Fragment, values: readonly string[]): Fragment {
 
 /** A column of text, or null. Code points decide the order; what bears no null check of its own could become null. */
 export function textColumn(column: Fragment): Comparable {
-  const known = (test: Fragment) => all([sql`${column} is not null`, test])
+  const known = (test: Fragment) => allOf([sql`${column} is not null`, test])
   const ordered = sql`${column} collate "C"`
   return {
     missing: sql`${column} is null`,
@@ -71,7 +71,7 @@ export function booleanColumn(column: Fragment): Comparable {
   const known = (value: boolean) => sql`(${column} is not null and ${column} = ${value}::boolean)`
   return {
     missing: sql`${column} is null`,
-    among: values => some([...new Set(values as boolean[])].map(known)),
+    among: values => anyOf([...new Set(values as boolean[])].map(known)),
     ranges: () => never,
     searches: () => never,
   }

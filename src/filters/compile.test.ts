@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
-import { type Attribute, defineFrom } from '../organizations/definitions.ts'
+import { type Attribute, buildDefinitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Fragment, Parameter, render, sql } from './fragment.ts'
 import { parseFilter } from './parse.ts'
@@ -14,7 +14,7 @@ const attribute = (id: number, key: string, target_stack_id: number | null): Att
   ...{ target_stack_id, type: target_stack_id === null ? 'text' : target_stack_id === 0 ? 'person' : 'stack', index },
 })
 const stack_id = 88_001
-const definitions = defineFrom(99_001, {
+const definitions = buildDefinitions(99_001, {
   version: 1,
   stacks: [{ id: stack_id, key: 'orders', name: 'orders', kind: 'item', ...times }],
   attributes: [

@@ -1,9 +1,9 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { type Asked, askAll, askAny, guideRanks, plainly, type Subject } from './asked.ts'
-import { askAttribute, selectSources } from './attribute.ts'
+import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './asked.ts'
+import { attributeCondition, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
-import { askConsents } from './consents.ts'
-import { all, type Fragment, not, type Parameter, sql } from './fragment.ts'
+import { consentCondition } from './consents.ts'
+import { allOf, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import {
   type BooleanColumn,
   type Condition,
@@ -26,20 +26,20 @@ export function compileCondition(
   definitions: Definitions,
   stack_id: number,
   organization: Parameter,
-): Asked {
+): CompiledCondition {
   return ask(condition, { definitions, organization, stack_id, row: rows[0], hops: 0 })
 }
 
-function ask(condition: Condition, subject: Subject): Asked {
+function ask(condition: Condition, subject: Subject): CompiledCondition {
   switch (condition.kind) {
     case 'all':
-      return askAll(condition.of.map(one => ask(one, subject)))
+      return and(condition.of.map(one => ask(one, subject)))
     case 'any':
-      return askAny(condition.of.map(one => ask(one, subject)))
+      return or(condition.of.map(one => ask(one, subject)))
     case 'not':
-      return plainly(not(ask(condition.of, subject).check))
+      return unindexed(negated(ask(condition.of, subject).check))
     case 'consents':
-      return plainly(askConsents(condition, subject))
+      return unindexed(consentCondition(condition, subject))
     case 'related':
       return askRelated(condition, subject)
     case 'field':
@@ -52,39 +52,42 @@ function ask(condition: Condition, subject: Subject): Asked {
  * that a row costs as much as it has links whatever the planner believes: as joins, three hops of fifty entities with
  * no statistics took a minute.
  */
-function askRelated({ attribute, quantifier, of }: Extract<Condition, { kind: 'related' }>, subject: Subject): Asked {
+function askRelated(
+  { attribute, quantifier, of }: Extract<Condition, { kind: 'related' }>,
+  subject: Subject,
+): CompiledCondition {
   const { organization, row } = subject
   const { id, target_stack_id } = attribute
   const hops = subject.hops + 1
   const [target, link] = [rows[hops]!, links[hops]!]
   const asked = ask(of, { ...subject, stack_id: target_stack_id, row: target, hops })
-  const wanted = quantifier === '$every' ? not(asked.check) : asked.check
+  const wanted = quantifier === '$every' ? negated(asked.check) : asked.check
   const exists = sql`exists (select from links ${link} cross join lateral (
       select from entities ${target} where ${target}.organization_id = ${organization}
         and ${target}.stack_id = ${target_stack_id}::integer and ${target}.id = ${link}.target_id and ${wanted} offset 0
     ) ${target}
     where ${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id
       and ${link}.attribute_id = ${id}::integer offset 0)`
-  if (quantifier !== '$some') return plainly(not(exists))
+  if (quantifier !== '$some') return unindexed(negated(exists))
   const ids = asked.guide && selectSources(id, asked.guide.ids, organization)
-  return { check: exists, guide: ids && { rank: asked.guide!.rank + guideRanks.links, ids } }
+  return { check: exists, guide: ids && { rank: asked.guide!.rank + indexCandidateRanks.links, ids } }
 }
 
 const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
 
-function askField(field: Field, tests: readonly Test[], subject: Subject): Asked {
+function askField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row } = subject
   switch (field.kind) {
     case 'attribute':
-      return askAttribute(field.key, tests, subject)
+      return attributeCondition(field.key, tests, subject)
     case 'text':
       return askTextColumn(field.column, tests, subject)
     case 'boolean':
-      return plainly(all(tests.map(test => testOf(booleanColumn(booleanColumns[field.column](row)), test))))
+      return unindexed(allOf(tests.map(test => testOf(booleanColumn(booleanColumns[field.column](row)), test))))
     case 'time':
-      return plainly(all(tests.map(test => testOf(timeColumn(timeColumns[field.column](row)), test))))
+      return unindexed(allOf(tests.map(test => testOf(timeColumn(timeColumns[field.column](row)), test))))
     case 'state':
-      return plainly(all(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
+      return unindexed(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
     default:
       return askIdentifier(field.kind, tests, subject)
   }
@@ -115,16 +118,20 @@ const timeColumns: Record<TimeColumn, ColumnOf> = {
 }
 
 /** Email and external identifier have indexes of their own. */
-function askTextColumn(column: TextColumn, tests: readonly Test[], { row, organization, stack_id }: Subject): Asked {
-  const checkOn = (alias: Fragment) => all(tests.map(test => testOf(textColumn(textColumns[column](alias)), test)))
+function askTextColumn(
+  column: TextColumn,
+  tests: readonly Test[],
+  { row, organization, stack_id }: Subject,
+): CompiledCondition {
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(textColumn(textColumns[column](alias)), test)))
   const check = checkOn(row)
   const isIndexed = column === 'email' || column === 'external_id'
   const isEquality = tests.some(({ operator, operand }) => equalities[operator]?.(operand))
-  if (!isIndexed || !(isEquality || tests.some(({ operator }) => isRange(operator)))) return plainly(check)
+  if (!isIndexed || !(isEquality || tests.some(({ operator }) => isRange(operator)))) return unindexed(check)
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  const rank = column === 'email' ? guideRanks.email : guideRanks.identifier
-  return { check, guide: { rank: isEquality ? rank : guideRanks.range, ids } }
+  const rank = column === 'email' ? indexCandidateRanks.email : indexCandidateRanks.identifier
+  return { check, guide: { rank: isEquality ? rank : indexCandidateRanks.range, ids } }
 }
 
 /** Whether an equality finds only who has a value. */
@@ -137,11 +144,11 @@ function askIdentifier(
   kind: 'id' | 'record_id',
   tests: readonly Test[],
   { row, organization, stack_id }: Subject,
-): Asked {
-  const checkOn = (alias: Fragment) => all(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
+): CompiledCondition {
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
   const check = checkOn(row)
-  if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return plainly(check)
+  if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return unindexed(check)
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  return { check, guide: { rank: guideRanks.identifier, ids } }
+  return { check, guide: { rank: indexCandidateRanks.identifier, ids } }
 }

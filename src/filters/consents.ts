@@ -1,12 +1,12 @@
 import { channels } from '../organizations/definitions.ts'
 import type { Subject } from './asked.ts'
-import { always, type Fragment, never, some, sql } from './fragment.ts'
+import { always, anyOf, type Fragment, never, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
 /** Whether an effective consent, as a read shows it, is of that type, on that channel and in that state. */
-export function askConsents(
+export function consentCondition(
   { consent_type_id, channel, state }: ConsentCondition,
   { definitions, row }: Subject,
 ): Fragment {
@@ -16,7 +16,7 @@ export function askConsents(
       const configured = (name: string) => type.channels.some(entry => entry.channel === name)
       return channels.filter(name => configured(name) && (channel ?? name) === name).map(name => ({ type, name }))
     })
-  return some(
+  return anyOf(
     shown.map(({ type, name }) => {
       if (state === undefined) return always
       if (type.mandatory) return state ? always : never

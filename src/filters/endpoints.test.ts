@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
-import { fillIndexes } from '../entities/fill.ts'
+import { backfillIndexes } from '../entities/fill.ts'
 import { readFilteredPage } from './page.ts'
 
 let service: Service
@@ -67,7 +67,7 @@ test('a page goes on behind the last item, whose identifier is the cursor', asyn
 test('a filter reads its own writes and its own declarations', async () => {
   await send('POST', '/v1/people', { external_id: 'own', attribute_values: { mood: 'calm' } })
   await send('POST', '/v1/schema/attributes', { key: 'mood', owner: 'people', type: 'text', indexed: true })
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   await send('PATCH', '/v1/people/own', { attribute_values: { mood: 'merry' } })
   const filter = { 'attribute_values.mood': 'merry' }
   expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['own'])
@@ -93,7 +93,7 @@ test('a filter through a relationship needs the scope of the other end too', asy
 })
 
 test('a relationship is equal to the whole array of its names, whatever else is asked of it', async () => {
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   const filter = { 'attribute_values.bought': { $eq: ['shared', 'o1'], $gte: 'o' } }
   expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['p1'])
 })
@@ -168,10 +168,10 @@ test('a process that has missed a declaration, or the end of an index, still ans
     type: 'text',
     indexed: true,
   })
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   expect(await found(byFriend)).toEqual([])
   expect(await found(byCity)).toEqual([herId])
   await send('PATCH', `/v1/schema/attributes/${city.body.data.id}`, { indexed: false })
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   expect(await found(byCity)).toEqual([herId])
 })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/route.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
@@ -15,12 +15,12 @@ import {
 } from './schema.ts'
 
 /** What a read of either kind answers: what is related with a person may be a record, and the other way round. */
-export type Answers = Record<'person' | 'record', Kind['answer']>
+export type Answers = Record<'person' | 'record', EntityKind['answer']>
 
 const everyKind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
 
 /** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
-export function readingEndpoints(kind: Kind, answers: Answers, limits: Pick<Limits, 'page'>): Route[] {
+export function readingEndpoints(kind: EntityKind, answers: Answers, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, hasDefaults: true, tag: plural } as const

@@ -5,7 +5,7 @@ import { looseFilters, orderFilters, personFilters, typedFilters } from '../../t
 import { mistypedIn } from '../../test/support/filter-operands.ts'
 import { makeWorld, readWorld } from '../../test/support/filter-world.ts'
 import { type Service, startService } from '../../test/support/service.ts'
-import { fillIndexes } from '../entities/fill.ts'
+import { backfillIndexes } from '../entities/fill.ts'
 import { readFilteredPage } from './page.ts'
 
 let service: Service
@@ -42,7 +42,7 @@ const runs = { numRuns: 250 }
 
 describe.each(['being filled', 'filled'])('while indexes are %s', state => {
   beforeAll(async () => {
-    if (state === 'filled') await fillIndexes(service.db)
+    if (state === 'filled') await backfillIndexes(service.db)
     world = await readWorld(service, organization.id)
     const indexes = world.definitions.attributes.flatMap(({ index }) => index ?? [])
     expect(indexes.length).toBeGreaterThan(8)

@@ -29,13 +29,13 @@ export const always = sql`true`
 export const never = sql`false`
 
 /** True when every one of them is. */
-export function all(fragments: readonly Fragment[]): Fragment {
+export function allOf(fragments: readonly Fragment[]): Fragment {
   const real = fragments.filter(fragment => fragment !== always)
   return real.includes(never) ? never : joined(real, sql` and `, always)
 }
 
 /** True when one of them is. */
-export function some(fragments: readonly Fragment[]): Fragment {
+export function anyOf(fragments: readonly Fragment[]): Fragment {
   const real = fragments.filter(fragment => fragment !== never)
   return real.includes(always) ? always : joined(real, sql` or `, never)
 }
@@ -47,7 +47,7 @@ export function unionAll(selects: readonly (Fragment | undefined)[]): Fragment |
   return known.reduce((before, next) => sql`${before} union all ${next}`)
 }
 
-export function not(fragment: Fragment): Fragment {
+export function negated(fragment: Fragment): Fragment {
   if (fragment === always) return never
   return fragment === never ? always : sql`not ${fragment}`
 }

@@ -2,12 +2,12 @@ import type { Limits } from '../config.ts'
 import { answerPage } from '../entities/answer-page.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { findEntity, type Page, type Position, readRelated } from '../entities/page.ts'
 import { type RowsOfPage, readPageOfStack } from '../entities/shown.ts'
 import { type Detail, fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Answer, Call } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
 import {
   currentDefinitions,
   type Definitions,
@@ -22,7 +22,7 @@ import { defaultSize, type FilterBody, type ListBody, type RelatedBody } from '.
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 
 /** A page of all entities of a stack. */
-export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<Answer> {
+export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
   return answerPage(call, { stack_id, position }, part =>
@@ -34,7 +34,7 @@ export async function listEntities(call: Call<ListBody>, stack_id: number): Prom
  * A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read; under
  * `Prefer: handling=strict` 400 where it names an undeclared key that no entity carries.
  */
-export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<Answer> {
+export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body, boundFrom, preferences } = call
   const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
   let warnings: readonly Detail[] = []
@@ -65,10 +65,10 @@ function warningOf({ stack_id, path }: UndeclaredKey): Detail {
 
 /** A page of the entities of one stack that are linked with an entity, whose `kind` and address the path tells. */
 export async function relatedEntities(
-  kind: Pick<Kind, 'identifier' | 'noun'>,
+  kind: Pick<EntityKind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
   sourceStackId: number,
-): Promise<Answer> {
+): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
   const definitions = await currentDefinitions(db, organization_id, signal)
@@ -136,7 +136,7 @@ function waysBetween(
   return { outgoing, incoming }
 }
 
-async function findSource(kind: Pick<Kind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
+async function findSource(kind: Pick<EntityKind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
   const { db, caller, signal } = call
   const id = await findEntity(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
   return id ?? fail('not_found', `There is no such ${kind.noun}.`)

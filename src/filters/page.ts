@@ -1,4 +1,4 @@
-import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, statement } from '../db/db.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
 import type { Read } from '../entities/row.ts'
@@ -49,7 +49,7 @@ export async function readFilteredPage(
       return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
       if (!(error instanceof DefinitionsMovedOn)) throw withIndexAdvice(error, filter, definitions, stack_id)
-      if (attempt === attemptsLimit) throw overtaken(error)
+      if (attempt === maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)
     }

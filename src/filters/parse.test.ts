@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Detail, Fault } from '../errors.ts'
-import { type Attribute, type Channel, type ConsentType, defineFrom } from '../organizations/definitions.ts'
+import { type Attribute, buildDefinitions, type Channel, type ConsentType } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'
 import { scopesOf } from './scopes.ts'
 
@@ -15,7 +15,7 @@ const consentType = (id: number, state: ConsentType['state'], ...channels: Chann
   ...{ id, key: `type${id}`, name: '', description: null, state, mandatory: false, default_state: false },
   channels: channels.map(channel => ({ channel, is_default: false })),
 })
-const definitions = defineFrom(1, {
+const definitions = buildDefinitions(1, {
   version: 1,
   stacks: [{ id: 1, key: 'orders', name: 'orders', kind: 'item', ...times }],
   attributes: [

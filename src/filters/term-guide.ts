@@ -1,7 +1,7 @@
 import { kindBounds, termOf } from '../entities/terms.ts'
 import type { Attribute } from '../organizations/definitions.ts'
-import { type Guide, guideRanks } from './asked.ts'
-import { all, type Fragment, type Parameter, sql } from './fragment.ts'
+import { type IndexCandidates, indexCandidateRanks } from './asked.ts'
+import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
 
 type RangeTest = Test & { operand: string | number }
@@ -10,13 +10,17 @@ type RangeTest = Test & { operand: string | number }
  * The ids under whose terms an attribute's index has what the tests ask for, and maybe more; undefined where the index
  * does not help: what is missing, objects and arrays have no terms, and texts are not searched in it.
  */
-export function selectTerms(attribute: Attribute, tests: readonly Test[], organization: Parameter): Guide | undefined {
+export function selectTerms(
+  attribute: Attribute,
+  tests: readonly Test[],
+  organization: Parameter,
+): IndexCandidates | undefined {
   const equal = equality(attribute, tests)
   const condition = equal ?? range(attribute, tests)
   if (!condition) return undefined
   const ids = sql`select x.entity_id from terms x where x.organization_id = ${organization}
       and x.index_id = ${attribute.index!.id}::integer and ${condition}`
-  return { rank: equal ? guideRanks.term : guideRanks.range, ids }
+  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, ids }
 }
 
 function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {
@@ -33,7 +37,7 @@ function range(attribute: Attribute, tests: readonly Test[]): Fragment | undefin
   const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
   if (ranges.length === 0) return undefined
   const asked = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
-  return all(asked.map(test => bounds(attribute, test)))
+  return allOf(asked.map(test => bounds(attribute, test)))
 }
 
 function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {

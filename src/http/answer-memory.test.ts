@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Cancellation } from '../signal.ts'
-import { createAnswerMemory } from './answer-memory.ts'
+import { createResponseMemory } from './answer-memory.ts'
 
 const [ada, bob] = [1, 2]
 
@@ -16,14 +16,14 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 test('an organization takes half, and leaves the other half to others', () => {
-  const memory = createAnswerMemory(8)
+  const memory = createResponseMemory(8)
   const taken = Array.from({ length: 8 }, () => memory.take(ada, 1))
   expect(taken.filter(Boolean)).toHaveLength(4)
   expect(memory.take(bob, 1)).toBeDefined()
 })
 
 test('what is given back twice counts once', () => {
-  const memory = createAnswerMemory(2)
+  const memory = createResponseMemory(2)
   const release = memory.take(ada, 1)!
   release()
   release()
@@ -32,11 +32,11 @@ test('what is given back twice counts once', () => {
 })
 
 test('more than there is may be taken by an organization that holds nothing', () => {
-  expect(createAnswerMemory(1).take(ada, 1_000)).toBeDefined()
+  expect(createResponseMemory(1).take(ada, 1_000)).toBeDefined()
 })
 
 test('waiting ends in order of arrival, past those of an organization without room', async () => {
-  const memory = createAnswerMemory(2)
+  const memory = createResponseMemory(2)
   const signal = new Cancellation()
   const release = await memory.wait(ada, 1, signal)
   const second = memory.wait(ada, 1, signal)
@@ -50,7 +50,7 @@ test('waiting ends in order of arrival, past those of an organization without ro
 })
 
 test('waiting ends with the signal, and takes nothing then', async () => {
-  const memory = createAnswerMemory(2)
+  const memory = createResponseMemory(2)
   const signal = new Cancellation()
   const release = memory.take(ada, 1)!
   const late = memory.wait(ada, 1, signal)

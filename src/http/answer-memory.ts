@@ -7,7 +7,7 @@ export type Release = () => void
  * The memory of a process for answers that are being made or sent. An organization may take more while it holds less than is left free,
  * as with requests (overload.ts): alone it comes to have half, and whoever comes next finds room.
  */
-export type AnswerMemory = {
+export type ResponseMemory = {
   /** Takes so many bytes at once. Undefined where the organization's share is used up. */
   take(organization_id: number, bytes: number): Release | undefined
   /** Takes them when it is its turn, in order of arrival. Rejects with the signal's reason. */
@@ -16,7 +16,7 @@ export type AnswerMemory = {
 
 type Waiting = { organization_id: number; bytes: number; enter(release: Release): void }
 
-export function createAnswerMemory(limitBytes: number): AnswerMemory {
+export function createResponseMemory(limitBytes: number): ResponseMemory {
   const heldBy = new Map<number, number>()
   const waiting = new Set<Waiting>()
   let held = 0

@@ -24,7 +24,7 @@ export type Answerer = {
  * Answers that the service is busy, past all that an ordinary answer goes through and with a text that is prepared: when
  * there is too much to do, a no must cost next to nothing.
  */
-export function answererOf(config: Pick<Config, 'tls' | 'corsOrigins'>): Answerer {
+export function overloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): Answerer {
   const [before = '', between = '', after = ''] = failure(refusal, mark).split(mark)
   const bodyOf = (request_id: string) => `${before}${request_id}${between}${request_id}${after}`
   const constant = Object.entries({

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { byTurns } from './by-turns.ts'
+import { batchScheduler } from './by-turns.ts'
 
 it('whoever waits comes in order, and in each turn of the event loop a few of them, or an eighth', async () => {
   const arrivals = fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 20 })
   await fc.assert(
     fc.asyncProperty(arrivals, fc.integer({ min: 1, max: 8 }), async (turns, least) => {
       const taken: number[] = []
-      const join = byTurns<number>(least, waiting => taken.push(waiting))
+      const join = batchScheduler<number>(least, waiting => taken.push(waiting))
       let arrived = 0
       for (let turn = 0; turn < turns.length || taken.length < arrived; turn += 1) {
         for (let more = turns[turn] ?? 0; more > 0; more -= 1) join(arrived++)
@@ -28,7 +28,7 @@ it('where one throws, those who came with it and those who wait have their turn 
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', catchOne)
   const taken: number[] = []
-  const join = byTurns<number>(2, waiting => {
+  const join = batchScheduler<number>(2, waiting => {
     taken.push(waiting)
     if (waiting === 1) throw new Error('the turn of 1')
   })

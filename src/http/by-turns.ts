@@ -2,7 +2,7 @@
  * Has work done for one after the other, in order: from the end of the turn of the event loop in which they came, for
  * `least` of them in a turn, or for an eighth of those who wait. Whoever else the loop serves waits for no more than that.
  */
-export function byTurns<Waiting>(least: number, work: (waiting: Waiting) => void): (waiting: Waiting) => void {
+export function batchScheduler<Waiting>(least: number, work: (waiting: Waiting) => void): (waiting: Waiting) => void {
   const queue: Waiting[] = []
   const turn = () => {
     try {

@@ -3,16 +3,16 @@ import type { Socket } from 'node:net'
 import type { Limits } from '../config.ts'
 import { Fault, refuse } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
-import { readNoMore } from './no-more.ts'
+import { stopParser } from './no-more.ts'
 
 /** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
-export const mostAtOnce = 32
+export const maxPipelined = 32
 
 /**
  * What is answered at once is under way no longer when the next one comes: of a chunk of 64 kB 700 were begun by 1,000 connections
  * each, in one turn of the event loop.
  */
-const mostInATurn = 2 * mostAtOnce
+const mostInATurn = 2 * maxPipelined
 
 /** How often is looked at what still comes after an answer. */
 const glanceMs = 20
@@ -26,8 +26,8 @@ export type Connections = {
   leave(exchange: Exchange): void
 }
 
-export const crowded = new Fault(
-  refuse('operation_failed', `A connection may have ${mostAtOnce} requests under way.`, {
+export const tooManyPipelined = new Fault(
+  refuse('operation_failed', `A connection may have ${maxPipelined} requests under way.`, {
     status: 503,
     headers: { 'Retry-After': '1', Connection: 'close' },
   }),
@@ -47,10 +47,10 @@ export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>
       connection.newest = exchange
       connection.underWay += 1
       connection.begun += 1
-      if (connection.begun === mostAtOnce) setImmediate(forget, connection)
-      if (connection.underWay <= mostAtOnce && connection.begun < mostInATurn) return 'served'
+      if (connection.begun === maxPipelined) setImmediate(forget, connection)
+      if (connection.underWay <= maxPipelined && connection.begun < mostInATurn) return 'served'
       socket.pause()
-      beginNoMore(socket)
+      refuseFurtherRequests(socket)
       return 'refused'
     },
     leave: exchange => {
@@ -58,7 +58,7 @@ export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>
       const connection = connectionOf(request.socket)
       connection.underWay -= 1
       if (connection.newest === exchange) connection.newest = undefined
-      if (!request.complete) watchRest(request, limits)
+      if (!request.complete) drainUnreadBody(request, limits)
     },
   }
 }
@@ -79,9 +79,9 @@ function connectionOf(socket: Socket & { [connectionKey]?: Connection }): Connec
 export const isIdle = (socket: Socket): boolean => connectionOf(socket).underWay === 0
 
 /** Has a connection begin no further request: what it still brings is passed over. */
-export function beginNoMore(socket: Socket): void {
+export function refuseFurtherRequests(socket: Socket): void {
   connectionOf(socket).full = true
-  readNoMore(socket)
+  stopParser(socket)
 }
 
 /**
@@ -96,7 +96,7 @@ export function mayEndConnection(exchange: Exchange): boolean {
 }
 
 /** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */
-export function watchRest(
+export function drainUnreadBody(
   request: IncomingMessage,
   { bodyBytes, requestMs }: Pick<Limits, 'bodyBytes' | 'requestMs'>,
 ): void {

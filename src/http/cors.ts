@@ -28,7 +28,7 @@ const ofCalls = {
  * Lets web pages of these origins call the service, and answers their preflights without a token: then it says true.
  * Without origins nothing is said: a browser is refused by the absence of headers. Tokens travel in a header, so no cookies.
  */
-export function sharing(origins: readonly string[]): (exchange: Exchange) => boolean {
+export function corsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
   if (origins.length === 0) return () => false
   const allowed = new Set(origins)
   return exchange => {

@@ -7,7 +7,7 @@ import type { Route } from './route.ts'
 import { sendStream } from './streams.ts'
 
 /** What is served at an address. */
-export type Place = {
+export type Endpoint = {
   method: Route['method']
   /** As documented: `/v1/people/{external_id}`. */
   path: string
@@ -43,7 +43,7 @@ export class Exchange {
   readonly #headers: string[]
   readonly #isLast: (exchange: Exchange) => boolean
   /** What the address was found to be; undefined until then, and where there is none. */
-  place: Place | undefined
+  place: Endpoint | undefined
   caller: Caller | undefined
   /** Given on admission, which comes before everything else. */
   deadline!: Deadline

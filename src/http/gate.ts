@@ -4,14 +4,24 @@ import { performance } from 'node:perf_hooks'
 import type { Config } from '../config.ts'
 import type { Observer } from '../observer.ts'
 import { isVersioned } from './admission.ts'
-import { answererOf } from './busy.ts'
-import { mostAtOnce } from './connections.ts'
-import { finish, type Kept, type Known, keeperOf, keptKey, keptOf, type Place, type Placed, placeOf } from './kept.ts'
-import { createOverload, type Holder, type Overload, type Reason, tickMs } from './overload.ts'
-import { gatherPieces } from './pieces.ts'
-import { refuserOf } from './refusing.ts'
+import { overloadResponder } from './busy.ts'
+import { maxPipelined } from './connections.ts'
+import {
+  admitterOf,
+  type ConnectionState,
+  connectionStateKey,
+  connectionStateOf,
+  releaseSlot,
+  type Slot,
+  slotKey,
+  type TrackedRequest,
+  type TrackedSocket,
+} from './kept.ts'
+import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
+import { coalesceChunks } from './pieces.ts'
+import { loadShedder } from './refusing.ts'
 import { clientAddress } from './server.ts'
-import { readTarget } from './target.ts'
+import { parseTarget } from './target.ts'
 import { isBehindUpgrade } from './upgrade.ts'
 
 /** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
@@ -51,28 +61,28 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
   const overload = createOverload({ requests, bytes, connections })
   const open = createOpenShare()
   const clock = startClock([overload, open], report)
-  const keep = keeperOf(overload, recall)
+  const keep = admitterOf(overload, recall)
   const tell = (reason: Reason | 'connection') => {
     observer.overloaded(reason)
     clock.refused()
   }
-  const refuse = refuserOf({ limits, overload, busy: answererOf(config), isLast, tell })
+  const refuse = loadShedder({ limits, overload, busy: overloadResponder(config), isLast, tell })
 
-  function letIn(request: Placed): Reason | undefined {
+  function letIn(request: TrackedRequest): Reason | undefined {
     const kept = keep(request.socket, request.headers.authorization)
     if (typeof kept === 'string') return kept
     return enter(request, kept, { of: overload, holder: kept.holder, bytes: bytesOf(request, limits) })
   }
 
-  function letInOpen(request: Placed): Reason | undefined {
+  function letInOpen(request: TrackedRequest): Reason | undefined {
     const holder = clientAddress(request, config.behindProxy)
-    return enter(request, keptOf(request.socket), { of: open, holder, bytes: 0 })
+    return enter(request, connectionStateOf(request.socket), { of: open, holder, bytes: 0 })
   }
 
   function refuses(request: IncomingMessage, response: ServerResponse): boolean {
-    const url = readTarget(request.url ?? '/')
+    const url = parseTarget(request.url ?? '/')
     if (isProbe(request, url)) return false
-    const kept = (request.socket as Known)[keptKey]
+    const kept = (request.socket as TrackedSocket)[connectionStateKey]
     if (kept?.shortened) kept.last = request
     // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
     if (kept && kept.unheard > 1) return true
@@ -86,12 +96,12 @@ export function createGate({ config, recall, isLast, observer, report }: GateOpt
 
   return {
     hold: (request, work) => {
-      const place = (request as Placed)[placeOf]
+      const place = (request as TrackedRequest)[slotKey]
       if (place) place.work = work
     },
     leave: ({ req: request, writableFinished }) => {
-      const { [placeOf]: place }: Placed = request
-      if (place) finish((request.socket as Known)[keptKey]!, place, writableFinished)
+      const { [slotKey]: place }: TrackedRequest = request
+      if (place) releaseSlot((request.socket as TrackedSocket)[connectionStateKey]!, place, writableFinished)
     },
     guard: server => {
       askFirst(server, refuses)
@@ -111,15 +121,15 @@ function createOpenShare(): Overload {
 }
 
 /** By which share a request comes in, and what it holds of it. */
-type Entrance = { of: Overload; holder: Holder; bytes: number }
+type Entrance = { of: Overload; holder: Tenant; bytes: number }
 
-function enter(request: Placed, kept: Kept, { of, holder, bytes }: Entrance): Reason | undefined {
+function enter(request: TrackedRequest, kept: ConnectionState, { of, holder, bytes }: Entrance): Reason | undefined {
   // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
-  if (kept.places.length > mostAtOnce) return undefined
+  if (kept.places.length > maxPipelined) return undefined
   const inside = of.enter(holder, bytes)
   if (typeof inside === 'string') return inside
-  const place: Place = { inside, overload: of, work: undefined }
-  request[placeOf] = place
+  const place: Slot = { inside, overload: of, work: undefined }
+  request[slotKey] = place
   kept.places.push(place)
   return undefined
 }
@@ -129,7 +139,7 @@ function askFirst(server: Server, refuses: (request: IncomingMessage, response: 
   server.removeAllListeners('request')
   server.on('request', (request, response) => {
     if (isBehindUpgrade(request, response)) return
-    gatherPieces(request)
+    coalesceChunks(request)
     if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
   })
 }

@@ -14,7 +14,7 @@ const stop = () => -1
  *
  * That the parser asks its `onIncoming` is not documented. Where it does not, the requests are made, and passed over.
  */
-export function readNoMore(socket: Parsed): void {
+export function stopParser(socket: Parsed): void {
   const { parser } = socket
   if (typeof parser?.onIncoming !== 'function') return
   parser.onIncoming = stop

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { createAttempts } from '../auth/attempts.ts'
+import { createLoginThrottle } from '../auth/attempts.ts'
 import { verifyClient } from '../auth/clients.ts'
 import { type GrantRefusal, readGrant, refuseGrant, unknownClient } from '../auth/grant.ts'
 import { scopes } from '../auth/scopes.ts'
 import { fail } from '../errors.ts'
 import type { Exchange } from './exchange.ts'
-import type { House } from './pipeline.ts'
+import type { Services } from './pipeline.ts'
 import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
 import { clientAddress } from './server.ts'
@@ -83,8 +83,8 @@ export const tokenRow: OpenRoute = {
 }
 
 /** POST /oauth/token. It speaks as RFC 6749 has it, success and its own refusals without our envelope. */
-export function serveTokens(places: Router, { db, authenticator, config }: House): void {
-  const attempts = createAttempts()
+export function registerTokenRoute(places: Router, { db, authenticator, config }: Services): void {
+  const attempts = createLoginThrottle()
 
   async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
     const asked = readGrant({

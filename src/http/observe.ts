@@ -22,7 +22,7 @@ export function endObserving(exchange: Exchange, observer: Observer): void {
 }
 
 /** A stage of every request, in a span of its own where traces are wanted; else it is the stage itself. */
-export function staged<T>(
+export function traced<T>(
   tracer: Tracer | undefined,
   name: string,
   stage: (exchange: Exchange) => T,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import { type Detail, type ErrorWord, Fault, fail } from '../errors.ts'
-import { type Kept, runOnce } from '../idempotency/once.ts'
+import { runIdempotent, type StoredResponse } from '../idempotency/once.ts'
 import { refusalOf } from './reply.ts'
-import type { Answer, Call, Route } from './route.ts'
+import type { Call, HandlerResult, Route } from './route.ts'
 
 const keyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
@@ -13,19 +13,19 @@ const replayedHeader = { 'Idempotency-Replayed': 'true' }
  * `sent` is what the body was bound from. Refusals below 500 are answers, too; what fails with 429 or 5xx leaves
  * no key behind. Throws a Fault: 400 for a malformed key, 409 while its first request runs, 422 for another request.
  */
-export async function handleOnce(
+export async function idempotentHandler(
   row: Route,
   call: Call,
   key: string | string[],
   sent: Buffer | string,
-): Promise<Answer> {
+): Promise<HandlerResult> {
   const { caller, signal } = call
   const request = {
     organization_id: caller.organization.id,
     id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
     request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], sent),
   }
-  const { kept, replayed } = await runOnce(call.db, request, db => keep(row, { ...call, db }), signal)
+  const { kept, replayed } = await runIdempotent(call.db, request, db => keep(row, { ...call, db }), signal)
   return answerFrom(replayed ? { ...kept, headers: { ...kept.headers, ...replayedHeader } } : kept)
 }
 
@@ -64,7 +64,7 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
   ]
 }
 
-async function keep(row: Route, call: Call & { db: Database }): Promise<Kept> {
+async function keep(row: Route, call: Call & { db: Database }): Promise<StoredResponse> {
   try {
     const answer = await row.handle(call)
     if ('stream' in answer || 'parts' in answer) throw new Error('an answer in parts cannot be kept')
@@ -81,7 +81,7 @@ async function keep(row: Route, call: Call & { db: Database }): Promise<Kept> {
 type KeptRefusal = { word: ErrorWord; message: string; details: Detail[] }
 
 /** A refusal is written anew: `request_id` in its body is that of the request it answers. */
-function answerFrom({ status, headers, body }: Kept): Answer {
+function answerFrom({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
   throw new Fault({ ...(JSON.parse(body) as KeptRefusal), status, headers })
 }

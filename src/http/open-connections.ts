@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { beginNoMore, isIdle } from './connections.ts'
+import { isIdle, refuseFurtherRequests } from './connections.ts'
 import type { Drain, Drained } from './drain.ts'
 
 /** An idle connection is ended after so long without a byte: its client may be about to use it. */
@@ -50,7 +50,7 @@ export function trackConnections(server: HttpServer, drain: Drain, end: (socket:
       state.quietSinceMs = now
     } else if (mayEnd && isIdle(socket) && now - state.quietSinceMs >= idleMs) {
       state.endedAtMs = now
-      beginNoMore(socket)
+      refuseFurtherRequests(socket)
       end(socket)
     }
   }

@@ -5,20 +5,20 @@ export type Bounds = { requests: number; bytes: number; connections: number }
 export type Reason = 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
 
 /** Whose request it is: an organization's id, a client's address, or undefined of a caller that is not known yet. */
-export type Holder = number | string | undefined
+export type Tenant = number | string | undefined
 
 /** A request that has been let in, and what it holds. */
-export type Inside = { readonly held: Held; readonly bytes: number }
+export type Admitted = { readonly held: Held; readonly bytes: number }
 
 export type Overload = {
   /** Lets a request in, or says why not. */
-  enter(holder: Holder, bytes: number): Inside | Reason
+  enter(holder: Tenant, bytes: number): Admitted | Reason
   /** Says why one would not be let in, who is refused then; else nothing has happened. */
-  refuse(holder: Holder, bytes: number): Reason | undefined
+  refuse(holder: Tenant, bytes: number): Reason | undefined
   /** Lets one out that was let in; to be called once. */
-  leave(inside: Inside): void
+  leave(inside: Admitted): void
   /** Lets a connection stay, from its first request on, or says why not. What it returns gives it back, once. */
-  keep(holder: Holder): (() => void) | Reason
+  keep(holder: Tenant): (() => void) | Reason
   /** Tells that {@link tickMs} have passed, and for which part of them the event loop was at work, from 0 to 1. */
   tick(utilization: number): void
   /** What is held in all. */
@@ -146,12 +146,12 @@ function reasonAgainst(
 
 /** What everybody holds, and what is held in all. */
 function createHoldings() {
-  const heldBy = new Map<Holder, Held>()
+  const heldBy = new Map<Tenant, Held>()
   const all: Bounds = { requests: 0, bytes: 0, connections: 0 }
   return {
     all,
     heldBy,
-    of: (holder: Holder): Held => {
+    of: (holder: Tenant): Held => {
       const known = heldBy.get(holder)
       if (known) return known
       const held = nothingHeld()

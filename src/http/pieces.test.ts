@@ -5,11 +5,11 @@ import { buffer, text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { gatherPieces } from './pieces.ts'
+import { coalesceChunks } from './pieces.ts'
 
 const received: Buffer[][] = []
 const server = createServer((request, response) => {
-  gatherPieces(request)
+  coalesceChunks(request)
   const pieces: Buffer[] = []
   received.push(pieces)
   request.on('data', piece => pieces.push(piece))
@@ -68,7 +68,7 @@ it('a chunk that comes by itself is handed on without those behind it', async ()
 it('of a body that nobody reads no more is taken than without gathering', async () => {
   const asked = Promise.withResolvers<IncomingMessage>()
   const reluctant = createServer(request => {
-    gatherPieces(request)
+    coalesceChunks(request)
     asked.resolve(request)
   })
   await once(reluctant.listen(0, '127.0.0.1'), 'listening')

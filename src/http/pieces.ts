@@ -9,7 +9,7 @@ const piecesAtOnce = 128
  * Has the small pieces of a request's body gathered that come in one turn of the event loop. A body may be sent in chunks of
  * a byte: Node makes a Buffer of each, 10,000 of 64 kB, which take 3 MB where they are kept. To be called before any has come.
  */
-export function gatherPieces(request: IncomingMessage): void {
+export function coalesceChunks(request: IncomingMessage): void {
   // A body of a known length comes in as many pieces as reads; a `push` of its own would take a fifth of a POST's CPU.
   if (request.headers['transfer-encoding'] === undefined) return
   const { push } = IncomingMessage.prototype

@@ -9,17 +9,17 @@ import { warnOfCondition } from '../logger.ts'
 import type { Instruments } from '../observer.ts'
 import { admit, refuseLatecomers } from './admission.ts'
 import { bringsBody, readBody } from './body.ts'
-import { crowded, guardConnections } from './connections.ts'
-import { sharing } from './cors.ts'
+import { guardConnections, tooManyPipelined } from './connections.ts'
+import { corsHandler } from './cors.ts'
 import type { Drain } from './drain.ts'
-import type { Exchange, Place } from './exchange.ts'
+import type { Endpoint, Exchange } from './exchange.ts'
 import type { Gate } from './gate.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
 import { refuseMalformed } from './server.ts'
 
-export type House = {
+export type Services = {
   db: DatabasePool
   config: Config
   authenticator: Authenticator
@@ -31,19 +31,19 @@ export type House = {
 }
 
 /** What a server is made of. */
-type Served = House & { gate: Gate }
+type Served = Services & { gate: Gate }
 
 /**
  * The way of every request, in this order: connection · admission · malformed? · another origin's? · address · guard ·
  * body · handler. Whatever is thrown on it is answered here. `nowhere` answers what has no address.
  */
-export function createPipeline(house: Served, places: Router, nowhere: Place): (exchange: Exchange) => void {
+export function createPipeline(house: Served, places: Router, nowhere: Endpoint): (exchange: Exchange) => void {
   const { config, drain, logger, gate } = house
   const { observer } = house.instruments
   const { limits } = config
   const connections = guardConnections(limits)
   const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
-  const share = sharing(config.corsOrigins)
+  const share = corsHandler(config.corsOrigins)
 
   async function carryOut(exchange: Exchange): Promise<void> {
     const { request } = exchange
@@ -68,7 +68,7 @@ export function createPipeline(house: Served, places: Router, nowhere: Place): (
     admit(exchange, admission)
     if (entrance === 'refused') {
       observer.overloaded('connection')
-      exchange.refuse(crowded.refusal)
+      exchange.refuse(tooManyPipelined.refusal)
     } else carryOut(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Limits } from '../config.ts'
 import type { Answerer } from './busy.ts'
-import { byTurns } from './by-turns.ts'
-import { watchRest } from './connections.ts'
-import { type Kept, type Known, keptKey } from './kept.ts'
-import { readNoMore } from './no-more.ts'
+import { batchScheduler } from './by-turns.ts'
+import { drainUnreadBody } from './connections.ts'
+import { type ConnectionState, connectionStateKey, type TrackedSocket } from './kept.ts'
+import { stopParser } from './no-more.ts'
 import type { Overload, Reason } from './overload.ts'
 import { takeShortcut } from './shortcut.ts'
 
@@ -30,8 +30,8 @@ type RefuserOptions = {
  * Refuses by turns. By the end of a turn what was sent together has been read together, a body with its request. What
  * comes by the same connection later is refused by the shortcut, where it may be.
  */
-export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptions): (refused: Refused) => void {
-  const settle = (socket: Socket, kept: Kept) => {
+export function loadShedder({ limits, overload, busy, isLast, tell }: RefuserOptions): (refused: Refused) => void {
+  const settle = (socket: Socket, kept: ConnectionState) => {
     if (!kept.owed) return
     const text = busy.text(kept.owed.request_id)
     kept.owed = undefined
@@ -41,9 +41,11 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
       kept.unheard -= 1
     })
   }
-  const settleInTurn = byTurns<Known>(shortRefusalsATurn, socket => settle(socket, socket[keptKey]!))
+  const settleInTurn = batchScheduler<TrackedSocket>(shortRefusalsATurn, socket =>
+    settle(socket, socket[connectionStateKey]!),
+  )
 
-  const shorten = (socket: Socket, kept: Kept) =>
+  const shorten = (socket: Socket, kept: ConnectionState) =>
     takeShortcut(socket, {
       last: () => kept.last,
       isIdle: () => !kept.owed && kept.places.length + kept.unheard + socket.writableLength === 0,
@@ -60,8 +62,8 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
     })
 
   function hear(request: IncomingMessage) {
-    const socket: Known = request.socket
-    const kept = socket[keptKey]
+    const socket: TrackedSocket = request.socket
+    const kept = socket[connectionStateKey]
     if (!kept) return
     kept.unheard -= 1
     if (kept.shortened || kept.holder === undefined || isEncrypted(socket)) return
@@ -73,9 +75,9 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
     })
   }
 
-  const refuseInTurn = byTurns<Refused>(refusalsATurn, ({ request, response, closing }) => {
+  const refuseInTurn = batchScheduler<Refused>(refusalsATurn, ({ request, response, closing }) => {
     if (request.socket.destroyed) return
-    if (!request.complete) watchRest(request, limits)
+    if (!request.complete) drainUnreadBody(request, limits)
     busy.answer(request, response, { closing: closing || isLast() })
     // TLS tells that an answer has left a turn later, when the client may have come back by it.
     if (isEncrypted(request.socket)) hear(request)
@@ -83,9 +85,9 @@ export function refuserOf({ limits, overload, busy, isLast, tell }: RefuserOptio
   })
 
   return refused => {
-    const kept = (refused.request.socket as Known)[keptKey]
+    const kept = (refused.request.socket as TrackedSocket)[connectionStateKey]
     if (kept) kept.unheard += 1
-    if (refused.closing) readNoMore(refused.request.socket)
+    if (refused.closing) stopParser(refused.request.socket)
     refuseInTurn(refused)
   }
 }

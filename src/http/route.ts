@@ -47,7 +47,7 @@ export type Call<Body = unknown> = {
  * What a handler answers: the payload of the success envelope, as data or as JSON text. `release` gives back the memory that was taken
  * for it, once it is sent.
  */
-export type Enveloped = { status: number; headers?: Record<string, string>; release?: Release } & (
+export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
   | { data: unknown }
   | { json: string }
 )
@@ -56,12 +56,12 @@ export type Enveloped = { status: number; headers?: Record<string, string>; rele
  * The payload as JSON in parts, of which no more is made than the client reads. What throws before the first part is answered as an error;
  * later the connection is cut, so that half is never taken for the whole. It is iterated in any case.
  */
-export type Parted = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
+export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
 /** What a streaming row answers: lines of JSON. Where it throws, the connection is cut: half is never taken for the whole. */
-export type Streamed = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
+export type StreamResult = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
 
-export type Answer = Enveloped | Parted | Streamed
+export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 
 /** The check a path parameter must pass before the handler runs. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
@@ -108,7 +108,7 @@ export type Route = {
   /** Bytes that the body may have, where it is not the usual limit. */
   bodyBytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
-  handle(call: Call): Promise<Answer>
+  handle(call: Call): Promise<HandlerResult>
 }
 
 /** An address outside `/v1`, which wants no token. It has no handler here: the document needs none. */
@@ -131,6 +131,6 @@ export function takesKeys({ method, scope, streams }: Pick<Route, 'method' | 'sc
 }
 
 /** A row whose handler knows the type of the body that its schema has validated. */
-export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<Answer> }): Route {
+export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
   return row as Route
 }

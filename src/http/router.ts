@@ -1,12 +1,12 @@
 import createRouter, { type HTTPMethod } from 'find-my-way'
-import type { Place } from './exchange.ts'
+import type { Endpoint } from './exchange.ts'
 
 export type Router = {
-  add(place: Place): void
+  add(place: Endpoint): void
   /** Undefined where there is no such address, or where it does not take the method. */
-  find(method: string, url: string): Place | undefined
+  find(method: string, url: string): Endpoint | undefined
   /** What the address takes, whatever is asked of it; empty where there is no such address. */
-  findAll(url: string): { method: string; place: Place }[]
+  findAll(url: string): { method: string; place: Endpoint }[]
 }
 
 // Longer than any target can be: too long a target is refused as a whole.
@@ -23,10 +23,10 @@ export function createPlaces(): Router {
     // Queries are read by our own rules, and later.
     querystringParser: () => noQuery,
   })
-  const add = (method: string, place: Place) =>
+  const add = (method: string, place: Endpoint) =>
     router.on(method as HTTPMethod, place.path.replace(/\{(\w+)\}/g, ':$1'), unused, place)
   const find = (method: string, url: string) =>
-    (router.find(method as HTTPMethod, url)?.store as Place | null) ?? undefined
+    (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
   return {
     add: place => {
       add(place.method, place)

@@ -4,7 +4,7 @@ import { type Organization, type Service, startService } from '../../test/suppor
 import { routeTable } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../formats.ts'
-import type { Place } from './exchange.ts'
+import type { Endpoint } from './exchange.ts'
 import { addressesOf } from './overlaps.ts'
 import type { ParameterKind, Route } from './route.ts'
 import { createPlaces } from './router.ts'
@@ -60,7 +60,7 @@ function astray(routes: Route[]): string[] {
   const places = createPlaces()
   for (const row of routes)
     for (const path of addressesOf(row, routes))
-      places.add({ method: row.method, path, row, handle: () => {} } as Place)
+      places.add({ method: row.method, path, row, handle: () => {} } as Endpoint)
   const escaped = (word: string) => `%${word.charCodeAt(0).toString(16)}${word.slice(1)}`
   const values = [...words, 'history', ...words.map(escaped), `internal%2F${samples[0]}`, 'a%2Frelated', '%2e%2fexport']
   return routes.flatMap(row =>

@@ -2,7 +2,7 @@ import { Fault, refuse } from '../errors.ts'
 import type { Release } from './answer-memory.ts'
 import { type Exchange, jsonType, linesType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
-import type { Answer, Call, Parted } from './route.ts'
+import type { Call, ChunkedResult, HandlerResult } from './route.ts'
 
 /** Answers up to here are not counted: all requests that may be under way hold 64 MiB of them. */
 const uncountedCharacters = 64 * 1024
@@ -11,9 +11,9 @@ const uncountedCharacters = 64 * 1024
  * Sends what a handler answers. An answer in one piece is on its way when this returns; parts are waited for. Throws what is to be
  * answered as an error, and what ended an answer in parts, whose connection it has cut.
  */
-export function sendAnswer(
+export function sendResult(
   exchange: Exchange,
-  answer: Answer,
+  answer: HandlerResult,
   { memory, limits }: Pick<Call, 'memory' | 'limits'>,
 ): undefined | Promise<void> {
   if (answer.headers) exchange.headers(answer.headers)
@@ -28,7 +28,7 @@ export function sendAnswer(
 }
 
 /** Makes the first part before the head is sent: what fails until then is answered as an error. */
-async function sendParted(exchange: Exchange, { status, parts }: Parted, idleMs: number): Promise<void> {
+async function sendParted(exchange: Exchange, { status, parts }: ChunkedResult, idleMs: number): Promise<void> {
   const first = await parts.next()
   const body = successInParts(joined(first, parts))
   await exchange.sendParts(status, body, { contentType: jsonType, idleMs })

@@ -14,7 +14,7 @@ import { type Listening, listen } from './listening.ts'
 import { isStopped } from './no-more.ts'
 import { trackConnections } from './open-connections.ts'
 import { failure } from './reply.ts'
-import { readTarget } from './target.ts'
+import { parseTarget } from './target.ts'
 import { readTls } from './tls.ts'
 
 /** The service on Node's own server. */
@@ -41,7 +41,7 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
   const headers = Object.entries(securityHeaders(config)).flat()
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const id = requestId(request.headers['x-request-id'])
-    take(new Exchange(request, response, { id, url: readTarget(request.url ?? '/'), headers, isLast }))
+    take(new Exchange(request, response, { id, url: parseTarget(request.url ?? '/'), headers, isLast }))
   }
   const { limits, tls } = config
   const options = {

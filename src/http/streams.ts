@@ -14,7 +14,7 @@ export function requireLines(contentType: string | undefined): void {
  * A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idleMs` while it was waited for, and of 400
  * when its connection ends before it does.
  */
-export async function* receive(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
+export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
   const silence = new Fault(
     refuse('operation_failed', `Nothing arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
   )

@@ -3,7 +3,7 @@ import { statement } from '../db/db.ts'
 import { readOnlyMessage } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import { version } from '../version.ts'
-import type { House } from './pipeline.ts'
+import type { Services } from './pipeline.ts'
 import { success } from './reply.ts'
 import type { OpenRoute } from './route.ts'
 import type { Router } from './router.ts'
@@ -14,7 +14,7 @@ const readReadinessSql = statement(
   `select current_setting('transaction_read_only')::boolean as read_only`,
 )
 
-/** What the document says of the addresses of {@link serveSystem}. */
+/** What the document says of the addresses of {@link registerHealthRoutes}. */
 export const systemRows: OpenRoute[] = [
   {
     path: '/healthz',
@@ -52,7 +52,7 @@ export const systemRows: OpenRoute[] = [
 ]
 
 /** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
-export function serveSystem(places: Router, { db, authenticator, drain, config }: House): void {
+export function registerHealthRoutes(places: Router, { db, authenticator, drain, config }: Services): void {
   // A flood of these must not queue for connections before everybody else's work.
   const askDatabase = singleFlight(() =>
     db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),

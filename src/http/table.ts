@@ -5,37 +5,37 @@ import type { Config } from '../config.ts'
 import type { Lane } from '../db/shares.ts'
 import { fail } from '../errors.ts'
 import { isVersioned } from './admission.ts'
-import type { AnswerMemory } from './answer-memory.ts'
+import type { ResponseMemory } from './answer-memory.ts'
 import { type Bound, bind } from './bind.ts'
-import type { Exchange, Place } from './exchange.ts'
+import type { Endpoint, Exchange } from './exchange.ts'
 import { parseJson } from './json.ts'
-import { staged } from './observe.ts'
-import { handleOnce } from './once.ts'
+import { traced } from './observe.ts'
+import { idempotentHandler } from './once.ts'
 import { addressesOf } from './overlaps.ts'
 import { parameterReader } from './parameters.ts'
-import { explain, type House } from './pipeline.ts'
+import { explain, type Services } from './pipeline.ts'
 import { readPreferences } from './preferences.ts'
 import { coerce } from './query.ts'
-import { type Answer, type Call, type Route, takesKeys } from './route.ts'
+import { type Call, type HandlerResult, type Route, takesKeys } from './route.ts'
 import type { Router } from './router.ts'
-import { sendAnswer } from './send-answer.ts'
-import { receive, requireLines } from './streams.ts'
+import { sendResult } from './send-answer.ts'
+import { readChunks, requireLines } from './streams.ts'
 import { trimAndCheck } from './trim.ts'
 import { compile } from './validate.ts'
 
 /** What routes are served with. */
-type Served = House & { answerMemory: AnswerMemory }
+type Served = Services & { answerMemory: ResponseMemory }
 
 /**
  * Serves a route table: authenticate · scope · rate · limits · bind · trim · validate · handle · envelope. Every
  * address below `/v1` wants a token first, those that do not exist too: who may not read learns nothing.
  */
-export function serveRoutes(places: Router, house: Served, table: Route[]): void {
-  for (const row of table) for (const path of addressesOf(row, table)) places.add(placeOf(row, path, house))
+export function registerRoutes(places: Router, house: Served, table: Route[]): void {
+  for (const row of table) for (const path of addressesOf(row, table)) places.add(endpointOf(row, path, house))
 }
 
 /** Answers what no endpoint takes: 405 where the address takes other methods, else 404. */
-export function nowhereOf(house: House, places: Router): Place {
+export function notFoundEndpoint(house: Services, places: Router): Endpoint {
   const handle = () => {}
   return {
     method: 'GET',
@@ -56,15 +56,15 @@ export function nowhereOf(house: House, places: Router): Place {
   }
 }
 
-function placeOf(row: Route, path: string, house: Served): Place {
+function endpointOf(row: Route, path: string, house: Served): Endpoint {
   const { config, rateLimiter } = house
   const shape = row.body ?? row.query
   const validate = shape && compile(shape)
   const checkItem = itemChecker(row, config.limits)
   const { tracer } = house.instruments.observer
-  const authenticateCaller = staged(tracer, 'authenticate', exchange => authenticate(house, exchange))
+  const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(house, exchange))
   const readCall = callReader(house, row, checkItem)
-  const bindCall = staged(tracer, 'bind', exchange => {
+  const bindCall = traced(tracer, 'bind', exchange => {
     const call = readCall(exchange)
     if (validate) validate(call.body, call.boundFrom)
     return call
@@ -94,8 +94,8 @@ function placeOf(row: Route, path: string, house: Served): Place {
       const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const keyed = key !== undefined && takesKeys(row)
-      const answered = await (keyed ? handleOnce(row, call, key, sentOf(exchange, call)) : row.handle(call))
-      const sending = sendAnswer(exchange, withhold(answered, row, call.caller), call)
+      const answered = await (keyed ? idempotentHandler(row, call, key, sentOf(exchange, call)) : row.handle(call))
+      const sending = sendResult(exchange, withhold(answered, row, call.caller), call)
       await sending?.catch(error => {
         if (!exchange.response.headersSent) throw error
         // An answer that breaks has cut its connection: there is nothing left to answer.
@@ -109,7 +109,7 @@ function placeOf(row: Route, path: string, house: Served): Place {
  * Reduces an entity to its identifiers for a token that may write it and not read it. The answer kept under an Idempotency-Key may
  * have been given to a token that may.
  */
-function withhold(answer: Answer, { reveals }: Route, { scopes }: Caller): Answer {
+function withhold(answer: HandlerResult, { reveals }: Route, { scopes }: Caller): HandlerResult {
   if (!reveals || scopes.has(reveals.scope) || !('json' in answer)) return answer
   const entity = JSON.parse(answer.json) as Record<string, unknown> | true
   if (entity === true) return answer
@@ -141,12 +141,12 @@ function sentOf({ body, request }: Exchange, { boundFrom }: Call): Buffer | stri
 }
 
 /** The authenticator answers a cached token at once: only a new one is waited for. */
-function authenticate({ authenticator }: House, { request, deadline }: Exchange): Caller | Promise<Caller> {
+function authenticate({ authenticator }: Services, { request, deadline }: Exchange): Caller | Promise<Caller> {
   return authenticator.authenticate(authorizationsOf(request), deadline.signal)
 }
 
 /** Who asks for what is no row: an address or a method that does not exist. That is a read. */
-async function identify(house: House, exchange: Exchange): Promise<void> {
+async function identify(house: Services, exchange: Exchange): Promise<void> {
   const caller = await authenticate(house, exchange)
   exchange.caller = caller
   if (house.rateLimiter) exchange.headers(await house.rateLimiter.spend(caller, 'read'))
@@ -241,9 +241,13 @@ const memoryOf = ({ answerMemory }: Served, { caller, deadline }: Exchange): Cal
 
 type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
 
-function streamOf({ config: { limits }, drain, logger }: House, exchange: Exchange, checkItem: CheckItem): Streaming {
+function streamOf(
+  { config: { limits }, drain, logger }: Services,
+  exchange: Exchange,
+  checkItem: CheckItem,
+): Streaming {
   return {
-    chunks: receive(exchange.request, limits.requestMs),
+    chunks: readChunks(exchange.request, limits.requestMs),
     checkLine: line => checkItem(parseJson(line, limits), 'body'),
     explain: error => explain(exchange, error, logger),
     draining: () => !drain.accepting(),

@@ -3,7 +3,7 @@
  * as it is. The absolute form (RFC 9112, 3.2.2) means its path; a first segment that is `v1` in escapes is `v1`; a segment
  * that is not percent-encoded UTF-8 becomes a text that no parameter can be, so that its refusal comes in its turn.
  */
-export function readTarget(target: string): string {
+export function parseTarget(target: string): string {
   const local = target.startsWith('/') ? target : withoutAuthority(target)
   if (!local.includes('%')) return local
   const end = local.search(/[?#]|$/)

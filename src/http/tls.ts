@@ -32,7 +32,7 @@ export type TlsReload = { apply(server: Server): void; stop(): void }
  * Reads the files again on SIGHUP, for connections that come then; those that are open stay as they are. Files that
  * cannot be used change nothing, and the log says so. Until `apply` the signal is without effect, and not deadly.
  */
-export function reloadOnHangup(files: Files, logger: Logger): TlsReload {
+export function reloadTlsOnHangup(files: Files, logger: Logger): TlsReload {
   let server: Server | undefined
   const reload = () => {
     if (!server) return

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { readNoMore } from './no-more.ts'
+import { stopParser } from './no-more.ts'
 
 const ending = Symbol('ending')
 
@@ -15,6 +15,6 @@ export function isBehindUpgrade(request: IncomingMessage, response: ServerRespon
   if (request.headers.upgrade === undefined) return false
   socket[ending] = true
   response.setHeader('Connection', 'close')
-  readNoMore(socket)
+  stopParser(socket)
   return false
 }

@@ -1,14 +1,14 @@
 import type { Database } from '../db/db.ts'
 import { listOrganizations } from '../organizations/directory.ts'
 import type { Signal } from '../signal.ts'
-import { keptMs } from './once.ts'
+import { retentionMs } from './once.ts'
 import { forgetKeysSql } from './sql.ts'
 
 const keysAtOnce = 1_000
 
 /** Removes the keys that are older than 24 hours, in small transactions. Answers how many went. */
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
-  const before = new Date(Date.now() - keptMs).toISOString()
+  const before = new Date(Date.now() - retentionMs).toISOString()
   let forgotten = 0
   for (const { id } of await listOrganizations(db)) forgotten += await forgetOf(db, id, before, signal)
   return forgotten

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import { isLockTimeout, isUniqueViolation } from '../db/pg-errors.ts'
-import { type Kept, runOnce } from './once.ts'
+import { runIdempotent, type StoredResponse } from './once.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Database
@@ -27,10 +27,15 @@ const counters = async () =>
   (await db.query<{ n: number }>(statement('', 'select n from counters order by id'), [])).map(({ n }) => n)
 const keys = async () => (await db.query(statement('', 'select 1 from idempotency_keys'), [])).length
 
-const kept: Kept = { status: 200, headers: {}, body: 'true' }
+const kept: StoredResponse = { status: 200, headers: {}, body: 'true' }
 const never = new AbortController().signal
-const run = (number: number, work: (db: Database) => Promise<Kept>, signal = never) =>
-  runOnce(db, { organization_id: 1, id: Buffer.alloc(32, number), request_sha256: Buffer.alloc(32, 7) }, work, signal)
+const run = (number: number, work: (db: Database) => Promise<StoredResponse>, signal = never) =>
+  runIdempotent(
+    db,
+    { organization_id: 1, id: Buffer.alloc(32, number), request_sha256: Buffer.alloc(32, 7) },
+    work,
+    signal,
+  )
 const addOne = (to: Database, id: number, options = {}) => to.transaction(tx => tx.query(add, [id]), options)
 
 describe('work under a key', () => {

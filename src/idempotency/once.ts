@@ -1,17 +1,17 @@
-import { attemptsLimit, overtaken, pauseAfter } from '../db/attempts.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, type Transaction } from '../db/db.ts'
-import { turnsOf } from '../db/in-turn.ts'
-import { joinTransaction } from '../db/join.ts'
+import { keyedSemaphore } from '../db/in-turn.ts'
+import { nestedDatabase } from '../db/join.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { claimKeySql, forgetKeySql, keepAnswerSql, readKeySql } from './sql.ts'
 
 /** A key is kept for this long. */
-export const keptMs = 24 * 60 * 60 * 1_000
+export const retentionMs = 24 * 60 * 60 * 1_000
 
 /** An answer as it is kept: `body` is JSON text, of the data or of the refusal. */
-export type Kept = { status: number; headers: Record<string, string>; body: string }
+export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
 
 /** A request under a key: `id` is the digest of who asks where under which key, `request_sha256` of what is asked. */
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
@@ -21,7 +21,7 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
  * row that is locked elsewhere; the organization's other writes shall find one, too. More would gain nothing: they wait for one head.
  */
 export const turnsAtOnce = 3
-const inTurn = turnsOf<number>(turnsAtOnce)
+const inTurn = keyedSemaphore<number>(turnsAtOnce)
 
 /** Whoever has taken the key and has not committed after this long is told of as still running. */
 const claimTimeoutMs = 50
@@ -31,12 +31,12 @@ const claimTimeoutMs = 50
  * transaction. A key that has its answer is answered by it, `replayed`. What `work` throws undoes everything, the key
  * included. Throws a Fault: 409 while the key's first request is running, 422 when it asked for something else.
  */
-export async function runOnce(
+export async function runIdempotent(
   db: Database,
   request: KeyedRequest,
-  work: (db: Database) => Promise<Kept>,
+  work: (db: Database) => Promise<StoredResponse>,
   signal: Signal,
-): Promise<{ kept: Kept; replayed: boolean }> {
+): Promise<{ kept: StoredResponse; replayed: boolean }> {
   const options = { signal, lockTimeoutMs: claimTimeoutMs }
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -44,7 +44,7 @@ export async function runOnce(
       return await inTurn(db, request.organization_id, signal, transact)
     } catch (error) {
       if (signal.aborted || !isDeadlock(error)) throw error
-      if (attempt >= attemptsLimit) throw overtaken(error)
+      if (attempt >= maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, signal)
     }
   }
@@ -54,12 +54,12 @@ async function claimAndWork(
   db: Database,
   tx: Transaction,
   request: KeyedRequest,
-  work: (db: Database) => Promise<Kept>,
-): Promise<{ kept: Kept; replayed: boolean }> {
+  work: (db: Database) => Promise<StoredResponse>,
+): Promise<{ kept: StoredResponse; replayed: boolean }> {
   const standing = await claim(tx, request)
   if (standing) return { kept: standing, replayed: true }
-  const joined = joinTransaction(db, tx)
-  let kept: Kept
+  const joined = nestedDatabase(db, tx)
+  let kept: StoredResponse
   try {
     kept = await work(joined.db)
   } catch (error) {
@@ -73,16 +73,16 @@ async function claimAndWork(
   return { kept, replayed: false }
 }
 
-type Standing = Kept & { request_sha256: Buffer; expired: boolean }
+type Standing = StoredResponse & { request_sha256: Buffer; expired: boolean }
 
 /** Takes the key, or reads the answer that it has. */
 async function claim(
   tx: Transaction,
   { organization_id, id, request_sha256 }: KeyedRequest,
-): Promise<Kept | undefined> {
+): Promise<StoredResponse | undefined> {
   const now = Date.now()
   const at = new Date(now).toISOString()
-  const forgotten = new Date(now - keptMs).toISOString()
+  const forgotten = new Date(now - retentionMs).toISOString()
   for (;;) {
     const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(refuseRunning)
     if (claimed.length > 0) return undefined
@@ -101,7 +101,10 @@ function refuseRunning(error: unknown): never {
   })
 }
 
-function sameRequest({ request_sha256: first, status, headers, body }: Standing, request_sha256: Buffer): Kept {
+function sameRequest(
+  { request_sha256: first, status, headers, body }: Standing,
+  request_sha256: Buffer,
+): StoredResponse {
   if (first.equals(request_sha256)) return { status, headers, body }
   return fail('invalid_parameter', 'The Idempotency-Key was used with another body.', { status: 422 })
 }

@@ -11,14 +11,14 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
 
 /** What is counted as it happens. */
-export type Counts = Omit<Observer, 'batch' | 'tracer'> & {
+export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
   batch(work: 'read' | 'write', items: number): void
   /** When the database last answered a statement without an error, as performance.now() has it. */
   answeredAt(): number
 }
 
 /** Registers what is counted, and returns what counts it. Labels come from closed lists alone. */
-export function createCounts(registry: Registry): Counts {
+export function createMetrics(registry: Registry): Metrics {
   const overloads = counters(registry, {
     name: 'kith_overload_refusals_total',
     help: 'Requests that were turned away before any work was done for them, by reason.',
@@ -107,7 +107,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
   }
 }
 
-function countStatements(registry: Registry): Pick<Counts, 'statement' | 'answeredAt'> {
+function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'answeredAt'> {
   const durations = histograms(
     registry,
     { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its answer, by its name.' },

@@ -3,7 +3,7 @@ import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
 import { version } from '../version.ts'
 import { gauge } from './families.ts'
-import { createOutlook } from './outlook.ts'
+import { createDatabaseHealth } from './outlook.ts'
 
 /** What is looked at when somebody asks. */
 export type Sources = {
@@ -30,7 +30,7 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
   )
   const heldBack = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
   gauge(registry, heldBack, 'sum', () => loads().map(({ pool, heldBack: value }) => ({ labels: { pool }, value })))
-  const look = createOutlook(Object.values(pools)[0]!, answeredAt)
+  const look = createDatabaseHealth(Object.values(pools)[0]!, answeredAt)
   gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
     { value: (await look()).up ? 1 : 0 },
   ])
@@ -46,7 +46,7 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
 }
 
 /** Registers which version runs, as a label of a constant. */
-export function tellVersion(registry: Registry): void {
+export function registerVersionGauge(registry: Registry): void {
   const about = { name: 'kith_build_info', help: 'The version of kith that runs, as a label; always 1.' }
   gauge(registry, about, 'max', () => [{ labels: { version }, value: 1 }])
 }

@@ -2,8 +2,8 @@ import cluster from 'node:cluster'
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
 import { gatherForWorkers, scrapeThroughStarter } from './cluster.ts'
-import { createCounts } from './counts.ts'
-import { type Sources, tellVersion, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
+import { createMetrics } from './counts.ts'
+import { registerVersionGauge, type Sources, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
 
 export type RunningInstruments = Instruments & {
   /** Begins to look at what exists only after there is an observer to tell. */
@@ -20,7 +20,7 @@ type Options = {
 /** The instruments of a process that serves. */
 export function createInstruments({ embeddedUp, tracer }: Options = {}): RunningInstruments {
   const registry = new Registry()
-  const counts = createCounts(registry)
+  const counts = createMetrics(registry)
   const observer: Observer = {
     ...counts,
     batch: (work, arrived, signal) => {
@@ -34,7 +34,7 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
       counts.statement(name, begunMs, failed, under)
       tracer.statement(name, begunMs, failed, under)
     }
-  tellVersion(registry)
+  registerVersionGauge(registry)
   watchEmbedded(registry, embeddedUp)
   const unwatch = watchEventLoop(registry)
   collectDefaultMetrics({ register: registry })

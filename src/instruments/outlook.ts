@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts'
 import { estimateChangesSql } from './sql.ts'
 
 /** What one look at the database shows. */
-export type Outlook = { up: boolean; changeLogRows: number | undefined }
+export type DatabaseHealth = { up: boolean; changeLogRows: number | undefined }
 
 const patienceMs = 1_000
 /** Anybody may ask for the metrics, who then asks no more of the database than this. */
@@ -13,10 +13,10 @@ const freshMs = 1_000
  * that has answered nothing within a second is down, even where the statement itself is stuck for longer. One that answers
  * others, while this look waits for a connection, is not.
  */
-export function createOutlook(db: Database, answeredAt: () => number): () => Promise<Outlook> {
-  let last: { lookedMs: number; outlook: Promise<Outlook> } | undefined
+export function createDatabaseHealth(db: Database, answeredAt: () => number): () => Promise<DatabaseHealth> {
+  let last: { lookedMs: number; outlook: Promise<DatabaseHealth> } | undefined
   let knownRows: number | undefined
-  const look = async (): Promise<Outlook> => {
+  const look = async (): Promise<DatabaseHealth> => {
     const answer = await answerInTime(db)
     knownRows = answer ?? knownRows
     const answers = answer !== undefined || performance.now() - answeredAt() < patienceMs

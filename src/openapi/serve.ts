@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Type } from 'typebox'
 import { fail } from '../errors.ts'
-import type { Exchange, Place } from '../http/exchange.ts'
+import type { Endpoint, Exchange } from '../http/exchange.ts'
 import type { OpenRoute } from '../http/route.ts'
 import type { Router } from '../http/router.ts'
 import type { OpenApiDocument } from './document.ts'
@@ -81,7 +81,7 @@ const page = docsPage({
 export function serveDocument(places: Router, document: OpenApiDocument): void {
   // One copy for all answers that clients have not read yet.
   const bytes = Buffer.from(JSON.stringify(document))
-  const serve = (path: string, handle: Place['handle']) => places.add({ method: 'GET', path, handle })
+  const serve = (path: string, handle: Endpoint['handle']) => places.add({ method: 'GET', path, handle })
   serve(documentRow.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
@@ -89,7 +89,7 @@ export function serveDocument(places: Router, document: OpenApiDocument): void {
     sendPart(exchange, homePage, html)
   })
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
-  const serveStatic = (name: string, handle: Place['handle']) => {
+  const serveStatic = (name: string, handle: Endpoint['handle']) => {
     for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
   }
   for (const [name, [text, contentType]] of Object.entries(own))

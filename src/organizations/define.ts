@@ -5,10 +5,10 @@ import { fail } from '../errors.ts'
 import type { Call } from '../http/route.ts'
 import type { Signal } from '../signal.ts'
 import {
+  buildDefinitions,
   currentDefinitions,
   type DefinitionRows,
   type Definitions,
-  defineFrom,
   reloadDefinitions,
 } from './definitions.ts'
 import { appendDefinitionChangeSql, lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
@@ -55,7 +55,7 @@ export async function changeDefinitions(
       await tx.query(lockHeadSql, [organization_id])
       const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
       const at = new Date().toISOString()
-      const changes = decide(defineFrom(organization_id, rows!), at)
+      const changes = decide(buildDefinitions(organization_id, rows!), at)
       for (const { store, values, subject, id, operation, before, after } of changes) {
         await tx.query(store, [organization_id, ...values])
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]

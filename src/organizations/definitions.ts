@@ -81,7 +81,7 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
 }
 
 /** Indexes the rows of one organization for the look-ups of the write path. */
-export function defineFrom(organization_id: number, rows: DefinitionRows): Definitions {
+export function buildDefinitions(organization_id: number, rows: DefinitionRows): Definitions {
   const declared = new Map<number, Map<string, Attribute>>()
   const relationships = new Map<number, Map<string, Attribute[]>>()
   for (const attribute of rows.attributes) {
@@ -138,7 +138,7 @@ export async function currentDefinitions(db: Database, organization_id: number, 
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no head`)
-  const read = defineFrom(organization_id, row)
+  const read = buildDefinitions(organization_id, row)
   const ofDatabase = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
   snapshots.set(rootOf(db), ofDatabase)
   const known = ofDatabase.get(organization_id)

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
@@ -8,7 +8,7 @@ import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
 export function peopleRoutes({ limits }: Config, answers: Answers): Route[] {
-  const people: Kind = {
+  const people: EntityKind = {
     noun: 'person',
     singular: 'Person',
     plural: 'People',

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
@@ -10,7 +10,7 @@ import { transferEndpoints } from '../transfer/endpoints.ts'
 import { record, recordBody } from './schema.ts'
 
 export function recordRoutes({ limits }: Config, answers: Answers): Route[] {
-  const records: Kind = {
+  const records: EntityKind = {
     noun: 'record',
     singular: 'Record',
     plural: 'Records',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
-import { sweepLinks } from '../entities/sweep.ts'
+import { cleanDanglingLinks } from '../entities/sweep.ts'
 
 let service: Service
 let send: Send
@@ -75,10 +75,13 @@ describe('a link', () => {
     await send('DELETE', '/v1/people/bob')
     expect(await person('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['eve'] } })
     expect(await links()).toHaveLength(3)
-    expect(await sweepLinks(service.db, { graceMs: 3_600_000 })).toBe(0)
-    const swept = await Promise.all([sweepLinks(service.db, { graceMs: -1 }), sweepLinks(service.db, { graceMs: -1 })])
+    expect(await cleanDanglingLinks(service.db, { graceMs: 3_600_000 })).toBe(0)
+    const swept = await Promise.all([
+      cleanDanglingLinks(service.db, { graceMs: -1 }),
+      cleanDanglingLinks(service.db, { graceMs: -1 }),
+    ])
     expect(swept[0]! + swept[1]!).toBe(2)
-    expect(await sweepLinks(service.db, { graceMs: -1 })).toBe(0)
+    expect(await cleanDanglingLinks(service.db, { graceMs: -1 })).toBe(0)
     expect(await links()).toHaveLength(1)
     await send('POST', '/v1/people', { external_id: 'bob' })
     expect((await valuesOf('ada')).friends).toEqual(['eve'])

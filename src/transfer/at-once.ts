@@ -5,7 +5,7 @@ import { fail } from '../errors.ts'
  * Counts in what goes on at the same time in a process, for each key of a database. Throws a Fault of 503 where `most` go on
  * already, and says `refusal`; what it returns counts one out again, and must be called once.
  */
-export function atMost<Key>(most: number, refusal: string): (db: Database, key: Key) => () => void {
+export function semaphore<Key>(most: number, refusal: string): (db: Database, key: Key) => () => void {
   const running = new WeakMap<Database, Map<Key, number>>()
   return (db, key) => {
     const counts = running.get(rootOf(db)) ?? new Map<Key, number>()

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 export type Pace = { saidAtMs: number; everyMs: number }
 
 /** Waits for work and returns what comes of it; says something whenever nothing has been said for long enough. */
-export async function* beside<T>(work: Promise<T>, pace: Pace, say: () => string): AsyncGenerator<string, T> {
+export async function* withHeartbeat<T>(work: Promise<T>, pace: Pace, say: () => string): AsyncGenerator<string, T> {
   const over = new AbortController()
   const ended = work.then(
     () => true,

@@ -1,11 +1,11 @@
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import type { Call, Route } from '../http/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, importQuery } from './schema.ts'
 
 /** The endpoints by which all of a kind of entity comes in and goes out: people and the records of a stack have the same. */
-export function transferEndpoints(kind: Kind): Route[] {
+export function transferEndpoints(kind: EntityKind): Route[] {
   const { path, params, plural, noun, body, answer } = kind
   const shared = { params, tag: plural, streams: true } as const
   return [

@@ -1,15 +1,15 @@
 import type { Database } from '../db/db.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { startOf } from '../entities/page.ts'
 import { linePrinter } from '../entities/print.ts'
 import { RowPrinter } from '../entities/row-printer.ts'
 import { copyAllSql, prepareCopySql } from '../entities/shown-sql.ts'
-import type { Answer, Call } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { atMost } from './at-once.ts'
+import { semaphore } from './at-once.ts'
 
 /** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
 const partBytes = 128 * 1024
@@ -18,8 +18,8 @@ const partBytes = 128 * 1024
 const mostAtOnce = 4
 const mostOfOne = mostAtOnce / 2
 
-const enterProcess = atMost<'export'>(mostAtOnce, `There are ${mostAtOnce} exports running already.`)
-const enterOrganization = atMost<number>(
+const enterProcess = semaphore<'export'>(mostAtOnce, `There are ${mostAtOnce} exports running already.`)
+const enterOrganization = semaphore<number>(
   mostOfOne,
   `There are ${mostOfOne} exports of the organization running already.`,
 )
@@ -27,7 +27,7 @@ const enterOrganization = atMost<number>(
 export type ExportBody = { after_id?: string }
 
 /** Answers all entities of a stack as lines, in order of their ids, as they stood at one moment. */
-export async function exportEntities(kind: Kind, call: Call<ExportBody>): Promise<Answer> {
+export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
   const { db, caller, body, signal } = call
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({

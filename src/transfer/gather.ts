@@ -6,7 +6,7 @@ export type Weighed = { bytes: number }
  * gets larger parts, and nobody waits for a part to fill up. A part, and what is read ahead of it, has at most so many
  * items, and bytes but for one item. An error of the source is thrown in place of what has not been handed on.
  */
-export async function* gather<T extends Weighed>(
+export async function* batchStream<T extends Weighed>(
   source: AsyncIterable<T[]>,
   size: { items: number; bytes: number },
 ): AsyncGenerator<T[]> {

@@ -1,20 +1,20 @@
-import { turnsOf } from '../db/in-turn.ts'
+import { keyedSemaphore } from '../db/in-turn.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
-import type { Kind } from '../entities/kind.ts'
+import type { EntityKind } from '../entities/kind.ts'
 import { writeEntities } from '../entities/sets.ts'
 import { Turns } from '../entities/turns.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
-import type { Answer, Call } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { knownDefinitions } from '../organizations/definitions.ts'
-import { atMost } from './at-once.ts'
-import { beside } from './beside.ts'
-import { gather } from './gather.ts'
+import { semaphore } from './at-once.ts'
+import { withHeartbeat } from './beside.ts'
+import { batchStream } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
-import { overlap } from './overlap.ts'
+import { mapConcurrently } from './overlap.ts'
 import { createRefusals, type RefusedLine } from './refusals.ts'
-import { rehearse } from './rehearse.ts'
+import { dryRun } from './rehearse.ts'
 
 /** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
 const setSize = { items: 448, bytes: 1_048_576 }
@@ -24,11 +24,14 @@ const setSize = { items: 448, bytes: 1_048_576 }
  * leave one of the four that its writes may have (docs/decisions/0025) to its other writes.
  */
 const maxSetsAtOnce = 3
-const inTurn = turnsOf<number>(maxSetsAtOnce)
+const inTurn = keyedSemaphore<number>(maxSetsAtOnce)
 
 /** Of an organization, in a process: each holds some sets of lines. */
 const importsAtOnce = 2
-const enter = atMost<number>(importsAtOnce, `There are ${importsAtOnce} imports of the organization running already.`)
+const enter = semaphore<number>(
+  importsAtOnce,
+  `There are ${importsAtOnce} imports of the organization running already.`,
+)
 
 const progressMs = 1_000
 
@@ -43,7 +46,7 @@ type Counts = { received: number } & Record<ImportOutcome, number>
 type Count = (outcome: ImportOutcome) => unknown
 
 /** Writes the lines of a body, set after set, and answers line by line what was refused, and counts. */
-export async function importEntities(kind: Kind, call: Call<ImportQuery>): Promise<Answer> {
+export async function importEntities(kind: EntityKind, call: Call<ImportQuery>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const readEntry = (line: Line) => entryOf(call, stack_id, line)
   const told = kind.noun === 'person' ? 'people' : 'records'
@@ -91,11 +94,11 @@ async function* answerLines(
       writing.add(written)
       return written
     })
-  const sets = gather(entriesOf(call, readEntry), setSize)
-  const written = overlap(sets, setsAtOnce(call), write)
+  const sets = batchStream(entriesOf(call, readEntry), setSize)
+  const written = mapConcurrently(sets, setsAtOnce(call), write)
   try {
     for (;;) {
-      const { value: refused, done } = yield* beside(written.next(), pace, progress)
+      const { value: refused, done } = yield* withHeartbeat(written.next(), pace, progress)
       if (done) break
       if (refused.length > 0) yield textOfRefused(refused)
     }
@@ -195,7 +198,7 @@ async function writeWithin(
   )
   const options = { limits, signal: controller.signal, setSize, turns }
   try {
-    const write = body.dry_run ? rehearse : writeEntities
+    const write = body.dry_run ? dryRun : writeEntities
     const outcomes = await write(db, caller.organization.id, writes, options)
     const errors = errorsOf(outcomes)
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason

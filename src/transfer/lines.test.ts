@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { gather } from './gather.ts'
+import { batchStream } from './gather.ts'
 import { type Line, linesOf } from './lines.ts'
 
 async function* cut(bytes: Buffer, sizes: number[]): AsyncGenerator<Buffer> {
@@ -44,7 +44,7 @@ test('what is gathered is all there is, in order, in parts of no more than was a
       const source = async function* () {
         for (const part of parts) yield part.map(bytes => ({ bytes }))
       }
-      const found = await arrayOf(gather(source(), { items: 3, bytes: 8 }))
+      const found = await arrayOf(batchStream(source(), { items: 3, bytes: 8 }))
       expect(found.flat()).toEqual(parts.flat().map(bytes => ({ bytes })))
       for (const part of found) {
         expect(part.length).toBeLessThanOrEqual(3)
@@ -59,5 +59,5 @@ test('an error of the source comes to whoever gathers', async () => {
     yield [{ bytes: 1 }]
     throw new Error('gone')
   }
-  await expect(arrayOf(gather(source(), { items: 3, bytes: 8 }))).rejects.toThrow('gone')
+  await expect(arrayOf(batchStream(source(), { items: 3, bytes: 8 }))).rejects.toThrow('gone')
 })

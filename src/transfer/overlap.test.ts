@@ -1,7 +1,7 @@
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { overlap } from './overlap.ts'
+import { mapConcurrently } from './overlap.ts'
 
 async function* upTo(count: number) {
   for (let n = 0; n < count; n += 1) {
@@ -30,7 +30,7 @@ test('what comes of each is handed on in order, and never more are worked on tha
         working -= 1
         return n
       }
-      const all = collect(overlap(upTo(count), atOnce, work))
+      const all = collect(mapConcurrently(upTo(count), atOnce, work))
       const handedOn = await scheduler.waitFor(all)
       expect(handedOn).toEqual(Array.from({ length: count }, (_, n) => n))
     }),
@@ -44,14 +44,14 @@ test('a result is handed on while the next item does not come', async () => {
     yield 'first'
     yield await never.promise
   }
-  const results = overlap(one(), 2, async item => `${item} done`)
+  const results = mapConcurrently(one(), 2, async item => `${item} done`)
   expect(await results.next()).toEqual({ done: false, value: 'first done' })
 })
 
 test('after a failure nothing is begun, what is under way is handed on, and then it is thrown', async () => {
   const works = [resolvable(), resolvable(), resolvable()]
   const begun: number[] = []
-  const results = overlap(upTo(3), 2, n => {
+  const results = mapConcurrently(upTo(3), 2, n => {
     begun.push(n)
     return works[n]!.promise
   })
@@ -69,7 +69,7 @@ test('a source that fails is told after what came of its items', async () => {
     yield 'item'
     throw new Error('cut off')
   }
-  const results = overlap(broken(), 2, async item => `${item} done`)
+  const results = mapConcurrently(broken(), 2, async item => `${item} done`)
   expect(await results.next()).toEqual({ done: false, value: 'item done' })
   await expect(results.next()).rejects.toThrow('cut off')
 })
@@ -82,7 +82,7 @@ test('a source that fails while something is worked on leaves the event loop to 
   }
   const others = Promise.withResolvers<string>()
   setTimeout(5).then(() => others.resolve('item done'))
-  const results = overlap(broken(), 2, () => others.promise)
+  const results = mapConcurrently(broken(), 2, () => others.promise)
   expect(await results.next()).toEqual({ done: false, value: 'item done' })
   await expect(results.next()).rejects.toThrow('cut off')
 })

@@ -2,7 +2,7 @@
  * Works on what a source yields, up to `atOnce` at a time, and hands on what comes of each, in their order, as soon as it is
  * there. Once something has failed nothing more is begun, and what is under way is handed on before the failure is thrown.
  */
-export async function* overlap<T, R>(
+export async function* mapConcurrently<T, R>(
   source: AsyncIterator<T, unknown>,
   atOnce: number,
   work: (item: T) => Promise<R>,

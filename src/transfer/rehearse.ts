@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import { joinTransaction } from '../db/join.ts'
+import { nestedDatabase } from '../db/join.ts'
 import { type WriteOptions, writeEntities } from '../entities/sets.ts'
 import type { Outcome, Write } from '../entities/write.ts'
 
@@ -13,7 +13,7 @@ class Rehearsed extends Error {
 }
 
 /** As {@link writeEntities}, and nothing of it is stored. */
-export async function rehearse(
+export async function dryRun(
   db: Database,
   organization_id: number,
   writes: Write[],
@@ -22,7 +22,7 @@ export async function rehearse(
   try {
     return await db.transaction(
       async tx => {
-        const joined = joinTransaction(db, tx)
+        const joined = nestedDatabase(db, tx)
         const outcomes = await writeEntities(joined.db, organization_id, writes, options)
         const broken = joined.broken()
         throw broken ?? new Rehearsed(outcomes)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { statement } from '../../src/db/db.ts'
-import { fillIndexes } from '../../src/entities/fill.ts'
+import { backfillIndexes } from '../../src/entities/fill.ts'
 import { startOf } from '../../src/entities/page.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements } from '../../src/filters/select.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   organization = await service.organization()
   await declare()
   await populate()
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   await service.sql('vacuum analyze')
   definitions = await reloadDefinitions(service.db, organization.id)
 }, 300_000)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
 import { type Service, startService } from '../support/service.ts'
-import { digestOf, type Lane, makeLane } from './lane.ts'
+import { digestOf, makeLane, type TestTenant } from './lane.ts'
 import { broken, obey } from './laws.ts'
 import { operationsOf } from './operations.ts'
 import { breakPlan, brokenPlanOf, refuses } from './refusals.ts'
@@ -17,7 +17,7 @@ const brokenARound = 12
 
 let service: Service
 let sender: Sender
-let lanes: Lane[]
+let lanes: TestTenant[]
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)

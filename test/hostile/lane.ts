@@ -2,7 +2,7 @@ import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
 
 /** An organization that one run after the other works on: its state depends on nothing but the seed. */
-export type Lane = {
+export type TestTenant = {
   id: number
   token: string
   /** A token that lacks this scope alone. */
@@ -37,7 +37,7 @@ export const declared = [
 
 const scopes = ['people:read', 'people:write', 'records:read', 'records:write', 'schema:read', 'schema:write']
 
-export async function makeLane(service: Service, sender: Sender): Promise<Lane> {
+export async function makeLane(service: Service, sender: Sender): Promise<TestTenant> {
   const { id, key, token, send } = await service.organization()
   for (const [stack, kind] of [
     ['orders', 'item'],
@@ -59,7 +59,7 @@ export async function makeLane(service: Service, sender: Sender): Promise<Lane> 
 }
 
 /** The number of the organization's last change: a refused request leaves it where it was. */
-export async function headOf({ service, id }: Pick<Lane, 'service' | 'id'>): Promise<number> {
+export async function headOf({ service, id }: Pick<TestTenant, 'service' | 'id'>): Promise<number> {
   const text = 'select sequence from change_heads where organization_id = $1'
   const [head] = await service.sql<{ sequence: number }>(text, [id])
   return head!.sequence

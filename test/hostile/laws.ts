@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { headOf, type Lane } from './lane.ts'
+import { headOf, type TestTenant } from './lane.ts'
 import { misread } from './reading.ts'
 import { askOf, type Plan, paramOf } from './requests.ts'
 import type { Answer, Ask } from './sender.ts'
@@ -15,7 +15,7 @@ export function broken(asked: Ask, answer: Answer, what: string): never {
 }
 
 /** Sends a request that the document allows, and holds the answer and what is stored afterwards to the laws. */
-export async function obey(lane: Lane, plan: Plan): Promise<Answer> {
+export async function obey(lane: TestTenant, plan: Plan): Promise<Answer> {
   const asked = askOf(plan, lane)
   const token = plan.operation.scope === undefined ? '' : lane.token
   const answer = await lane.sender.ask(token, asked)
@@ -65,7 +65,7 @@ function unexpected(
 }
 
 /** What is wrong with what was stored; undefined where it reads back as it was given. */
-async function readBack(lane: Lane, plan: Plan, answer: Answer): Promise<string | undefined> {
+async function readBack(lane: TestTenant, plan: Plan, answer: Answer): Promise<string | undefined> {
   const { id, method, template } = plan.operation
   const { data } = answer.body
   if (template.startsWith('/v1/schema')) return method === 'GET' ? undefined : readDefinition(lane, plan, answer)
@@ -80,12 +80,12 @@ async function readBack(lane: Lane, plan: Plan, answer: Answer): Promise<string 
   return undefined
 }
 
-const get = (lane: Lane, path: string) => lane.sender.ask(lane.token, { method: 'GET', path })
+const get = (lane: TestTenant, path: string) => lane.sender.ask(lane.token, { method: 'GET', path })
 
 const collectionOf = ({ operation, params }: Plan) =>
   operation.template.startsWith('/v1/people') ? '/v1/people' : `/v1/stacks/${String(params.stack_key)}`
 
-async function readDefinition(lane: Lane, { operation, body }: Plan, { body: said, headers }: Answer) {
+async function readDefinition(lane: TestTenant, { operation, body }: Plan, { body: said, headers }: Answer) {
   for (const [key, value] of Object.entries(trimmed(body ?? {}) as Values)) {
     const given = key === 'channels' ? (value as Values[]).map(entry => ({ is_default: false, ...entry })) : value
     const shown = key === 'channels' ? said.data.channels.map((entry: Values) => entry) : said.data[key]
@@ -110,7 +110,7 @@ function misplaced({ body, operation }: Plan, { items, has_more }: { items: Enti
   return isDeepStrictEqual(ids, [...new Set(sorted)]) ? undefined : 'the page is not in order'
 }
 
-async function readCreated(lane: Lane, plan: Plan, entity: Entity, status: number): Promise<string | undefined> {
+async function readCreated(lane: TestTenant, plan: Plan, entity: Entity, status: number): Promise<string | undefined> {
   const ofPeople = entity.id !== undefined
   const id = (entity.id ?? entity.record_id)!
   const made = ofPeople ? lane.people : lane.records[String(plan.params.stack_key)]!
@@ -121,7 +121,7 @@ async function readCreated(lane: Lane, plan: Plan, entity: Entity, status: numbe
   return misread(entity, plan.body ?? {}, plan.operation.id.startsWith('create') && status === 201)
 }
 
-async function readUpdated(lane: Lane, plan: Plan): Promise<string | undefined> {
+async function readUpdated(lane: TestTenant, plan: Plan): Promise<string | undefined> {
   const body = (trimmed(plan.body ?? {}) ?? {}) as Values
   const byName = 'external_id' in plan.params
   if (byName && body.external_id === null) return undefined
@@ -149,7 +149,7 @@ function withoutLinks(body: Values): Values {
 
 type Item = { status: number; id: string; error?: string }
 
-async function readBatch(lane: Lane, plan: Plan, { items, failed }: { items: Item[]; failed: number }) {
+async function readBatch(lane: TestTenant, plan: Plan, { items, failed }: { items: Item[]; failed: number }) {
   const operations = (plan.body?.operations ?? []) as { op: string; body?: Values; external_id?: string }[]
   if (items.length !== operations.length) return 'not every operation has its item'
   if (failed !== items.filter(({ status }) => status >= 400).length) return '`failed` is not the number of failures'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { type Break, breaksOf, breaksOfText } from './breaks.ts'
-import type { Lane } from './lane.ts'
+import type { TestTenant } from './lane.ts'
 import { broken } from './laws.ts'
 import type { Operation } from './operations.ts'
 import { resolved } from './operations.ts'
@@ -27,7 +27,7 @@ export function brokenPlanOf(
 }
 
 /** The request of a plan with one rule broken: in the body, in the address, in the headers, or in the query. */
-export function breakPlan(plan: Plan, nth: number, lane: Lane, document: OpenApiDocument): Refused {
+export function breakPlan(plan: Plan, nth: number, lane: TestTenant, document: OpenApiDocument): Refused {
   const asked = askOf({ ...plan, asQuery: false }, lane)
   const around = [...addressBreaks(plan, asked), ...headerBreaks(plan, asked, lane), ...queryBreaks(plan, asked)]
   const { body: schema } = plan.operation
@@ -96,7 +96,7 @@ function addressBreaks({ operation }: Plan, asked: Ask): Refused[] {
   )
 }
 
-function headerBreaks({ operation }: Plan, asked: Ask, lane: Lane): Refused[] {
+function headerBreaks({ operation }: Plan, asked: Ask, lane: TestTenant): Refused[] {
   const { scope, versioned, method } = operation
   if (scope === undefined) return [wrongMethod(asked, 405, 'invalid_parameter', 'PATCH')]
   const found: Refused[] = []
@@ -169,7 +169,7 @@ function queryBreaks({ operation }: Plan, asked: Ask): Refused[] {
 }
 
 /** Sends it, and throws unless it is refused as it should be. What it left untouched, the caller looks after. */
-export async function refuses(lane: Lane, { rule, asked, token, status, word, path }: Refused): Promise<Answer> {
+export async function refuses(lane: TestTenant, { rule, asked, token, status, word, path }: Refused): Promise<Answer> {
   const authorized = token === '' && status !== 401 ? lane.token : token
   const answer = await lane.sender.ask(authorized, asked)
   const said = answer.body

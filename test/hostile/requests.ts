@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { knowledgeOf } from './knowledge.ts'
-import type { Lane } from './lane.ts'
+import type { TestTenant } from './lane.ts'
 import type { Operation } from './operations.ts'
 import type { Ask } from './sender.ts'
 import { external_id } from './texts.ts'
@@ -83,7 +83,7 @@ function headersOf({ versioned, prefers, method }: Operation): fc.Arbitrary<Reco
 }
 
 /** The request as it goes out. */
-export function askOf(plan: Plan, lane: Lane): Ask {
+export function askOf(plan: Plan, lane: TestTenant): Ask {
   const { operation, headers, body } = plan
   const path = operation.template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(paramOf(plan, name, lane)))
   const query = plan.asQuery && body ? queryOf(body) : undefined
@@ -93,7 +93,7 @@ export function askOf(plan: Plan, lane: Lane): Ask {
 
 const nobody = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
-export function paramOf({ params }: Plan, name: string, lane: Lane): string {
+export function paramOf({ params }: Plan, name: string, lane: TestTenant): string {
   const value = params[name]!
   if (typeof value === 'string') return value
   const made = name === 'uuid' ? lane.people : lane.records[String(params.stack_key)]!

@@ -2,14 +2,14 @@ import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../support/service.ts'
-import { type Lane, makeLane } from './lane.ts'
+import { makeLane, type TestTenant } from './lane.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'
 import { trimmed } from './texts.ts'
 
 let service: Service
 let sender: Sender
-let lane: Lane
+let lane: TestTenant
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)

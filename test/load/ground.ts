@@ -14,12 +14,12 @@ export const people = 20_000
 export type Tenant = { address: string; token: string; people: number }
 
 /** The service in a process of its own with the log of production, and three organizations on it. `linked` has the links. */
-export type Place = { service: Service; one: Tenant; neighbour: Tenant; linked: Tenant }
+export type LoadSetup = { service: Service; one: Tenant; neighbour: Tenant; linked: Tenant }
 
 /** Links of each person of `linked`. */
 const linksEach = 8
 
-export async function preparePlace(ending: Ending): Promise<Place> {
+export async function preparePlace(ending: Ending): Promise<LoadSetup> {
   const ground = await ending.hold(prepareGround, ({ stop }) => stop())
   await ground.createDatabase('load')
   const service = await ending.hold(

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { prepareEnding } from '../../bench/ending.ts'
 import { createChecks } from './checks.ts'
-import { type Place, preparePlace } from './ground.ts'
+import { type LoadSetup, preparePlace } from './ground.ts'
 import type { Figures } from './load.ts'
-import { type Asked, readOptions } from './options.ts'
+import { type LoadOptions, readOptions } from './options.ts'
 import { filters, neighbour, soak, storm } from './scenes.ts'
 import { offer } from './source.ts'
 
@@ -13,12 +13,12 @@ const scenes = { storm, neighbour, filters, soak }
 const connections = 64
 
 /** Requests a second that so many connections are answered, each sending the next when it has the last answer. */
-async function measureMaximum({ one }: Place, { seed, seconds, work }: Asked): Promise<Figures> {
+async function measureMaximum({ one }: LoadSetup, { seed, seconds, work }: LoadOptions): Promise<Figures> {
   await offer({ ...one, seed, work, seconds: 3, connections, rate: undefined })
   return offer({ ...one, seed: seed + 1, work, seconds: seconds.maximum, connections, rate: undefined })
 }
 
-async function run(asked: Asked): Promise<number> {
+async function run(asked: LoadOptions): Promise<number> {
   const checks = createChecks(line => process.stdout.write(`${line}\n`))
   checks.say(
     `seed ${asked.seed}; ${asked.work} work; ${availableParallelism()} cores for service, PostgreSQL and generator`,

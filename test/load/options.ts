@@ -6,7 +6,7 @@ export const sceneNames = ['storm', 'neighbour', 'filters', 'soak'] as const
 export type SceneName = (typeof sceneNames)[number]
 
 /** Seconds of the closed-loop maximum, of each storm, and of the soak. */
-export type Asked = {
+export type LoadOptions = {
   seconds: { maximum: number; storm: number; soak: number }
   seed: number
   work: Load['work']
@@ -14,7 +14,7 @@ export type Asked = {
 }
 
 /** Reads the words of the command line. Throws with a sentence for whoever typed them. */
-export function readOptions(words: readonly string[]): Asked {
+export function readOptions(words: readonly string[]): LoadOptions {
   const { values } = parseArgs({
     args: [...words],
     options: {

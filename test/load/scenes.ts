@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Checks } from './checks.ts'
-import { forgetPeak, holdingsOf, type Place, type Tenant } from './ground.ts'
+import { forgetPeak, holdingsOf, type LoadSetup, type Tenant } from './ground.ts'
 import type { Figures } from './load.ts'
-import type { Asked } from './options.ts'
+import type { LoadOptions } from './options.ts'
 import { offer } from './source.ts'
 
 /** What a scene is played with; `maximum` is the closed loop's, in requests a second. */
-export type Stage = { place: Place; asked: Asked; maximum: number; checks: Checks }
+export type Stage = { place: LoadSetup; asked: LoadOptions; maximum: number; checks: Checks }
 
 /** Connections that an open loop may have; with all of them waiting for an answer, what is due waits, too. */
 const mostConnections = 1_000

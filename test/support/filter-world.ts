@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { readShown } from '../../src/entities/shown.ts'
+import { readSerialized } from '../../src/entities/shown.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
 import type { Read, World } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'
@@ -139,7 +139,7 @@ export async function readWorld({ db, sql }: Service, organization_id: number): 
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const inOrder = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(inOrder, [organization_id, stack_id])).map(({ id }) => id)
-    const found = await readShown(db, organization_id, stack_id, { by: 'id', identifiers: ids })
+    const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
     const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
     for (const id of ids) reads.set(id, { stack_id, id, shown: shown.get(id), links: await linksOf(id) })
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { type Lane, makeLane } from '../hostile/lane.ts'
+import { makeLane, type TestTenant } from '../hostile/lane.ts'
 import { operationsOf } from '../hostile/operations.ts'
 import { askOf, planOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
@@ -13,7 +13,7 @@ const canary = 'zqcanary7'
 let service: Service
 let sender: Sender
 let ours: Organization
-let lane: Lane
+let lane: TestTenant
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { digestOf, type Lane, makeLane } from '../hostile/lane.ts'
+import { digestOf, makeLane, type TestTenant } from '../hostile/lane.ts'
 import { type Operation, operationsOf, resolved, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
 let sender: Sender
-let lane: Lane
+let lane: TestTenant
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)

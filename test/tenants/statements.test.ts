@@ -4,8 +4,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import type { Statement } from '../../src/db/db.ts'
-import { fillIndexes } from '../../src/entities/fill.ts'
-import { sweepLinks } from '../../src/entities/sweep.ts'
+import { backfillIndexes } from '../../src/entities/fill.ts'
+import { cleanDanglingLinks } from '../../src/entities/sweep.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
@@ -180,11 +180,11 @@ async function work(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   await define(send)
-  await fillIndexes(service.db)
+  await backfillIndexes(service.db)
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
-  await fillIndexes(service.db)
-  await sweepLinks(service.db, { graceMs: -1_000 })
+  await backfillIndexes(service.db)
+  await cleanDanglingLinks(service.db, { graceMs: -1_000 })
 }
 
 const filters = (id: string) => [

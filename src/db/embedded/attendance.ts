@@ -9,7 +9,7 @@ import { ensureServer, serverUrl, stopServer } from './server.ts'
 export type Purpose = 'serve' | 'command'
 
 /** Being there: a connection that holds our locks for as long as we use the server. */
-export type Attendance = {
+export type SessionLease = {
   url: string
   /** Whether the server has not been lost, as far as we know. */
   up(): boolean
@@ -28,10 +28,10 @@ const patienceMs = 10_000
  * Attends the server of a cluster, starting it where it does not run. While we attend as `serve` we own the data
  * folder, and the server is started again whenever it is lost. Throws {@link EmbeddedError}.
  */
-export async function attend(
+export async function acquireSessionLease(
   cluster: Cluster,
   { purpose, log, signal }: { purpose: Purpose; log: (line: string) => void; signal?: AbortSignal },
-): Promise<Attendance> {
+): Promise<SessionLease> {
   const leaving = new AbortController()
   let session: Session | undefined = await enter(cluster, purpose, signal ?? leaving.signal)
   const { url, socketDir } = session
