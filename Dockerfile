@@ -24,7 +24,7 @@ COPY migrations migrations
 COPY client client
 COPY src src
 COPY cli cli
-COPY scripts/alive.ts scripts/
+COPY scripts/healthcheck.ts scripts/
 COPY --chmod=755 ops/kith ops/
 
 # Everything but the data folder and /tmp may be read only. The host is every address of the container's own network:
@@ -35,6 +35,6 @@ VOLUME /var/lib/kith
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 # Is the process alive, not is the database: an orchestrator that replaces unhealthy containers must not do so in an outage.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/opt/kith/scripts/alive.ts"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/opt/kith/scripts/healthcheck.ts"]
 ENTRYPOINT ["kith"]
 CMD ["serve"]

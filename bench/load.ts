@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Ground, Service } from './environment.ts'
 import { parsePgbench, parseWrk, type Run, runProgram } from './measure.ts'
 import type { Populated } from './populate.ts'
 import type { BenchRow } from './rows.ts'
-import type { Ground, Service } from './stage.ts'
 
 const requests = fileURLToPath(new URL('lua/requests.lua', import.meta.url))
 let runs = 0

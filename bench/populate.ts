@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { inDatabase } from './database.ts'
-import type { Service } from './stage.ts'
+import type { Service } from './environment.ts'
 
 export const smallPeople = 10_000
 const smallKey = 'small'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import type { Service } from './environment.ts'
 import { runProgram } from './measure.ts'
-import type { Service } from './stage.ts'
 
 const daySeconds = 86_400
 

@@ -9,9 +9,9 @@ import { type Progress, type Taken, takeBackup } from './backup/take.ts'
 import { answer, newCommand } from './command.ts'
 import { pathOf } from './connection.ts'
 import { hasData } from './doctor/storage.ts'
-import { handleInterrupt } from './interrupt.ts'
-import { megabytesOf, numeral, startProgress, timeOf } from './meter.ts'
+import { megabytesOf, numeral, startProgress, timeOf } from './progress.ts'
 import { withServer } from './session.ts'
+import { handleInterrupt } from './signal-handling.ts'
 
 type BackupOptions = { force?: true; quiet?: true; json?: true }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { scopes } from '../src/auth/scopes.ts'
-import { listOrganizations } from '../src/organizations/directory.ts'
+import { listOrganizations } from '../src/organizations/organizations.ts'
 import { answer, newCommand, newGroup } from './command.ts'
 import { withSession } from './session.ts'
 

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Client, Person, StackRecord } from '../client/index.ts'
-import { Attempts } from './attempts.ts'
 import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
 import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
 import { csvShape } from './export/csv.ts'
 import { type Output, openOutput } from './export/output.ts'
 import type { Format } from './import/input.ts'
-import { handleInterrupt, type Interrupt } from './interrupt.ts'
-import { numeral, type ProgressLine, startProgress, timeOf } from './meter.ts'
+import { numeral, type ProgressLine, startProgress, timeOf } from './progress.ts'
+import { Attempts } from './retry-policy.ts'
+import { handleInterrupt, type Interrupt } from './signal-handling.ts'
 
 type ExportOptions = ConnectionOptions & {
   format?: Format

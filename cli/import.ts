@@ -7,10 +7,10 @@ import { type CsvHead, csvItems } from './import/csv.ts'
 import { type Format, formatOf, type Input, openInput } from './import/input.ts'
 import type { Item, Refusal } from './import/item.ts'
 import { ndjsonItems } from './import/ndjson.ts'
-import { openRefused, type RefusedFile } from './import/refused.ts'
+import { openRefused, type RefusedFile } from './import/rejects-file.ts'
 import { type State, sendAll } from './import/send.ts'
-import { handleInterrupt } from './interrupt.ts'
-import { numeral, startProgress, timeOf } from './meter.ts'
+import { numeral, startProgress, timeOf } from './progress.ts'
+import { handleInterrupt } from './signal-handling.ts'
 
 type ImportOptions = ConnectionOptions & {
   format?: Format

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createOrganization, listOrganizations } from '../src/organizations/directory.ts'
+import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
 import { answer, newCommand, newGroup } from './command.ts'
 import { withSession } from './session.ts'
 

@@ -4,9 +4,9 @@ import { type Backup, verifyBackup } from './backup/container.ts'
 import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
 import { answer, newCommand } from './command.ts'
 import { pathOf } from './connection.ts'
-import { handleInterrupt } from './interrupt.ts'
-import { numeral, startProgress, timeOf } from './meter.ts'
+import { numeral, startProgress, timeOf } from './progress.ts'
 import { withServer } from './session.ts'
+import { handleInterrupt } from './signal-handling.ts'
 
 type RestoreOptions = { quiet?: true; json?: true }
 

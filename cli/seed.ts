@@ -4,10 +4,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
 import { answer, newCommand } from './command.ts'
 import { type ConnectionOptions, connect, withConnection } from './connection.ts'
-import { startProgress } from './meter.ts'
+import { startProgress } from './progress.ts'
+import type { Dataset } from './seed/dataset.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
 import { declareShop, sendEarlierVersions, sendFile } from './seed/send.ts'
-import type { Dataset } from './seed/world.ts'
 
 type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
 

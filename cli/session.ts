@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
-import { ensureDefaultOrganization } from '../src/organizations/directory.ts'
+import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
 
 /** What a command works with. `migrations` are the names of those that ran just now. */
 export type Session = { config: Config; db: Database; migrations: string[] }

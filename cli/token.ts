@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { scopes } from '../src/auth/scopes.ts'
 import { issueToken } from '../src/auth/token.ts'
-import { findOrganization, isOrganizationKey } from '../src/organizations/directory.ts'
+import { findOrganization, isOrganizationKey } from '../src/organizations/organizations.ts'
 import { answer, newCommand } from './command.ts'
 import { type Session, withSession } from './session.ts'
 

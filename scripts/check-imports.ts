@@ -31,7 +31,7 @@ const areas: Record<string, string[]> = {
 }
 
 /** What rooms of nouns know of http/: its types anywhere, its values in their routes. */
-const routeTable = 'src/http/route.ts'
+const routeTable = 'src/http/pipeline/route.ts'
 
 const entrances = ['src/app.ts', 'src/main.ts']
 const environmentReaders =

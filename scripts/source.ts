@@ -56,3 +56,8 @@ export function report(violations: Violation[]): void {
   for (const { path, line, sentence } of violations) console.error(`${path}:${line}: ${sentence}`)
   if (violations.length > 0) process.exitCode = 1
 }
+
+/** Prints each one as a warning, which ends nothing. */
+export function warn(warnings: Violation[]): void {
+  for (const { path, line, sentence } of warnings) console.warn(`warning: ${path}:${line}: ${sentence}`)
+}

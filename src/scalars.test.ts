@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Fault } from './errors.ts'
-import { parseJson } from './http/json.ts'
+import { parseJson } from './http/input/json.ts'
 import { coerceText } from './scalars.ts'
 
 /** The number that a body has there; undefined where it is refused, or has something else. */

@@ -3,7 +3,7 @@ import { lstat, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fetchOutsideKeys } from '../../src/auth/outside-keys.ts'
 import type { Config } from '../../src/config.ts'
-import { readTls } from '../../src/http/tls.ts'
+import { readTls } from '../../src/http/server/tls.ts'
 import { attempt, type Finding, ok, warning, wrong } from './finding.ts'
 
 const dayMs = 86_400_000

@@ -1,5 +1,5 @@
 import type { Definitions } from '../../client/index.ts'
-import type { CellType } from './cells.ts'
+import type { CellType } from './cell-parser.ts'
 
 /** What becomes of the cells of a column. */
 export type Target =

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type CsvError, parse } from 'csv-parse'
-import { jsonOf, listOf, type ParseOptions } from './cells.ts'
+import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
 import { type Item, type Refusal, reasonColumn, unfitRefusal } from './item.ts'

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
-import { Attempts } from '../attempts.ts'
-import type { Interrupt } from '../interrupt.ts'
+import { Attempts } from '../retry-policy.ts'
+import type { Interrupt } from '../signal-handling.ts'
 import { type Item, unfitRefusal } from './item.ts'
-import { UnacknowledgedItems } from './window.ts'
+import { UnacknowledgedItems } from './unacknowledged-items.ts'
 
 /**
  * How far an import is. The counts are of the lines that are done; `line` is the last of them. `drawn` are on their way too.

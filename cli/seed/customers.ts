@@ -1,7 +1,7 @@
 import type { ConsentAssignment, PersonBody, RecordBody } from '../../client/index.ts'
-import type { SeededRandom } from './dice.ts'
-import { type Country, countries, orderStates, pages } from './words.ts'
-import { centsOf, companyCount, type Dataset, diceIn, momentsOf, productCount } from './world.ts'
+import { centsOf, companyCount, type Dataset, diceIn, momentsOf, productCount } from './dataset.ts'
+import { type Country, countries, orderStates, pages } from './name-lists.ts'
+import type { SeededRandom } from './seeded-random.ts'
 
 /** What one customer has bought, in order of time. */
 export function ordersOf(world: Dataset, index: number): RecordBody[] {

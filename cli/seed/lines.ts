@@ -1,6 +1,6 @@
 import type { PersonBody, RecordBody } from '../../client/index.ts'
 import { customerOf, earlierAnswersOf, ordersOf, visitsOf } from './customers.ts'
-import { companyCount, companyOf, type Dataset, productCount, productOf } from './world.ts'
+import { companyCount, companyOf, type Dataset, productCount, productOf } from './dataset.ts'
 
 /** The files of a shop, in the order in which they are sent: what is named mostly stands already. */
 export const files = ['companies', 'products', 'orders', 'visits', 'people'] as const

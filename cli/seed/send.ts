@@ -1,9 +1,9 @@
 import type { Client, Definitions, ImportCounts, ImportRefusal, PersonBody } from '../../client/index.ts'
 import { applyStep } from '../schema/apply.ts'
 import { planPush, type Step } from '../schema/plan.ts'
+import type { Dataset } from './dataset.ts'
 import { shop } from './definitions.ts'
 import { bodiesOf, earlierVersions, type FileName } from './lines.ts'
-import type { Dataset } from './world.ts'
 
 /** Declares what the shop needs, and answers the numbers of its consent types. Throws before it has changed anything. */
 export async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {

@@ -7,7 +7,7 @@ import {
   refuseField,
   refuseMore,
   refuseTaken,
-} from '../organizations/define.ts'
+} from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { indexOf, indexState } from './indexing.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'

@@ -1,5 +1,5 @@
-import { type Route, route } from '../http/route.ts'
-import { authorOf } from '../organizations/define.ts'
+import { type Route, route } from '../http/pipeline/route.ts'
+import { authorOf } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { createAttribute, findAttribute, patchAttribute, shownAttribute } from './attributes.ts'
 import { definitionsWithProgress } from './indexing.ts'

@@ -4,7 +4,7 @@ import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseAnswer } from '../../test/support/process.ts'
 import { allScopes, type Service, startService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
-import type { ParameterKind } from '../http/route.ts'
+import type { ParameterKind } from '../http/pipeline/route.ts'
 import { scopes } from './scopes.ts'
 
 let service: Service

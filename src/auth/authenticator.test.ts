@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
-import { createOrganization, findOrganization } from '../organizations/directory.ts'
+import { createOrganization, findOrganization } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
 
 const gate = useGate()

@@ -1,7 +1,7 @@
-import { isOrganizationKey } from '../organizations/directory.ts'
+import { isOrganizationKey } from '../organizations/organizations.ts'
+import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
 import { parseScopes, type Scope } from './scopes.ts'
-import type { JsonObject } from './shape.ts'
 
 /** What a token says, checked but for the existence of organization and client. */
 export type Claims = {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
 import type { Fault } from '../errors.ts'
-import { createOrganization } from '../organizations/directory.ts'
+import { createOrganization } from '../organizations/organizations.ts'
 import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
 
 const gate = useGate()

@@ -1,13 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import { Fault, fail } from '../errors.ts'
-import { findOrganization, isOrganizationKey } from '../organizations/directory.ts'
+import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
-import { createTtlCache } from './memory.ts'
 import { memoryTimes } from './organizations.ts'
 import { refuseScopes, splitScopes } from './scopes.ts'
 import { insertClientSql, listClientsSql, readClientSql, revokeClientSql } from './sql.ts'
+import { createTtlCache } from './ttl-cache.ts'
 
 /** A program that fetches its own tokens. `revoked_at` is null of one that may. */
 export type Client = { id: string; name: string; scope: string; created_at: string; revoked_at: string | null }

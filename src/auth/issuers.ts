@@ -1,6 +1,6 @@
+import type { TokenAlgorithm } from './decode-jwt.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { ownName } from './keys.ts'
-import type { TokenAlgorithm } from './shape.ts'
 
 /** Keys by `kid`. A token that names none may only come from who knows the shared secret. */
 export type KeySource = {

@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose'
-import type { JsonObject, TokenAlgorithm } from './shape.ts'
+import type { JsonObject, TokenAlgorithm } from './decode-jwt.ts'
 
 /** What checks a signature: one key, one algorithm. */
 export type VerifyingKey = Readonly<{ algorithm: TokenAlgorithm; key: CryptoKey | Uint8Array }>

@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
-import { findOrganization } from '../organizations/directory.ts'
+import { findOrganization } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
-import { createTtlCache, type TtlCache } from './memory.ts'
+import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
 /** How long a token outlives its organization, or a client its revocation, at most: `forgetMs`. */
 export const memoryTimes = { renewMs: 5_000, forgetMs: 10_000, unknownMs: 1_000 }

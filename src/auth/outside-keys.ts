@@ -1,8 +1,8 @@
 import { fail } from '../errors.ts'
-import { ageOf } from './age.ts'
+import { ageOf } from './age-of.ts'
+import { parseObject } from './decode-jwt.ts'
 import type { KeySource } from './issuers.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
-import { parseObject } from './shape.ts'
 
 /** From this age on keys are fetched again while they still serve, and from that one on before they do. */
 const renewMs = 300_000

@@ -1,10 +1,10 @@
 import type { JWK } from 'jose'
 import type { Database } from '../db/db.ts'
-import { ageOf } from './age.ts'
+import { ageOf } from './age-of.ts'
 import type { KeySource } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { type Keys, loadKeys, ownKidForm } from './keys.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from './throttle.ts'
 
 /** From this age on keys are read again while they still serve, and from that one on before they do. */
 const renewMs = 5_000

@@ -1,8 +1,8 @@
 import { compactVerify, errors } from 'jose'
 import { type Claims, readClaims } from './claims.ts'
+import { decodeJwt } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
-import { decodeJwt } from './shape.ts'
 
 /** What a genuine token says, and whose word it is. */
 export type Verified = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }

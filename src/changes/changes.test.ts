@@ -5,7 +5,7 @@ import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
-import { createOrganization } from '../organizations/directory.ts'
+import { createOrganization } from '../organizations/organizations.ts'
 
 let service: Service
 let shop: Shop

@@ -8,7 +8,7 @@ import {
   refuseField,
   refuseMore,
   refuseTaken,
-} from '../organizations/define.ts'
+} from '../organizations/change-definitions.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
 import type { ConsentTypePatch, NewConsentType } from './schema.ts'
 import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'

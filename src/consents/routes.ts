@@ -1,5 +1,5 @@
-import { type Route, route } from '../http/route.ts'
-import { authorOf } from '../organizations/define.ts'
+import { type Route, route } from '../http/pipeline/route.ts'
+import { authorOf } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'

@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Signal } from '../signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
+import { type Liveness, ServerSilent } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
-import { type Liveness, ServerSilent } from './pulse.ts'
 import type { Place } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import { acquireSessionLease, type Purpose } from './embedded/attendance.ts'
 import { openCluster } from './embedded/cluster.ts'
 import { EmbeddedError } from './embedded/error.ts'
 import { explainFullDisk } from './embedded/full-disk.ts'
+import { acquireSessionLease, type Purpose } from './embedded/session-lease.ts'
 
 export { EmbeddedError }
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { type Refusal, refuse } from '../errors.ts'
-import { ServerSilent } from './pulse.ts'
+import { ServerSilent } from './liveness.ts'
 
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && codes.includes(error.code ?? '')

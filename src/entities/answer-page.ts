@@ -1,11 +1,11 @@
-import type { Call, HandlerResult } from '../http/route.ts'
-import { type Position, sizeToRead } from './page.ts'
-import { printPage, printPart } from './print.ts'
-import { type RowsOfPage, readPortion } from './shown.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { printPage, printPart } from './entity-json.ts'
+import { type RowsOfPage, readPortion } from './entity-reader.ts'
+import { type Position, sizeToRead } from './pagination.ts'
 
 /** A page is read by one statement, and answered in one piece, up to so many bytes of rows, and of JSON. */
 const wholeBytes = 1_048_576
-/** Answers up to here are not counted (http/send-answer.ts). */
+/** Answers up to here are not counted (http/pipeline/send-result.ts). */
 const uncountedCharacters = 64 * 1024
 /** Of a larger page so much is read at a time, and one entity more, */
 const portionOctets = 256 * 1024

@@ -1,12 +1,12 @@
-import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import type { Database, Transaction } from '../db/db.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { takeSet } from './conflicts.ts'
-import { isLostRace, isStale, planItem, type WriteOptions } from './sets.ts'
-import { lockAddressed } from './stages.ts'
-import { runWriteSet } from './transact.ts'
-import type { Done, Outcome, Write } from './write.ts'
+import { lockAddressed } from './read-stage.ts'
+import { runWriteSet } from './run-write-set.ts'
+import type { Done, Outcome, Write } from './write-request.ts'
+import { isLostRace, isStale, planItem, type WriteOptions } from './write-sets.ts'
 
 /** The first item of an all-or-nothing array that was refused. */
 export class AtomicRefusal extends Fault {

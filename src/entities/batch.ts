@@ -2,11 +2,11 @@ import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
-import type { EntityKind } from './kind.ts'
-import { writeEntities } from './sets.ts'
-import type { Address, Done, EntityBody, Outcome, Write } from './write.ts'
+import type { EntityKind } from './entity-kind.ts'
+import type { Address, Done, EntityBody, Outcome, Write } from './write-request.ts'
+import { writeEntities } from './write-sets.ts'
 
 const operation = Type.Object(
   {

@@ -1,6 +1,6 @@
-import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan.ts'
-import type { EntityRow } from './row.ts'
-import { isMaking, type Write } from './write.ts'
+import type { EntityRow } from './entity-row.ts'
+import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan-write.ts'
+import { isMaking, type Write } from './write-request.ts'
 
 /** One write of a set, planned, at its place in the order of arrival; `name` is what it is addressed by, as a {@link nameKey}. */
 export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }

@@ -1,8 +1,8 @@
 import { type Answer, answering, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
-import type { Columns, EntityRow } from './row.ts'
-import type { Write } from './write.ts'
+import type { Columns, EntityRow } from './entity-row.ts'
+import type { Write } from './write-request.ts'
 
 /** Changed keys and their values, as a read names and shows them. */
 export type Shown = Record<string, unknown>

@@ -1,7 +1,7 @@
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
+import { type CurrentState, type Links, shownLinks, type Target } from './entity-row.ts'
 import { jsonEqual } from './json-equal.ts'
-import type { Name, Plan, PlannedLinks } from './plan.ts'
-import { type CurrentState, type Links, shownLinks, type Target } from './row.ts'
+import type { Name, Plan, PlannedLinks } from './plan-write.ts'
 
 /** Where one link will point: to an entity that stands, or to a name that the write brings to life. */
 export type PlannedTarget = { id: string } | { name: Name }

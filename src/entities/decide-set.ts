@@ -1,8 +1,8 @@
 import type { Item } from './conflicts.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
+import type { CurrentState } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { type Name, nameKey } from './plan.ts'
-import type { CurrentState } from './row.ts'
+import { type Name, nameKey } from './plan-write.ts'
 
 /** What the items of a set are decided on. */
 export type SetCircumstances = Omit<Circumstances, 'newId'> & { standing: (item: Item) => CurrentState | null }

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { type Circumstances, type Decision, decide } from './decide.ts'
-import { nameKey, planWrite } from './plan.ts'
-import type { CurrentState, EntityRow, Links } from './row.ts'
-import type { EntityBody, Write } from './write.ts'
+import type { CurrentState, EntityRow, Links } from './entity-row.ts'
+import { nameKey, planWrite } from './plan-write.ts'
+import type { EntityBody, Write } from './write-request.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 const times = { created_at: at, updated_at: at }

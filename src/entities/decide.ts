@@ -3,10 +3,10 @@ import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan.ts'
-import { type Columns, type CurrentState, type EntityRow, profileColumns } from './row.ts'
+import { type Columns, type CurrentState, type EntityRow, profileColumns } from './entity-row.ts'
+import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan-write.ts'
 import { profileFlags, profileTexts } from './sql.ts'
-import { isCompleting, isMaking, type Write } from './write.ts'
+import { isCompleting, isMaking, type Write } from './write-request.ts'
 
 /** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }

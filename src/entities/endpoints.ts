@@ -1,12 +1,12 @@
 import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import type { Call, Route } from '../http/route.ts'
+import type { Call, Route } from '../http/pipeline/route.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { batchBody, batchEntities } from './batch.ts'
+import type { EntityKind } from './entity-kind.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
-import type { EntityKind } from './kind.ts'
 import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
-import type { EntityBody } from './write.ts'
+import type { EntityBody } from './write-request.ts'
 
 const strict = ['references=strict'] as const
 const taken = { 409: 'duplicate_entry' } as const

@@ -1,11 +1,11 @@
 import { entityTag } from '../entity-tag.ts'
 import { Fault, fail, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/route.ts'
-import type { EntityKind } from './kind.ts'
-import { readQueued } from './queues.ts'
-import { type Identifiers, readSerialized, type SerializedEntity } from './shown.ts'
-import type { Address, Done, EntityBody } from './write.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { EntityKind } from './entity-kind.ts'
+import { type Identifiers, readSerialized, type SerializedEntity } from './entity-reader.ts'
+import { readQueued } from './request-coalescing.ts'
 import { writeOne } from './write-one.ts'
+import type { Address, Done, EntityBody } from './write-request.ts'
 
 /** Whom a path addresses. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {

@@ -3,7 +3,7 @@ import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
-import type { Write } from './write.ts'
+import type { Write } from './write-request.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { Fault } from '../errors.ts'
-import type { Call } from '../http/route.ts'
-import { writeQueued } from './queues.ts'
-import type { Done, EntityBody, Write } from './write.ts'
+import type { Call } from '../http/pipeline/route.ts'
+import { writeQueued } from './request-coalescing.ts'
+import type { Done, EntityBody, Write } from './write-request.ts'
 
 /** What a single request writes, and where. */
 export type SingleWrite = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'>

@@ -1,10 +1,10 @@
 import { type Attribute, isRelationship } from '../organizations/definitions.ts'
-import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './asked.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
+import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './condition.ts'
 import { allOf, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
+import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
-import { selectTerms } from './term-guide.ts'
 
 /** What the definitions say of a key: its active attribute, and every relationship that ever had the key. */
 type Key = { key: string; declared: Attribute | undefined; relationships: readonly Attribute[] }

@@ -1,7 +1,7 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './asked.ts'
 import { attributeCondition, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
+import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
 import { consentCondition } from './consents.ts'
 import { allOf, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import {

@@ -1,5 +1,5 @@
 import { channels } from '../organizations/definitions.ts'
-import type { Subject } from './asked.ts'
+import type { Subject } from './condition.ts'
 import { always, anyOf, type Fragment, never, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
-import { backfillIndexes } from '../entities/fill.ts'
+import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 let service: Service

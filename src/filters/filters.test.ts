@@ -5,7 +5,7 @@ import { looseFilters, orderFilters, personFilters, typedFilters } from '../../t
 import { mistypedIn } from '../../test/support/filter-operands.ts'
 import { makeWorld, readWorld } from '../../test/support/filter-world.ts'
 import { type Service, startService } from '../../test/support/service.ts'
-import { backfillIndexes } from '../entities/fill.ts'
+import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 let service: Service

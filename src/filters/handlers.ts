@@ -1,13 +1,13 @@
 import type { Limits } from '../config.ts'
 import { answerPage } from '../entities/answer-page.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { type RowsOfPage, readPageOfStack } from '../entities/entity-reader.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { EntityKind } from '../entities/kind.ts'
-import { findEntity, type Page, type Position, readRelated } from '../entities/page.ts'
-import { type RowsOfPage, readPageOfStack } from '../entities/shown.ts'
+import { findEntity, type Page, type Position, readRelated } from '../entities/pagination.ts'
 import { type Detail, fail, pointer } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
-import type { Call, HandlerResult } from '../http/route.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
   currentDefinitions,
   type Definitions,

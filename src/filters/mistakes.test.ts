@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Organization, type Reply, type Service, startService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
-import { findUncarried } from './carried-keys.ts'
+import { findUncarried } from './undeclared-keys.ts'
 
 let service: Service
 let organization: Organization

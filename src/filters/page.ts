@@ -1,15 +1,15 @@
-import { conflictFault, maxAttempts, pauseAfter } from '../db/attempts.ts'
 import { type Database, flushed, statement } from '../db/db.ts'
-import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/page.ts'
-import type { Read } from '../entities/row.ts'
+import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import type { Read } from '../entities/entity-row.ts'
+import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { withIndexAdvice } from './advice.ts'
-import { defaultSearchMs, findUncarried } from './carried-keys.ts'
 import type { Condition } from './grammar.ts'
+import { withIndexAdvice } from './index-advice.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
+import { defaultSearchMs, findUncarried } from './undeclared-keys.ts'
 
 // A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
 // it is planned each time anyway.

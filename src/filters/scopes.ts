@@ -1,5 +1,5 @@
 import { fail } from '../errors.ts'
-import type { Call } from '../http/route.ts'
+import type { Call } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Condition } from './grammar.ts'
 

@@ -1,5 +1,5 @@
-import { octetsOf, type Position, sizeToRead } from '../entities/page.ts'
-import { readRows } from '../entities/shown-sql.ts'
+import { octetsOf, type Position, sizeToRead } from '../entities/pagination.ts'
+import { readRows } from '../entities/read-sql.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Parameter, render, sql } from './fragment.ts'

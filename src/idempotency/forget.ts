@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
-import { listOrganizations } from '../organizations/directory.ts'
+import { listOrganizations } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
-import { retentionMs } from './once.ts'
+import { retentionMs } from './run-idempotent.ts'
 import { forgetKeysSql } from './sql.ts'
 
 const keysAtOnce = 1_000

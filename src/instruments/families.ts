@@ -1,5 +1,5 @@
 import type { Metric, Registry } from '@prometheus-io/client'
-import { type Count, Distribution } from './tally.ts'
+import { type Count, Distribution } from './histogram.ts'
 
 export type Labels = Record<string, string>
 

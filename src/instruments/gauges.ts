@@ -2,8 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
 import { version } from '../version.ts'
+import { createDatabaseHealth } from './database-health.ts'
 import { gauge } from './families.ts'
-import { createDatabaseHealth } from './outlook.ts'
 
 /** What is looked at when somebody asks. */
 export type Sources = {

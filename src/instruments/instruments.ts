@@ -2,8 +2,8 @@ import cluster from 'node:cluster'
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
 import { gatherForWorkers, scrapeThroughStarter } from './cluster.ts'
-import { createMetrics } from './counts.ts'
 import { registerVersionGauge, type Sources, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
+import { createMetrics } from './metrics.ts'
 
 export type RunningInstruments = Instruments & {
   /** Begins to look at what exists only after there is an observer to tell. */

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { fail } from '../errors.ts'
-import type { OpenRoute } from '../http/route.ts'
-import type { Router } from '../http/router.ts'
-import { singleFlight } from '../http/single-flight.ts'
+import type { OpenRoute } from '../http/pipeline/route.ts'
+import type { Router } from '../http/pipeline/router.ts'
+import { singleFlight } from '../http/routes/single-flight.ts'
 import type { Instruments } from '../observer.ts'
 
 /** What the document says of /metrics. */

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/route.ts'
+import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/pipeline/route.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'

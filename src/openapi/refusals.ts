@@ -1,5 +1,5 @@
 import type { ErrorWord } from '../errors.ts'
-import { type OpenRoute, type Route, takesKeys } from '../http/route.ts'
+import { type OpenRoute, type Route, takesKeys } from '../http/pipeline/route.ts'
 import { errorEnvelope, exampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 

@@ -1,6 +1,6 @@
 import { shownAttribute } from '../attributes/attributes.ts'
 import { definitionsWithProgress } from '../attributes/indexing.ts'
-import { type Route, route } from '../http/route.ts'
+import { type Route, route } from '../http/pipeline/route.ts'
 import { shownStack } from '../stacks/stacks.ts'
 import { schema } from './schema.ts'
 

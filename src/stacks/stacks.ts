@@ -7,7 +7,7 @@ import {
   refuseField,
   refuseMore,
   refuseTaken,
-} from '../organizations/define.ts'
+} from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import type { NewStack, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'

@@ -1,5 +1,5 @@
-import type { EntityKind } from '../entities/kind.ts'
-import type { Call, Route } from '../http/route.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import type { Call, Route } from '../http/pipeline/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, importQuery } from './schema.ts'

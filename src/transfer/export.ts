@@ -1,15 +1,15 @@
 import type { Database } from '../db/db.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
-import type { EntityKind } from '../entities/kind.ts'
-import { startOf } from '../entities/page.ts'
-import { linePrinter } from '../entities/print.ts'
-import { RowPrinter } from '../entities/row-printer.ts'
-import { copyAllSql, prepareCopySql } from '../entities/shown-sql.ts'
-import type { Call, HandlerResult } from '../http/route.ts'
+import { RowPrinter } from '../entities/composite-row-parser.ts'
+import { linePrinter } from '../entities/entity-json.ts'
+import type { EntityKind } from '../entities/entity-kind.ts'
+import { startOf } from '../entities/pagination.ts'
+import { copyAllSql, prepareCopySql } from '../entities/read-sql.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { semaphore } from './at-once.ts'
+import { semaphore } from './semaphore.ts'
 
 /** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
 const partBytes = 128 * 1024

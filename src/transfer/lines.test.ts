@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { batchStream } from './gather.ts'
+import { batchStream } from './batch-stream.ts'
 import { type Line, linesOf } from './lines.ts'
 
 async function* cut(bytes: Buffer, sizes: number[]): AsyncGenerator<Buffer> {

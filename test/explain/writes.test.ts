@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Database, type Statement, statement, type Transaction } from '../../src/db/db.ts'
-import type { Write } from '../../src/entities/write.ts'
+import type { Write } from '../../src/entities/write-request.ts'
 import { type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
 import { type Service, startService } from '../support/service.ts'
-import { digestOf, makeLane, type TestTenant } from './lane.ts'
-import { broken, obey } from './laws.ts'
+import { broken, obey } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { breakPlan, brokenPlanOf, refuses } from './refusals.ts'
 import { planOf } from './requests.ts'
 import { fuzzSeed } from './seed.ts'
 import { createSender, type Sender } from './sender.ts'
+import { digestOf, makeLane, type TestTenant } from './test-tenant.ts'
 
 const lanesAtOnce = 12
 const rounds = 45

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { type Break, breaksOf, breaksOfText } from './breaks.ts'
-import type { TestTenant } from './lane.ts'
-import { broken } from './laws.ts'
+import { broken } from './invariants.ts'
+import { type Break, breaksOf, breaksOfText } from './mutations.ts'
 import type { Operation } from './operations.ts'
 import { resolved } from './operations.ts'
 import { askOf, type Plan, planOf } from './requests.ts'
 import type { Answer, Ask } from './sender.ts'
+import type { TestTenant } from './test-tenant.ts'
 
 /** A request that breaks one rule. `word`, `status` and `path` are what it must be refused with. */
 export type Refused = {

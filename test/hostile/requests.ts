@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { knowledgeOf } from './knowledge.ts'
-import type { TestTenant } from './lane.ts'
+import { knowledgeOf } from './generators.ts'
 import type { Operation } from './operations.ts'
 import type { Ask } from './sender.ts'
+import type { TestTenant } from './test-tenant.ts'
 import { external_id } from './texts.ts'
 import { valuesOf } from './values.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf } from './lane.ts'
+import { digestOf } from './test-tenant.ts'
 import { useWire } from './wire.ts'
 
 const wire = useWire()

@@ -2,9 +2,9 @@ import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Service, startService } from '../support/service.ts'
-import { makeLane, type TestTenant } from './lane.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'
+import { makeLane, type TestTenant } from './test-tenant.ts'
 import { trimmed } from './texts.ts'
 
 let service: Service

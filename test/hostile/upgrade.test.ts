@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writePair } from '../support/certificate.ts'
 import { endProcesses, makeFolder } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
-import { digestOf } from './lane.ts'
+import { digestOf } from './test-tenant.ts'
 import { exchange, useWire } from './wire.ts'
 
 const wire = useWire()

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectByTls } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { type Organization, type Service, startService } from '../support/service.ts'
-import { digestOf } from './lane.ts'
+import { digestOf } from './test-tenant.ts'
 
 type Response = { status: number; headers: string; body: string }
 

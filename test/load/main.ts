@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
-import { prepareEnding } from '../../bench/ending.ts'
+import { prepareEnding } from '../../bench/cleanup.ts'
 import { createChecks } from './checks.ts'
-import { type LoadSetup, preparePlace } from './ground.ts'
 import type { Figures } from './load.ts'
 import { type LoadOptions, readOptions } from './options.ts'
-import { filters, neighbour, soak, storm } from './scenes.ts'
+import { filters, neighbour, soak, storm } from './scenarios.ts'
+import { type LoadSetup, preparePlace } from './setup.ts'
 import { offer } from './source.ts'
 
 const scenes = { storm, neighbour, filters, soak }

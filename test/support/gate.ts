@@ -6,7 +6,7 @@ import { type Keys, loadOrCreateKeys, type SigningKey, takeSigningKey } from '..
 import { loadConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/db.ts'
 import { Fault, type Refusal } from '../../src/errors.ts'
-import { ensureDefaultOrganization } from '../../src/organizations/directory.ts'
+import { ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
 import { createTestDatabase } from './database.ts'
 
 export const sharedSecret = 'a shared secret of 32 bytes or more'

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { makeLane, type TestTenant } from '../hostile/lane.ts'
 import { operationsOf } from '../hostile/operations.ts'
 import { askOf, planOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { type Answer, createSender, type Sender } from '../hostile/sender.ts'
+import { makeLane, type TestTenant } from '../hostile/test-tenant.ts'
 import { type Organization, type Service, startService } from '../support/service.ts'
 
 const canary = 'zqcanary7'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routeTable } from '../../src/app.ts'
-import type { Route } from '../../src/http/route.ts'
-import { digestOf } from '../hostile/lane.ts'
+import type { Route } from '../../src/http/pipeline/route.ts'
 import { type Answer, createSender, type Sender } from '../hostile/sender.ts'
+import { digestOf } from '../hostile/test-tenant.ts'
 import { type Organization, type Service, startService } from '../support/service.ts'
 import { bodyCases, type Case, type OwnIds, type Pairs, pathCases } from './foreign.ts'
 

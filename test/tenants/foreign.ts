@@ -1,4 +1,4 @@
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/pipeline/route.ts'
 import type { Ask } from '../hostile/sender.ts'
 
 /** Two texts that the asking organization knows neither of: one is another organization's, the other nobody's. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { digestOf, makeLane, type TestTenant } from '../hostile/lane.ts'
 import { type Operation, operationsOf, resolved, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
+import { digestOf, makeLane, type TestTenant } from '../hostile/test-tenant.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service

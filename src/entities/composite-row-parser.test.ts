@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Service, startService } from '../../test/support/service.ts'
+import { RowPrinter } from './composite-row-parser.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const key = (text: string) => Buffer.from(text)
+
+type Entity = { text: string | null; flag: boolean | null; number: number; at: Date; other: string | null }
+
+/** The rows as the database writes them. */
+async function rowsOf(entities: Entity[]): Promise<string> {
+  const [answer] = await service.sql<{ rows: string }>(
+    `select string_agg(j.attributes::text || E'\\n' || row(j.text, j.flag, j.number, j.at, j.other)::text, E'\\n' order by j.n) as rows
+     from jsonb_to_recordset($1) as j(n integer, attributes jsonb, text text, flag boolean, number integer, at timestamptz, other text)`,
+    [JSON.stringify(entities.map((entity, n) => ({ ...entity, n, attributes: { of: entity.text } })))],
+  )
+  return answer!.rows
+}
+
+const printEntity = (row: RowPrinter) => {
+  row.text(key('{"text":'))
+  row.flag(key(',"flag":'))
+  row.bare(key(',"number":'))
+  row.moment(key(',"at":"'))
+  row.put(key('","other":'))
+  row.copy(JSON.stringify(row.value()))
+  row.put(key(',"attributes":'))
+  row.copyAttributes()
+  row.put(key('}'))
+}
+
+function print(printer: RowPrinter, rows: string): unknown[] {
+  printer.start().readText(rows)
+  printer.put(key('['))
+  for (let first = true; printer.more; first = false) {
+    if (!first) printer.put(key(','))
+    printer.next(printEntity)
+  }
+  printer.put(key(']'))
+  expect(printer.bytes.toString()).toBe(printer.json)
+  return JSON.parse(printer.json)
+}
+
+const shown = ({ text, flag, number, at, other }: Entity) => ({
+  text,
+  flag,
+  number,
+  at: at.toISOString(),
+  other,
+  attributes: { of: text },
+})
+
+// PostgreSQL holds neither NUL nor half of a character.
+const texts = fc
+  .string({
+    unit: fc.oneof(
+      fc.constantFrom(...'"\\,() \n\t\r\b\f\v\u0001\u001f\u007f\u2028é{}x'),
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    ),
+  })
+  .map(text => text.replaceAll('\0', ''))
+const entities = fc.record<Entity>({
+  text: fc.option(texts),
+  flag: fc.option(fc.boolean()),
+  number: fc.integer({ min: -1e9, max: 1e9 }),
+  at: fc.date({ min: new Date('0100-01-01'), max: new Date('9999-12-31'), noInvalidDate: true }),
+  other: fc.option(texts),
+})
+
+describe('rows as the database writes them', () => {
+  test('are printed as what they hold, whatever that is', async () => {
+    const printer = new RowPrinter()
+    await fc.assert(
+      fc.asyncProperty(fc.array(entities, { minLength: 1, maxLength: 8 }), async written => {
+        expect(print(printer, await rowsOf(written))).toEqual(written.map(shown))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('are printed whole where they need more room than there is, again and again', async () => {
+    const printer = new RowPrinter()
+    const entity = { flag: null, number: 1, at: new Date(0), other: '' }
+    const written = Array.from({ length: 60 }, (_, n) => ({ ...entity, text: 'é"'.repeat(n * n) }))
+    const rows = await rowsOf(written)
+    for (let time = 0; time < 3; time += 1) expect(print(printer, rows)).toEqual(written.map(shown))
+    const huge = [{ ...entity, text: '𝄞\u0001'.repeat(500_000) }]
+    expect(print(printer, await rowsOf(huge))).toEqual(huge.map(shown))
+    expect(print(printer, rows)).toEqual(written.map(shown))
+  })
+
+  test('end where they should, whatever is left of the room', () => {
+    const entity = { flag: true, number: 1, at: new Date(0), other: null }
+    for (let length = 32_600; length < 32_800; length += 1) {
+      const written = ['x'.repeat(length), 'y'].map(text => ({ ...entity, text }))
+      const rows = written.map(({ text }) => `{"of": "${text}"}\n(${text},t,1,"1970-01-01 00:00:00+00",)`).join('\n')
+      expect(print(new RowPrinter(), rows)).toEqual(written.map(shown))
+    }
+  })
+})

@@ -1,0 +1,220 @@
+import { CopyRows } from '../db/copy-rows.ts'
+import type { Statement, Transaction } from '../db/db.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import type { Item } from './conflicts.ts'
+import type { Change } from './decide.ts'
+import type { PlannedTarget } from './decide-attributes.ts'
+import type { Columns, LockedRow } from './entity-row.ts'
+import { nameKey } from './plan-write.ts'
+import type { Accepted, Placeholder } from './read-stage.ts'
+import {
+  appendChangesSql,
+  appendConsentHistorySql,
+  applyChangesSql,
+  checkVersionsMadeSql,
+  link,
+  makeEntitiesSql,
+  numbersAtOnce,
+  profileFlags,
+  profileTexts,
+  storeChangesSql,
+  unlink,
+} from './sql.ts'
+
+type NewEntity = {
+  stack_id: number
+  id: string
+  columns: Columns
+  attributes: Record<string, unknown>
+}
+
+/** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
+export function makeEntities(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Iterable<Placeholder>,
+  at: string,
+): Promise<unknown>[] {
+  const made: NewEntity[] = []
+  for (const { item, change } of accepted)
+    if (change.operation === 'create')
+      made.push({ stack_id: item.write.stack_id, id: change.id, columns: change.columns, attributes: change.set })
+  for (const { stack_id, external_id, id, version } of placeholders)
+    made.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
+  if (made.length === 0) return []
+  made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
+  const rows = new CopyRows(organization_id, entityFields, made.length)
+  const atMs = Date.parse(at)
+  for (const entity of made) writeEntity(rows, entity, atMs)
+  const copied = tx.copy(makeEntitiesSql, rows)
+  const named = made.filter(({ columns }) => columns.external_id != null)
+  if (named.length === 0) return [copied]
+  const versions = named.map(({ stack_id, columns }) => ({ s: stack_id, e: columns.external_id, v: columns.version }))
+  return [copied, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
+}
+
+const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
+
+/** Of {@link makeEntitiesSql}. */
+const entityFields = 20
+
+function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
+  rows.begin()
+  rows.integer(stack_id)
+  rows.uuid(id)
+  rows.text(columns.external_id)
+  rows.boolean(columns.active)
+  rows.integer(columns.version!)
+  for (const column of profileTexts) rows.text(columns[column])
+  for (const column of profileFlags) rows.boolean(columns[column])
+  rows.json(JSON.stringify(columns.answers ?? {}))
+  rows.json(JSON.stringify(attributes))
+  rows.time(atMs)
+  rows.time(atMs)
+}
+
+/** A change as {@link applyChangesSql} takes it. */
+type Entry = {
+  n: number
+  s: number
+  i: string
+  t?: string | undefined
+  o: Change['operation']
+  v: number
+  b: object | null
+  f: object
+  u: string
+  r: string
+  p?: Columns
+  a?: Change['set']
+  d?: string[]
+}
+
+/** How many changes the statement that stores them logs, too: as many as wait beside others. */
+const few = 256
+
+/** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
+export function applyChanges(
+  tx: Transaction,
+  { organization_id, version }: Definitions,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+  rows: ReadonlyMap<Item, LockedRow>,
+  at: string,
+): Promise<unknown>[] {
+  const entries = entriesOf(accepted, placeholders, rows)
+  const store = (statement: Statement, changes: object[]) =>
+    tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
+  if (accepted.length <= few || entries.length >= numbersAtOnce) return [store(applyChangesSql, entries)]
+  const stored = store(storeChangesSql, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  const log = new CopyRows(organization_id, changeFields, entries.length)
+  const atMs = Date.parse(at)
+  for (const entry of entries) writeEntry(log, entry, atMs)
+  return [stored, tx.copy(appendChangesSql, log)]
+}
+
+/** Of {@link appendChangesSql}. */
+const changeFields = 11
+
+function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: number) {
+  log.begin()
+  log.time(atMs)
+  log.text('entity')
+  log.integer(s)
+  log.uuid(i)
+  log.text(o)
+  log.integer(v)
+  log.json(b && JSON.stringify(b))
+  log.json(JSON.stringify(f))
+  log.text(u)
+  log.text(r)
+}
+
+const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })
+
+function entriesOf(
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+  rows: ReadonlyMap<Item, LockedRow>,
+): Entry[] {
+  const entries: Entry[] = []
+  const born = Map.groupBy(placeholders.values(), ({ item }) => item)
+  for (const { item, change } of accepted) {
+    for (const birth of born.get(item) ?? []) entries.push(birthEntry(entries.length + 1, birth))
+    entries.push(changeEntry(entries.length + 1, item, change, rows.get(item)))
+  }
+  return entries
+}
+
+function birthEntry(n: number, { stack_id, external_id, id, version, item: { write } }: Placeholder): Entry {
+  const after = { external_id, state: 'placeholder' }
+  return { n, s: stack_id, i: id, o: 'create', v: version, b: null, f: after, u: write.actor, r: write.request_id }
+}
+
+function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
+  const { operation, id, version, before, after, columns, set, removed } = change
+  const entry: Entry = {
+    n,
+    s: write.stack_id,
+    i: id,
+    t: row?.place,
+    o: operation,
+    v: version,
+    b: before,
+    f: after,
+    u: write.actor,
+    r: write.request_id,
+  }
+  if (operation !== 'update') return entry
+  entry.p = columns
+  if (removed.length === 0 && Object.keys(set).length === 0) return entry
+  entry.a = set
+  entry.d = removed
+  return entry
+}
+
+/** Link: replaces the links of the relationship attributes that were written. */
+export function replaceLinks(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  placeholders: Map<string, Placeholder>,
+): Promise<unknown>[] {
+  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
+  const written: (Change['relinked'][number] & { source: string })[] = []
+  for (const { change } of accepted) for (const links of change.relinked) written.push({ source: change.id, ...links })
+  const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
+  const made = written.flatMap(({ source, attribute, targets }) => {
+    const ids = [...new Set(targets.map(idOf))]
+    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
+  })
+  const statements: Promise<unknown>[] = []
+  if (gone.length > 0) statements.push(tx.query(unlink, [organization_id, JSON.stringify(gone)]))
+  if (made.length > 0) statements.push(tx.query(link, [organization_id, JSON.stringify(made)]))
+  return statements
+}
+
+/** Answer: appends every answer given to the history. */
+export function appendAnswers(
+  tx: Transaction,
+  organization_id: number,
+  accepted: Accepted[],
+  at: string,
+): Promise<unknown>[] {
+  const answers: object[] = []
+  for (const { item, change } of accepted)
+    for (const answer of change.answers)
+      answers.push({
+        i: change.id,
+        v: change.version,
+        c: answer.consent_type_id,
+        h: answer.channel,
+        b: answer.previous_state,
+        s: answer.state,
+        o: answer.source,
+        u: item.write.actor,
+        r: item.write.request_id,
+      })
+  return answers.length === 0 ? [] : [tx.query(appendConsentHistorySql, [organization_id, JSON.stringify(answers), at])]
+}

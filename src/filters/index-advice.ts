@@ -1,0 +1,59 @@
+import { type Detail, Fault, pointer } from '../errors.ts'
+import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { fieldOf } from './fields.ts'
+import { Parameter } from './fragment.ts'
+import { selectTerms } from './index-candidates.ts'
+import { operandTypeOf } from './operand-types.ts'
+import { testFrom } from './operands.ts'
+
+/** What stands in a filter, and where. */
+type Part = { value: unknown; stackId: number; path: readonly (string | number)[] }
+
+/** The error of a filter. Where the filter ran into the request's time, the error says which of its attributes to index. */
+export function withIndexAdvice(error: unknown, filter: unknown, definitions: Definitions, stackId: number): unknown {
+  if (!(error instanceof Fault) || error.refusal.status !== 504) return error
+  const details = adviceOn({ value: filter, stackId, path: ['filter'] }, definitions)
+  const advice =
+    details.length > 0
+      ? 'Index the attributes that the details name.'
+      : 'Add a condition that an index answers: on an indexed attribute, the email, or an identifier.'
+  return new Fault({ ...error.refusal, message: `${error.refusal.message} ${advice}`, details }, { cause: error })
+}
+
+/** The conditions that an index would answer and none does. Under `$not`, `$none` and `$every` no index is of use. */
+function adviceOn({ value, stackId, path }: Part, definitions: Definitions): Detail[] {
+  return entriesOf(value).flatMap(([name, operand]) => {
+    const at = [...path, name]
+    if (name === '$and' || name === '$or')
+      return entriesOf(operand).flatMap(([index, one]) =>
+        adviceOn({ value: one, stackId, path: [...at, index] }, definitions),
+      )
+    const field = fieldOf(name, stackId)
+    const attribute = field?.kind === 'attribute' ? definitions.declared.get(stackId)?.get(field.key) : undefined
+    return attribute ? adviceOnAttribute(attribute, { value: operand, stackId, path: at }, definitions) : []
+  })
+}
+
+function adviceOnAttribute(attribute: Attribute, { value, path }: Part, definitions: Definitions): Detail[] {
+  const operators = typeof value === 'object' && value !== null ? entriesOf(value) : ([['$eq', value]] as const)
+  if (isRelationship(attribute)) {
+    const some = operators.find(([operator]) => operator === '$some')
+    const inner = { value: some?.[1], stackId: attribute.target_stack_id, path: [...path, '$some'] }
+    return adviceOn(inner, definitions)
+  }
+  if (attribute.index?.ready || attribute.type === 'json') return []
+  const type = operandTypeOf({ kind: 'attribute', key: attribute.key }, definitions, attribute.owner_stack_id)
+  const tests = operators.flatMap(([operator, operand]) => {
+    const test = testFrom(type, operator, operand)
+    return 'refused' in test ? [] : [test]
+  })
+  const indexed = { ...attribute, index: { id: 0, ready: true, indexed: 0, total: 0 } }
+  if (!selectTerms(indexed, tests, new Parameter(definitions.organization_id))) return []
+  const message = attribute.index
+    ? 'the index of this attribute is still being filled: GET /v1/schema/attributes shows how far it is'
+    : `this attribute is not indexed: PATCH /v1/schema/attributes/${attribute.id} {"indexed": true}`
+  return [{ path: pointer(...path), message }]
+}
+
+const entriesOf = (value: unknown): [string, unknown][] =>
+  typeof value === 'object' && value !== null ? Object.entries(value) : []

@@ -1,0 +1,49 @@
+import { kindBounds, termOf } from '../entities/index-keys.ts'
+import type { Attribute } from '../organizations/definitions.ts'
+import { type IndexCandidates, indexCandidateRanks } from './condition.ts'
+import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
+import { isRange, type Test } from './grammar.ts'
+
+type RangeTest = Test & { operand: string | number }
+
+/**
+ * The ids under whose terms an attribute's index has what the tests ask for, and maybe more; undefined where the index
+ * does not help: what is missing, objects and arrays have no terms, and texts are not searched in it.
+ */
+export function selectTerms(
+  attribute: Attribute,
+  tests: readonly Test[],
+  organization: Parameter,
+): IndexCandidates | undefined {
+  const equal = equality(attribute, tests)
+  const condition = equal ?? range(attribute, tests)
+  if (!condition) return undefined
+  const ids = sql`select x.entity_id from terms x where x.organization_id = ${organization}
+      and x.index_id = ${attribute.index!.id}::integer and ${condition}`
+  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, ids }
+}
+
+function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {
+  const test = tests.find(({ operator }) => operator === '$eq' || operator === '$in')
+  if (!test) return undefined
+  const operands = test.operator === '$in' ? test.operand : [test.operand]
+  const terms = operands.map(operand => termOf(type, operand))
+  if (terms.includes(undefined)) return undefined
+  return terms.length === 1 ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`
+}
+
+/** Texts are cut, so both ends belong to a range here. Of several values each may pass another test: one is enough then. */
+function range(attribute: Attribute, tests: readonly Test[]): Fragment | undefined {
+  const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
+  if (ranges.length === 0) return undefined
+  const asked = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
+  return allOf(asked.map(test => bounds(attribute, test)))
+}
+
+function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {
+  const term = termOf(type, operand)!
+  const [first, end] = kindBounds(term)
+  return operator === '$lt' || operator === '$lte'
+    ? sql`x.value >= ${first}::text and x.value <= ${term}::text`
+    : sql`x.value >= ${term}::text and x.value < ${end}::text`
+}

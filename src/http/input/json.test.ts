@@ -1,0 +1,263 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Fault, type Refusal } from '../../errors.ts'
+import { readsBackEqual } from '../../scalars.ts'
+import { parseJson } from './json.ts'
+
+const limits = { jsonDepth: 32 }
+const parse = (text: string) => parseJson(Buffer.from(text), limits)
+
+function refusalOf(body: string | Buffer): Refusal {
+  try {
+    parseJson(Buffer.from(body as string), limits)
+  } catch (error) {
+    if (error instanceof Fault) return error.refusal
+    throw error
+  }
+  throw new Error('the body was not refused')
+}
+
+const summary = ({ word, status, details }: Refusal) => [word, status, ...details.map(({ path }) => path)]
+
+describe('a body that is no JSON', () => {
+  const broken = [
+    '',
+    ' ',
+    '\n\t',
+    '{',
+    '{"a"}',
+    '{"a":1,}',
+    '[1,]',
+    '{"a":01}',
+    '{"a":1.}',
+    '{"a":+1}',
+    '{"a":.5}',
+    '{a:1}',
+  ]
+  const strings = [
+    "{'a':1}",
+    '{"a":"\n"}',
+    '{"a":"\\x"}',
+    '{"a":"\\u12g4"}',
+    '{"a":"',
+    '{"a":NaN}',
+    '{}{}',
+    '\u{feff}{}',
+    '\0',
+  ]
+  test.each([...broken, ...strings].map(text => [text]))('%j is a failed binding', text => {
+    expect(summary(refusalOf(text))).toEqual(['failed_binding_json', 400])
+  })
+
+  test('is refused with the place and nothing of what stands there', () => {
+    expect(refusalOf('{\n  "name": secret\n}').message).toBe(
+      'The body is not JSON: something that does not belong there at line 2, column 11.',
+    )
+    expect(refusalOf('{"a": [1').message).toBe('The body is not JSON: an unexpected end at line 1, column 9.')
+  })
+
+  test('is refused with the first byte that is not UTF-8, and real replacement characters are not taken for one', () => {
+    const body = Buffer.concat([Buffer.from('{"a":"\u{fffd}è'), Buffer.from([0xc3, 0x22]), Buffer.from('}')])
+    expect(refusalOf(body).word).toBe('failed_binding_json')
+    expect(refusalOf(body).message).toContain('byte 11 ')
+  })
+
+  test('is a failed binding even where another rule is broken before', () => {
+    expect(refusalOf('{"a":1e400,"a":2,').word).toBe('failed_binding_json')
+    expect(refusalOf('['.repeat(100)).word).toBe('failed_binding_json')
+  })
+})
+
+describe('a body of the wrong shape', () => {
+  test.each(['[]', '1', '"a"', 'null', 'true', ' [{}] '].map(text => [text]))('%s is no object', text => {
+    expect(summary(refusalOf(text))).toEqual(['invalid_json', 400, ''])
+  })
+
+  test('has a key twice, named at any depth, however it is written', () => {
+    expect(summary(refusalOf('{"a":1,"b":2,"a":1}'))).toEqual(['invalid_json', 400, '/a'])
+    expect(summary(refusalOf('{"l":[0,{"x/y":{"a":1,"\\u0061":1}}]}'))).toEqual(['invalid_json', 400, '/l/1/x~1y/a'])
+    expect(parse('{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}')).toEqual({ a: { a: { a: 1 } }, b: [{ a: 1 }, { a: 1 }] })
+  })
+
+  test('is named before a value that breaks a rule', () => {
+    expect(summary(refusalOf('{"n":1e400,"a":1,"a":1}'))).toEqual(['invalid_json', 400, '/a'])
+  })
+})
+
+describe('a value that could not be kept', () => {
+  const values: [string, string][] = [
+    ['{"a":[1,1e400]}', '/a/1'],
+    ['{"a":1e-400}', '/a'],
+    ['{"a":-9007199254740992}', '/a'],
+    ['{"a":1e20}', '/a'],
+    ['{"a":0.1000000000000000055}', '/a'],
+    ['{"a":"\\u0000"}', '/a'],
+    ['{"a":"\\ud83d"}', '/a'],
+    ['{"a":{"\\udc00":1}}', '/a/\udc00'],
+    ['{"a\\u0000":1}', '/a\0'],
+    ['{"a":[{"__proto__":1}]}', '/a/0/__proto__'],
+    ['{"__pr\\u006fto__":1}', '/__proto__'],
+  ]
+  test.each(values)('%s is refused', (text, path) => {
+    expect(summary(refusalOf(text))).toEqual(['invalid_parameter', 400, path])
+  })
+
+  test('nests one level deeper than the limit', () => {
+    const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+    expect(parse(nested(32))).toBeTypeOf('object')
+    expect(summary(refusalOf(nested(33)))).toEqual(['invalid_parameter', 400, '/a'.repeat(32)])
+    expect(refusalOf(`{"a":${'['.repeat(32)}${']'.repeat(32)}}`).details[0]?.path).toBe(`/a${'/0'.repeat(31)}`)
+  })
+})
+
+test('Keys named like parts of an object, and numbers a double holds, are plain data', () => {
+  const parsed = parse('{"constructor":1.0,"toString":1e2,"hasOwnProperty":0.1,"":5e-324,"z":-0,"i":9007199254740991}')
+  expect(parsed).toEqual(
+    Object.assign(Object.create(Object.prototype), {
+      constructor: 1,
+      toString: 100,
+      hasOwnProperty: 0.1,
+      '': 5e-324,
+      z: -0,
+      i: Number.MAX_SAFE_INTEGER,
+    }),
+  )
+  expect(parse('{"a":"\\ud83d\\ude00\\u00e8"}')).toEqual({ a: '😀è' })
+})
+
+const unicode = fc.string({ unit: 'binary' }).filter(text => !text.includes('\0') && text !== '__proto__')
+const integerOrSmall = fc.oneof(
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, noDefaultInfinity: true, max: Number.MAX_SAFE_INTEGER, min: Number.MIN_SAFE_INTEGER }),
+)
+const { value: anyValue } = fc.letrec(tie => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.oneof(unicode, integerOrSmall, fc.boolean(), fc.constant(null)),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(unicode, tie('value'), { maxKeys: 4 }),
+  ),
+}))
+
+test('Whatever JSON.stringify writes within the rules comes back equal', () => {
+  fc.assert(
+    fc.property(fc.dictionary(unicode, anyValue), fc.constantFrom(0, 2), (value, indent) => {
+      const text = JSON.stringify(value, null, indent)
+      expect(JSON.stringify(parse(text))).toBe(JSON.stringify(value))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+const fragments = [...'{ } [ ] : , "a" "\\u0061" " \\ \\u d800 1 - . e 0 null é'.split(' '), ' ']
+const jsonLike = fc.array(fc.constantFrom(...fragments), { maxLength: 12 }).map(parts => parts.join(''))
+const brokenJson = fc
+  .tuple(fc.dictionary(unicode, anyValue), fc.nat(), fc.constantFrom(...fragments, ''))
+  .map(([value, place, fragment]) => {
+    const text = JSON.stringify(value)
+    const at = place % text.length
+    return text.slice(0, at) + fragment + text.slice(at + 1)
+  })
+
+test('Any text is either refused or read as JSON.parse reads it, and a failed binding is what JSON.parse refuses', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        jsonLike,
+        jsonLike.map(text => `{"a":${text}}`),
+        brokenJson,
+      ),
+      text => {
+        const wellformed = text.toWellFormed()
+        const expected = attempt(() => JSON.parse(wellformed))
+        const found = attempt(() => parse(wellformed))
+        if ('result' in found) expect(found).toEqual(expected)
+        else {
+          expect(found.error).toBeInstanceOf(Fault)
+          expect((found.error as Fault).refusal.word === 'failed_binding_json').toBe('error' in expected)
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  )
+})
+
+function attempt(work: () => unknown): { result: unknown } | { error: unknown } {
+  try {
+    return { result: work() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+type Members = { members: [string, Members | number][] }
+
+test('A key is refused as a duplicate exactly where a naive comparison finds one', () => {
+  const { tree } = fc.letrec<{ tree: Members; member: Members | number }>(tie => ({
+    tree: fc.record({
+      members: fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', '1'), tie('member')), { maxLength: 3 }),
+    }),
+    member: fc.oneof({ maxDepth: 3 }, fc.nat(9), tie('tree')),
+  }))
+  const write = (value: Members | number): string =>
+    typeof value === 'number' ? `${value}` : `{${value.members.map(([key, member]) => `"${key}":${write(member)}`)}}`
+  const repeats = ({ members }: Members): boolean =>
+    members.some(([key], index) => members.findIndex(([other]) => other === key) !== index) ||
+    members.some(([, member]) => typeof member !== 'number' && repeats(member))
+  fc.assert(
+    fc.property(tree, value => {
+      if (repeats(value)) expect(refusalOf(write(value)).word).toBe('invalid_json')
+      else expect(parse(write(value))).toEqual(JSON.parse(write(value)))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+/** A decimal as a fraction of integers, which have no limit. */
+function fractionOf(source: string): [bigint, bigint] {
+  const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source)!
+  const exponent = BigInt(power) - BigInt(fraction.length)
+  const digits = BigInt(`${sign}${whole}${fraction}`)
+  return exponent >= 0n ? [digits * 10n ** exponent, 1n] : [digits, 10n ** -exponent]
+}
+
+test('A number is kept exactly where integer arithmetic says that it reads back equal', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 22 })
+  const written = fc
+    .tuple(
+      fc.constantFrom('', '-'),
+      fc.bigInt({ min: 0n, max: 10n ** 20n }),
+      fc.option(digits),
+      fc.option(fc.integer({ min: -340, max: 320 })),
+    )
+    .map(
+      ([sign, whole, fraction, power]) =>
+        `${sign}${whole}${fraction ? `.${fraction}` : ''}${power === null ? '' : `e${power}`}`,
+    )
+  const doubles = fc.double({ noNaN: true, noDefaultInfinity: true }).map(String)
+  fc.assert(
+    fc.property(fc.oneof(written, doubles, fc.maxSafeInteger().map(String)), source => {
+      const number = Number(source)
+      const isSafe = Math.abs(number) <= Number.MAX_SAFE_INTEGER
+      const [a, b] = fractionOf(source)
+      const [c, d] = isSafe ? fractionOf(String(number)) : [0n, 0n]
+      expect(readsBackEqual(source)).toBe(isSafe && a * d === c * b)
+      expect('result' in attempt(() => parse(`{"a":${source}}`))).toBe(readsBackEqual(source))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('Hostile bodies of a mebibyte are answered', () => {
+  const size = 1 << 20
+  expect(refusalOf('['.repeat(size)).word).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`).word).toBe('invalid_parameter')
+  expect(refusalOf('{"":'.repeat(size / 4)).word).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":${'1'.repeat(size)}}`).word).toBe('invalid_parameter')
+  expect(refusalOf(`{"a":0.${'0'.repeat(size)}1}`).word).toBe('invalid_parameter')
+  expect(refusalOf(`{"a":[${'1e400,'.repeat(size / 6)}1]}`).details).toHaveLength(1)
+  expect(refusalOf(`{${'"a":1,'.repeat(size / 6)}"a":1}`).word).toBe('invalid_json')
+  expect(refusalOf(`{"a":"${'\\'.repeat(size)}`).word).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":"${'\u{fffd}'.repeat(size / 3)}`).word).toBe('failed_binding_json')
+})

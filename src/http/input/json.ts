@@ -1,0 +1,230 @@
+import { type ErrorWord, Fault, fail, pointer, type Refusal, refuse } from '../../errors.ts'
+import { parseExactly } from '../../parse-json.ts'
+import { readsBackEqual } from '../../scalars.ts'
+import { keyFault, textFault } from './trim.ts'
+
+/**
+ * Parses a body as JSON, and only what can be kept as it was sent. Throws a Fault of 400: `failed_binding_json` where it
+ * is no JSON in UTF-8 (the message says where), `invalid_json` for a key twice in one object or a top level that is no
+ * object, `invalid_parameter` for a nesting deeper than `jsonDepth` (the top level is 1), a number that does not read
+ * back equal, NUL, a lone surrogate, the key `__proto__`. Of several, the first in this order is named.
+ */
+export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown {
+  const text = decode(bytes)
+  const members = countMembers(text, limits.jsonDepth)
+  const value = members === undefined ? undefined : parse(text)
+  if (value instanceof Object && !Array.isArray(value) && countKeys(value) === members) return value
+  const refusal = findFault(text, limits.jsonDepth)
+  if (refusal) throw new Fault(refusal)
+  return parseExactly(text)
+}
+
+// A mark of byte order stays in the text, and JSON has no place for it.
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes)
+  } catch (cause) {
+    fail('failed_binding_json', `The body is not UTF-8: byte ${offsetOfInvalid(bytes)} cannot be decoded.`, { cause })
+  }
+}
+
+/** The first byte that does not come back when the text is encoded again. */
+function offsetOfInvalid(bytes: Buffer): number {
+  const encoded = Buffer.from(bytes.toString())
+  return bytes.findIndex((byte, index) => byte !== encoded[index])
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseExactly(text)
+  } catch {
+    return undefined
+  }
+}
+
+const [quote, dot, colon, backslash, lowerU] = [0x22, 0x2e, 0x3a, 0x5c, 0x75] as const
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d] as const
+
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39
+const isExponent = (code: number) => code === 0x65 || code === 0x45
+
+// So many digits survive the way to a double and back.
+const safeDigits = 15
+
+/**
+ * The number of `key: value` members in a text; undefined where it must be looked at closely. Where the parsed value has
+ * as many keys, none was there twice: cheaper than a set of keys for each object. The text need not be JSON.
+ */
+function countMembers(text: string, jsonDepth: number): number | undefined {
+  let members = 0
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      for (at++; at < text.length; at++) {
+        const inner = text.charCodeAt(at)
+        if (inner === quote) break
+        if (inner === backslash && text.charCodeAt(++at) === lowerU && isSuspect(text, at + 1)) return undefined
+      }
+    } else if (code === colon) members++
+    else if (isDigit(code)) {
+      const start = at
+      while (isDigit(text.charCodeAt(at + 1)) || text.charCodeAt(at + 1) === dot) at++
+      if (isExponent(text.charCodeAt(at + 1))) return undefined
+      if (at - start >= safeDigits && !readsBackEqual(text.slice(start, at + 1))) return undefined
+    } else if (code === openBrace || code === openBracket) {
+      if (++depth > jsonDepth) return undefined
+    } else if (code === closeBrace || code === closeBracket) depth--
+  }
+  return members
+}
+
+/** `\u0000` or half of a surrogate pair: the escapes by which NUL and lone surrogates get into a text in UTF-8. */
+function isSuspect(text: string, at: number): boolean {
+  return (text.charCodeAt(at) | 0x20) === 0x64 || text.startsWith('0000', at)
+}
+
+/** NaN, which equals no number, where a key is `__proto__`. */
+function countKeys(value: object): number {
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const element of value) if (typeof element === 'object' && element !== null) count += countKeys(element)
+    return count
+  }
+  for (const key in value) {
+    const member = (value as Record<string, unknown>)[key]
+    count += key === '__proto__' ? Number.NaN : 1
+    if (typeof member === 'object' && member !== null) count += countKeys(member)
+  }
+  return count
+}
+
+/** An object or array that is open; `segment` leads to the member being read. */
+type Frame = { isObject: boolean; keys: Set<string> | undefined; segment: string | number }
+
+type Reader = { text: string; at: number; jsonDepth: number; frames: Frame[]; refused: Refusal | undefined }
+
+// Below the permitted depth nothing is remembered but how the brackets pair.
+const deepObject: Frame = { isObject: true, keys: undefined, segment: '' }
+const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
+
+/** Reads a text closely, without recursion. Throws where it is no JSON; returns what else is to be refused. */
+function findFault(text: string, jsonDepth: number): Refusal | undefined {
+  const reader: Reader = { text, at: 0, jsonDepth, frames: [], refused: undefined }
+  skipSpace(reader)
+  if (text[reader.at] !== '{') note(reader, 'must be an object', 'invalid_json')
+  let complete = readValue(reader)
+  while (!complete || reader.frames.length > 0) complete = complete ? readOn(reader) : readValue(reader)
+  skipSpace(reader)
+  if (reader.at < text.length) failSyntax(reader)
+  return reader.refused
+}
+
+/** Keeps the first refusal, but the first `invalid_json` before any other. */
+function note(reader: Reader, message: string, word: ErrorWord = 'invalid_parameter') {
+  if (reader.refused && (word !== 'invalid_json' || reader.refused.word === word)) return
+  const path = pointer(...reader.frames.map(({ segment }) => segment))
+  reader.refused = refuse(word, 'The body has a value that cannot be kept as it was sent.', {
+    details: [{ path, message }],
+  })
+}
+
+/** Returns whether the value is complete; false where it is a container and its first member follows. */
+function readValue(reader: Reader): boolean {
+  skipSpace(reader)
+  const first = reader.text[reader.at] ?? ''
+  if (first === '{' || first === '[') return openContainer(reader, first === '{')
+  if (first === '"') {
+    const message = textFault(readString(reader))
+    if (message) note(reader, message)
+  } else if (/[-\d]/.test(first)) {
+    const source = match(reader, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
+    if (!readsBackEqual(source)) note(reader, 'must be a number that can be kept exactly')
+  } else match(reader, /true|false|null/y)
+  return true
+}
+
+function openContainer(reader: Reader, isObject: boolean): boolean {
+  if (reader.frames.length < reader.jsonDepth) {
+    reader.frames.push({ isObject, keys: isObject ? new Set() : undefined, segment: isObject ? '' : 0 })
+  } else {
+    note(reader, `must not be nested deeper than ${reader.jsonDepth} levels`)
+    reader.frames.push(isObject ? deepObject : deepArray)
+  }
+  reader.at++
+  skipSpace(reader)
+  if (isClosed(reader)) return true
+  if (isObject) readKey(reader)
+  return false
+}
+
+/** After a complete value: the comma before the next member, or the end of the container. */
+function readOn(reader: Reader): boolean {
+  skipSpace(reader)
+  if (isClosed(reader)) return true
+  match(reader, /,/y)
+  const frame = reader.frames.at(-1)!
+  if (frame.isObject) readKey(reader)
+  else frame.segment = Number(frame.segment) + 1
+  return false
+}
+
+function isClosed(reader: Reader): boolean {
+  if (reader.text[reader.at] !== (reader.frames.at(-1)!.isObject ? '}' : ']')) return false
+  reader.at++
+  reader.frames.pop()
+  return true
+}
+
+function readKey(reader: Reader) {
+  skipSpace(reader)
+  const key = readString(reader)
+  const frame = reader.frames.at(-1)!
+  frame.segment = key
+  if (frame.keys?.has(key)) note(reader, 'the key is there twice', 'invalid_json')
+  frame.keys?.add(key)
+  const message = keyFault(key)
+  if (message) note(reader, message)
+  skipSpace(reader)
+  match(reader, /:/y)
+}
+
+function readString(reader: Reader): string {
+  const { text } = reader
+  const start = reader.at
+  match(reader, /"/y)
+  let isEscaped = false
+  for (let code = text.charCodeAt(reader.at); code !== quote; code = text.charCodeAt(reader.at)) {
+    // At the end of the text the code is NaN, which is not >= anything.
+    if (!(code >= 0x20)) failSyntax(reader)
+    if (code === backslash) isEscaped = match(reader, /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y) !== ''
+    else reader.at++
+  }
+  reader.at++
+  return isEscaped ? (JSON.parse(text.slice(start, reader.at)) as string) : text.slice(start + 1, reader.at - 1)
+}
+
+/** Moves behind what the sticky expression matches here, which must be something. */
+function match(reader: Reader, expression: RegExp): string {
+  expression.lastIndex = reader.at
+  const found = expression.exec(reader.text)
+  if (!found) failSyntax(reader)
+  reader.at = expression.lastIndex
+  return found[0]
+}
+
+function skipSpace(reader: Reader) {
+  while (' \n\r\t'.includes(reader.text[reader.at] ?? 'x')) reader.at++
+}
+
+/** The sentence says where and nothing of what stands there. */
+function failSyntax({ text, at }: Reader): never {
+  const lines = text.slice(0, at).split('\n')
+  const problem = at < text.length ? 'something that does not belong there' : 'an unexpected end'
+  fail(
+    'failed_binding_json',
+    `The body is not JSON: ${problem} at line ${lines.length}, column ${lines.at(-1)!.length + 1}.`,
+  )
+}

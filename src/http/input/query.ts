@@ -1,0 +1,145 @@
+import { fail, pointer } from '../../errors.ts'
+import { coerceText } from '../../scalars.ts'
+import { keyFault, textFault } from './trim.ts'
+
+type Node = Map<string, Node | string>
+
+/**
+ * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every leaf
+ * is a string; keys 0 … n-1 make an array, unless the schema wants an object there. Throws a Fault of 400 for what has no
+ * one meaning: a name twice, a value that is also an object, a gap in the indexes, brackets that are unbalanced or empty;
+ * and for malformed escapes, NUL, `__proto__` and a nesting deeper than `jsonDepth`.
+ */
+export function parseQuery(
+  queryString: string,
+  limits: { jsonDepth: number },
+  schema: unknown,
+): Record<string, unknown> {
+  const root: Node = new Map()
+  for (const pair of queryString.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const encodedName = equals === -1 ? pair : pair.slice(0, equals)
+    const name = decode(encodedName, pointer(encodedName))
+    const segments = segmentsOf(name)
+    if (segments.length > limits.jsonDepth)
+      refuseParameter(pointer(name), `must not be nested deeper than ${limits.jsonDepth} levels`)
+    const value = decode(equals === -1 ? '' : pair.slice(equals + 1), pointer(...segments))
+    insert(root, segments, value)
+  }
+  return readMembers(root, [], branchesOf(schema as Schema))
+}
+
+/** `+` is a space, and what is not ASCII must be percent-encoded UTF-8: Node hands it over as if it were Latin-1. */
+function decode(encoded: string, path: string): string {
+  if (/[^\x20-\x7e]/.test(encoded)) refuseParameter(path, 'must be percent-encoded')
+  try {
+    return decodeURIComponent(encoded.replaceAll('+', ' '))
+  } catch {
+    return refuseParameter(path, 'must be percent-encoded UTF-8')
+  }
+}
+
+/** `a[b][c]` as a, b, c. Brackets may arrive percent-encoded: most clients send them so. */
+function segmentsOf(name: string): string[] {
+  const [root = '', ...rest] = name.split('[')
+  const segments = [root, ...rest.map(segment => segment.slice(0, -1))]
+  if (rest.some(segment => !segment.endsWith(']')) || segments.some(segment => segment.includes(']')))
+    refuseParameter(pointer(name), 'the brackets of the name are unbalanced')
+  if (segments.includes('')) refuseParameter(pointer(name), 'the name has an empty part')
+  for (const segment of segments) {
+    const message = keyFault(segment)
+    if (message) refuseParameter(pointer(...segments), message)
+  }
+  return segments
+}
+
+function insert(root: Node, segments: string[], value: string) {
+  const path = pointer(...segments)
+  const message = textFault(value)
+  if (message) refuseParameter(path, message)
+  let node = root
+  for (const segment of segments.slice(0, -1)) {
+    const next = node.get(segment) ?? new Map()
+    node.set(segment, next)
+    if (typeof next === 'string') refuseParameter(path, 'the parameter is given both as a value and as an object')
+    node = next
+  }
+  const last = segments.at(-1)!
+  const standing = node.get(last)
+  if (typeof standing === 'string') refuseParameter(path, 'the parameter is there twice')
+  if (standing) refuseParameter(path, 'the parameter is given both as a value and as an object')
+  node.set(last, value)
+}
+
+function readNode(node: Node | string, segments: string[], schema: Schema): unknown {
+  if (typeof node === 'string') return node
+  const branches = branchesOf(schema)
+  const types = branches.flatMap(({ type }) => type ?? [])
+  // Where the schema says nothing, as within an attribute value, the keys decide.
+  const isMap = types.includes('object') && !types.includes('array')
+  if (isMap || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
+  const items = itemsOf(branches) ?? {}
+  return inOrder(node, segments).map((member, index) => readNode(member, [...segments, String(index)], items))
+}
+
+function readMembers(node: Node, segments: string[], branches: Schema[]): Record<string, unknown> {
+  const schemas = propertiesOf(branches)
+  const members = [...node].map(([key, member]) => {
+    const schema = Object.hasOwn(schemas, key) ? schemas[key]! : {}
+    return [key, readNode(member, [...segments, key], schema)]
+  })
+  return Object.fromEntries(members)
+}
+
+function inOrder(node: Node, segments: string[]): (Node | string)[] {
+  const ordered = [...node].toSorted(([a], [b]) => Number(a) - Number(b))
+  if (ordered.some(([key], index) => key !== String(index)))
+    refuseParameter(pointer(...segments), 'the indexes must run from 0 without a gap')
+  return ordered.map(([, member]) => member)
+}
+
+function refuseParameter(path: string, message: string): never {
+  fail('invalid_parameter', 'The query string has a malformed parameter.', { details: [{ path, message }] })
+}
+
+/** What binding a query looks at in a schema. */
+type Schema = {
+  type?: string | string[]
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+const branchesOf = (schema: Schema): Schema[] => (schema.anyOf ? schema.anyOf.flatMap(branchesOf) : [schema])
+const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.items
+const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
+
+/**
+ * Turns the strings of declared boolean, integer and number fields into their types, at every depth; what does not read
+ * as one stays a string, for validation to refuse. Returns a copy. Fields that may be strings stay strings.
+ */
+export function coerce(schema: unknown, value: unknown): unknown {
+  const branches = branchesOf(schema as Schema)
+  if (typeof value === 'string') return coerceField(value, new Set(branches.flatMap(({ type }) => type ?? 'string')))
+  if (Array.isArray(value)) {
+    const items = itemsOf(branches)
+    return items ? value.map(element => coerce(items, element)) : value
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const properties = propertiesOf(branches)
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [
+      key,
+      Object.hasOwn(properties, key) ? coerce(properties[key], member) : member,
+    ]),
+  )
+}
+
+/** A number that is no integer is for validation to refuse, as in a body. */
+function coerceField(text: string, types: Set<string>): unknown {
+  if (types.has('string')) return text
+  const asBoolean = types.has('boolean') ? coerceText(text, 'boolean') : text
+  if (typeof asBoolean === 'boolean') return asBoolean
+  return types.has('number') || types.has('integer') ? coerceText(text, 'number') : text
+}

@@ -1,0 +1,90 @@
+import { fail, pointer } from '../../errors.ts'
+import { trim } from '../../white-space.ts'
+
+/** Why a text can be neither stored nor sent as it is; undefined where it can. */
+export function textFault(text: string): string | undefined {
+  if (!text.isWellFormed()) return 'must not contain a lone surrogate'
+  return text.includes('\0') ? 'must not contain NUL' : undefined
+}
+
+/** As {@link textFault}, for the key of an object. */
+export function keyFault(key: string): string | undefined {
+  return key === '__proto__' ? 'this key is not allowed' : textFault(key)
+}
+
+/** Throws a Fault of 400 naming `path` when the text has a NUL or a lone surrogate. */
+export function checkText(text: string, path: string): void {
+  const message = textFault(text)
+  if (message)
+    fail('invalid_parameter', 'A text of the request cannot be stored as sent.', { details: [{ path, message }] })
+}
+
+type TextLimits = { stringBytes: number; keyBytes: number }
+
+/**
+ * Trims every string at every depth, in place, and returns the value. Keys are not trimmed. Throws a Fault of 400 for a
+ * string over `stringBytes` of UTF-8 after trimming, and for a key of `attribute_values` that is empty or over
+ * `keyBytes`. The depth must have been checked before.
+ */
+export function trimAndCheck(value: Record<string, unknown>, limits: TextLimits): Record<string, unknown> {
+  const { attribute_values } = value
+  if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, limits.keyBytes)
+  const tooLong = trimWithin(value, limits.stringBytes)
+  if (tooLong) refuseLength(pointer(...tooLong.reverse()), 'A string', limits.stringBytes)
+  return value
+}
+
+type Container = Record<string | number, unknown>
+
+const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null
+
+function checkKeys(attribute_values: Container, keyBytes: number) {
+  for (const key in attribute_values) {
+    if (key === '') {
+      const details = [{ path: pointer('attribute_values', key), message: 'the key must not be empty' }]
+      fail('invalid_parameter', 'An attribute key must not be empty.', { details })
+    }
+    if (isLonger(key, keyBytes)) refuseLength(pointer('attribute_values', key), 'An attribute key', keyBytes)
+  }
+}
+
+/** Returns the way to the first string that is too long, from the inside out: a path costs nothing until it is needed. */
+function trimWithin(container: Container, stringBytes: number): (string | number)[] | undefined {
+  if (Array.isArray(container)) {
+    for (let index = 0; index < container.length; index++) {
+      const found = trimMember(container, index, stringBytes)
+      if (found) return found
+    }
+    return undefined
+  }
+  for (const key in container) {
+    const found = trimMember(container, key, stringBytes)
+    if (found) return found
+  }
+  return undefined
+}
+
+function trimMember(container: Container, key: string | number, stringBytes: number) {
+  const value = container[key]
+  if (typeof value === 'string') {
+    const trimmed = trim(value)
+    if (trimmed !== value) container[key] = trimmed
+    return isLonger(trimmed, stringBytes) ? [key] : undefined
+  }
+  if (!isContainer(value)) return undefined
+  const found = trimWithin(value, stringBytes)
+  found?.push(key)
+  return found
+}
+
+/** A UTF-16 unit has at most three bytes of UTF-8, so most strings need no counting. */
+function isLonger(text: string, bytes: number): boolean {
+  if (text.length * 3 <= bytes) return false
+  return text.length > bytes || Buffer.byteLength(text) > bytes
+}
+
+function refuseLength(path: string, subject: string, bytes: number): never {
+  fail('invalid_parameter', `${subject} of the request is too long.`, {
+    details: [{ path, message: `must be at most ${bytes} bytes of UTF-8` }],
+  })
+}

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createClient } from '../../../client/index.ts'
+import { type Keyed, keyedOrganization } from '../../../test/support/keyed.ts'
+import { lockPerson } from '../../../test/support/process.ts'
+import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { forgetKeys } from '../../idempotency/forget.ts'
+import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
+
+let service: Service
+let second: Service
+let ours: Organization
+let ask: Keyed['ask']
+let changes: Keyed['changes']
+let keys: Keyed['keys']
+beforeAll(async () => {
+  service = await startService()
+  second = await startService({}, service.databaseUrl)
+})
+afterAll(async () => {
+  await second.stop()
+  await service.stop()
+})
+beforeEach(async () => {
+  ours = await service.organization()
+  ;({ ask, changes, keys } = keyedOrganization(service, ours))
+})
+
+type Item = { status: number }
+
+const age = (hours: number) =>
+  service.sql(`update idempotency_keys set at = at - $2 * interval '1 hour' where organization_id = $1`, [
+    ours.id,
+    hours,
+  ])
+
+const ada = { external_id: 'ada', first_name: 'Ada' }
+
+describe('a key', () => {
+  test('may have 1 to 255 characters, and else is refused with its path', async () => {
+    expect((await ask('POST', '/v1/people', {}, { key: 'k'.repeat(255) })).said.status).toBe(201)
+    for (const key of ['', 'k'.repeat(256)]) {
+      const { status, text } = (await ask('POST', '/v1/people', {}, { key })).said
+      expect([status, JSON.parse(text).details[0].path]).toEqual([400, '/Idempotency-Key'])
+    }
+    expect(await changes()).toBe(1)
+  })
+
+  test('is counted in characters: those of UTF-8 where its bytes are that, else bytes', async () => {
+    const sent = (key: Buffer) => ask('POST', '/v1/people', {}, { key: key.toString('latin1') })
+    const of = (character: string, count: number) => Buffer.from(character.repeat(count))
+    for (const key of [of('ß', 255), of('€', 255), of('𝄞', 255), Buffer.alloc(255, 0xff)])
+      expect((await sent(key)).said.status).toBe(201)
+    for (const key of [of('ß', 256), of('𝄞', 256), Buffer.alloc(256, 0xff)])
+      expect((await sent(key)).said.status).toBe(400)
+    expect(await changes()).toBe(4)
+  })
+
+  test('is kept for 24 hours: then the same request is done anew, and housekeeping forgets it', async () => {
+    const first = await ask('POST', '/v1/people', {})
+    await age(23.9)
+    expect((await ask('POST', '/v1/people', {})).said).toEqual(first.said)
+    expect(await forgetKeys(service.db)).toBe(0)
+    await age(0.2)
+    const anew = await ask('POST', '/v1/people', {})
+    expect([anew.said.status, anew.replayed, anew.said.text === first.said.text]).toEqual([201, null, false])
+    await ask('POST', '/v1/people', {}, { key: 'young' })
+    await service.sql(
+      `update idempotency_keys set at = at - interval '25 hours' where organization_id = $1 and body = $2`,
+      [ours.id, JSON.stringify(JSON.parse(anew.said.text).data)],
+    )
+    expect([await keys(), await forgetKeys(service.db), await keys()]).toEqual([2, 1, 1])
+  })
+
+  test('is not kept for what fails with 5xx: a fault, and the time limit', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'slow' })
+    const asked = { first_name: 'fault' }
+    await service.sql(`alter table entities add constraint fault check (first_name <> 'fault') not valid`)
+    const faulty = await ask('PATCH', '/v1/people/slow', asked)
+    expect([faulty.said.status, JSON.parse(faulty.said.text).error, await keys()]).toEqual([500, 'operation_failed', 0])
+    const operations = [asked, { first_name: 'fine' }].map(body => ({ op: 'create', body }))
+    const batch = [
+      await ask('POST', '/v1/people/batch', { operations }),
+      await ask('POST', '/v1/people/batch', { operations }),
+    ]
+    await service.sql('alter table entities drop constraint fault')
+    // Some of a batch were done: it has its answer.
+    expect(batch.map(({ said }) => JSON.parse(said.text).data.items.map(({ status }: Item) => status))).toEqual([
+      [500, 201],
+      [500, 201],
+    ])
+    expect([batch[1]!.said, batch[1]!.replayed, await changes()]).toEqual([batch[0]!.said, 'true', 2])
+
+    const hurried = await startService({ KITH_LIMIT_REQUEST_MS: '500' }, service.databaseUrl)
+    const lock = await lockPerson(service.databaseUrl, 'slow')
+    const late = await ask('PATCH', '/v1/people/slow', asked, { address: hurried.address })
+    await lock.release()
+    await hurried.stop()
+    expect([late.said.status, await keys(), await changes()]).toEqual([504, 1, 2])
+    const done = await ask('PATCH', '/v1/people/slow', asked)
+    expect([done.said.status, done.replayed]).toEqual([200, null])
+  })
+
+  test('is not kept for the 500 of a PATCH of a person who is not there', async () => {
+    const missing = await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })
+    expect([missing.said.status, await keys()]).toEqual([500, 0])
+    await ours.send('POST', '/v1/people', { external_id: 'nobody' })
+    expect((await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })).said.status).toBe(200)
+  })
+
+  test('is not kept for what the token, the limits or the shape refuse', async () => {
+    const reader = await service.tokenFor(ours.key, 'people:read')
+    expect((await ask('POST', '/v1/people', {}, { token: reader })).said.status).toBe(403)
+    expect((await ask('POST', '/v1/people', { unknown: 1 })).said.status).toBe(400)
+    expect([(await ask('POST', '/v1/people', {})).said.status, await keys()]).toEqual([201, 1])
+  })
+
+  test('is ignored by what only reads, and by DELETE', async () => {
+    await ours.send('POST', '/v1/people', ada)
+    expect((await ask('POST', '/v1/people/list', {})).said.status).toBe(200)
+    expect((await ask('POST', '/v1/people/list', { sorting_type: 'asc' })).said.status).toBe(200)
+    expect((await ask('GET', '/v1/people/ada', undefined)).said.status).toBe(200)
+    expect((await ask('DELETE', '/v1/people/ada', undefined)).said.status).toBe(200)
+    expect((await ask('DELETE', '/v1/people/ada', undefined)).said.status).toBe(404)
+    expect(await keys()).toBe(0)
+  })
+})
+
+describe('writes under keys', () => {
+  test('lose no race: many that name one target, beside as many without keys, make it once', async () => {
+    await ours.client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => {
+        const body = { external_id: `p${n}`, attribute_values: { friend: `hub${n % 3}` } }
+        if (n % 2 === 0) return ours.send('POST', '/v1/people', body).then(({ status }) => status)
+        const { address } = n % 4 === 1 ? service : second
+        return ask('POST', '/v1/people', body, { key: `k${n}`, address }).then(({ said }) => said.status)
+      }),
+    )
+    expect(replies).toEqual(replies.map(() => 201))
+    expect(await changes()).toBe(44)
+  })
+
+  test('that wait for a row leave connections to those without keys, and to other organizations', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'held' })
+    const lock = await lockPerson(service.databaseUrl, 'held')
+    const patches = Array.from({ length: 20 }, (_, n) =>
+      ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
+    )
+    await expect.poll(lock.waiting).toBe(turnsAtOnce)
+    const theirs = await service.organization()
+    expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
+    expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)
+    expect((await ask('POST', '/v1/people', {}, { token: theirs.token })).said.status).toBe(201)
+    await lock.release()
+    expect((await Promise.all(patches)).map(({ said }) => said.etag)).toEqual(
+      expect.arrayContaining(patches.map((_, n) => `"${n + 2}"`)),
+    )
+  })
+
+  test('come through deadlocks: batches in opposite orders, one item conflicting with the other', async () => {
+    for (const external_id of ['a', 'b']) await ours.send('POST', '/v1/people', { external_id })
+    const patch = (external_id: string, n: number) => ({ op: 'patch', external_id, body: { attribute_values: { n } } })
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => {
+        const [one, other] = n % 2 === 0 ? ['a', 'b'] : ['b', 'a']
+        // The second of one person waits for the next set, while the head is held.
+        const operations = [patch(one!, n), patch(one!, n + 100), patch(other!, n + 200)]
+        return ask('POST', '/v1/people/batch', { operations }, { key: `k${n}` })
+      }),
+    )
+    expect(replies.map(({ said }) => [said.status, JSON.parse(said.text).data.failed])).toEqual(
+      replies.map(() => [200, 0]),
+    )
+    expect(await changes()).toBe(2 + 36)
+  })
+
+  test('of the client are made once, though the client sends them again', async () => {
+    let lost = 0
+    const losing: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      if (lost++ === 0)
+        throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
+      return response
+    }
+    const client = createClient({ url: service.address, token: ours.token, fetch: losing, sleep: async () => {} })
+    const person = await client.people.create({ first_name: 'Once' })
+    expect([lost, person.first_name, await changes()]).toEqual([2, 'Once', 1])
+  })
+})

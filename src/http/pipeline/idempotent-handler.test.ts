@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Keyed, keyedOrganization } from '../../../test/support/keyed.ts'
+import { lockPerson } from '../../../test/support/process.ts'
+import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+
+let service: Service
+let second: Service
+let ours: Organization
+let ask: Keyed['ask']
+let changes: Keyed['changes']
+beforeAll(async () => {
+  service = await startService()
+  second = await startService({}, service.databaseUrl)
+})
+afterAll(async () => {
+  await second.stop()
+  await service.stop()
+})
+beforeEach(async () => {
+  ours = await service.organization()
+  ;({ ask, changes } = keyedOrganization(service, ours))
+})
+
+const ada = { external_id: 'ada', first_name: 'Ada', attribute_values: { n: 1.5, text: 'é "\u2028' } }
+
+describe('the same request under the same key', () => {
+  test('that is refused by definitions that another process has changed meanwhile is refused by the new ones', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'ada' })
+    const attribute = { key: 'size', owner: 'people', type: 'number' }
+    await second.sender(ours.token)('POST', '/v1/schema/attributes', attribute)
+    const { said } = await ask('POST', '/v1/people', { external_id: 'ada' })
+    expect([said.status, JSON.parse(said.text).error]).toEqual([409, 'duplicate_entry'])
+  })
+
+  test('is answered once more byte for byte, with the headers, under a request id of its own, and done once', async () => {
+    const first = await ask('POST', '/v1/people', ada)
+    expect([first.said.status, first.said.location, first.said.etag]).toEqual([201, '/v1/people/ada', '"1"'])
+    await ours.send('PATCH', '/v1/people/ada', { first_name: 'Augusta' })
+    const again = await ask('POST', '/v1/people', ada)
+    expect(again.said).toEqual(first.said)
+    expect([first.replayed, again.replayed]).toEqual([null, 'true'])
+    expect(again.request_id).not.toBe(first.request_id)
+    expect(await changes()).toBe(2)
+  })
+
+  test.each([
+    ['PUT', '/v1/people/ada', { last_name: 'Byron' }, { Prefer: 'return=representation' }],
+    ['PATCH', '/v1/people/ada', { attribute_values: { n: 2 } }, {}],
+    ['PATCH', '/v1/people/ada', { external_id: 'augusta' }, {}],
+    ['PATCH', '/v1/people/ada', { first_name: 'A' }, { 'If-Match': '"1"' }],
+    ['POST', '/v1/people/upsert', { external_id: 'ada', first_name: 'B' }, {}],
+    ['POST', '/v1/people/upsert', { external_id: 'new', first_name: 'B' }, {}],
+    ['POST', '/v1/people', { attribute_values: { anonymous: true } }, {}],
+    ['POST', '/v1/people?first_name=Query', undefined, {}],
+    [
+      'POST',
+      '/v1/people/batch',
+      {
+        operations: [
+          { op: 'create', body: {} },
+          { op: 'delete', external_id: 'no' },
+        ],
+      },
+      {},
+    ],
+    ['POST', '/v1/people/batch', { atomic: true, operations: [{ op: 'create', body: {} }] }, {}],
+    ['POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' }, {}],
+    ['POST', '/v1/schema/attributes', { key: 'size', owner: 'people', type: 'number', indexed: true }, {}],
+    ['POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms' }] }, {}],
+    ['PATCH', '/v1/schema/consent-types/1', { name: 'Other' }, {}],
+  ] as [string, string, unknown, Record<string, string>][])(
+    '%s %s %j is done once',
+    async (method, path, body, headers) => {
+      await ours.send('POST', '/v1/people', ada)
+      const first = await ask(method, path, body, { headers })
+      expect(first.said.status).toBeLessThan(300)
+      const done = await changes()
+      expect(done).toBe(2)
+      const again = await ask(method, path, body, { headers })
+      expect([again.said, again.replayed, await changes()]).toEqual([first.said, 'true', done])
+    },
+  )
+
+  test('sees the definitions that were made under other keys, here and in the other service', async () => {
+    const body = { key: 'visits', kind: 'event' }
+    await ask('POST', '/v1/schema/stacks', body, { address: second.address })
+    await ask('POST', '/v1/schema/attributes', { key: 'n', owner: 'visits', type: 'number' })
+    const visit = { external_id: 'v', attribute_values: { n: 1 } }
+    expect((await ask('POST', '/v1/stacks/visits', visit, { address: second.address })).said.status).toBe(201)
+    expect((await ask('POST', '/v1/stacks/visits', { attribute_values: { n: 'x' } }, { key: 'l' })).said.status).toBe(
+      400,
+    )
+    expect((await ask('POST', '/v1/stacks/visits', visit)).replayed).toBe('true')
+  })
+
+  test('a refusal by a rule is an answer, too, but for the request id in it', async () => {
+    await ours.send('POST', '/v1/people', ada)
+    const first = await ask('POST', '/v1/people', ada)
+    await ours.send('DELETE', '/v1/people/ada')
+    const again = await ask('POST', '/v1/people', ada)
+    expect([first.said.status, again.said.status, again.replayed]).toEqual([409, 409, 'true'])
+    expect(again.said.text.replace(again.request_id!, first.request_id!)).toBe(first.said.text)
+    expect((await ask('POST', '/v1/people', ada, { key: 'another' })).said.status).toBe(201)
+  })
+
+  test('twenty at once on two services are done once: the first is answered, others get its answer or 409', async () => {
+    for (const [round, addresses] of [[service.address], [service.address, second.address]].entries()) {
+      const body = { external_id: `p${round}` }
+      const key = `round ${round}`
+      const before = await changes()
+      const replies = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          ask('POST', '/v1/people', body, { key, address: addresses[n % addresses.length]! }),
+        ),
+      )
+      const done = replies.filter(({ said }) => said.status === 201)
+      const running = replies.filter(({ said }) => said.status === 409)
+      expect([done.length + running.length, done.filter(({ replayed }) => !replayed).length]).toEqual([20, 1])
+      expect(new Set(done.map(({ said }) => said.text)).size).toBe(1)
+      for (const { said, retryAfter } of running)
+        expect([JSON.parse(said.text).error, retryAfter]).toEqual(['invalid_parameter', '1'])
+      expect((await ask('POST', '/v1/people', body, { key })).said).toEqual(done[0]!.said)
+      expect(await changes()).toBe(before + 1)
+    }
+  })
+
+  test('while the first is running is 409 with Retry-After, in both services, and afterwards its answer', async () => {
+    await ours.send('POST', '/v1/people', { external_id: 'locked' })
+    const lock = await lockPerson(service.databaseUrl, 'locked')
+    const asked = { first_name: 'Late' }
+    const first = ask('PATCH', '/v1/people/locked', asked)
+    await expect.poll(lock.waiting).toBe(1)
+    for (const { address } of [service, second]) {
+      const running = await ask('PATCH', '/v1/people/locked', asked, { address })
+      expect([running.said.status, running.retryAfter, running.replayed]).toEqual([409, '1', null])
+    }
+    await lock.release()
+    expect((await first).said.status).toBe(200)
+    expect(await ask('PATCH', '/v1/people/locked', asked, { address: second.address })).toMatchObject({
+      said: (await first).said,
+      replayed: 'true',
+    })
+  })
+})
+
+describe('under the same key', () => {
+  test.each([
+    ['another body', { ...ada, first_name: 'B' }, {}],
+    ['another preference', ada, { Prefer: 'references=strict' }],
+    ['another If-Match', ada, { 'If-Match': '"1"' }],
+  ] as [string, object, Record<string, string>][])(
+    '%s is refused with 422, and nothing is done',
+    async (_, body, headers) => {
+      const first = await ask('POST', '/v1/people', ada)
+      const other = await ask('POST', '/v1/people', body, { headers })
+      expect([other.said.status, JSON.parse(other.said.text).error]).toEqual([422, 'invalid_parameter'])
+      expect([await changes(), (await ask('POST', '/v1/people', ada)).said]).toEqual([1, first.said])
+    },
+  )
+
+  test('another query that binds is another body, and a preference that makes no difference is none', async () => {
+    expect((await ask('POST', '/v1/people?first_name=A', undefined)).said.status).toBe(201)
+    expect((await ask('POST', '/v1/people?first_name=B', undefined)).said.status).toBe(422)
+    const headers = { Prefer: 'return=representation, respond-async' }
+    expect((await ask('POST', '/v1/people?first_name=A', undefined, { headers })).replayed).toBe('true')
+  })
+
+  test('another subject, organization, path or method asks for itself', async () => {
+    const theirs = await service.organization()
+    const otherSubject = await service.tokenFor(ours.key, undefined, 'somebody else')
+    const body = { attribute_values: { a: 1 } }
+    const all = [
+      await ask('POST', '/v1/people', body),
+      await ask('POST', '/v1/people', body, { token: otherSubject }),
+      await ask('POST', '/v1/people', body, { token: theirs.token }),
+      await ask('POST', '/v1/people/upsert', { ...body, external_id: 'x' }),
+      await ask('PUT', '/v1/people/x', body),
+      await ask('PATCH', '/v1/people/x', body),
+    ]
+    expect(all.map(({ said, replayed }) => [said.status, replayed])).toEqual(
+      [201, 201, 201, 201, 200, 200].map(status => [status, null]),
+    )
+    expect(new Set(all.slice(0, 3).map(({ said }) => said.text)).size).toBe(3)
+    // The same path, written otherwise.
+    expect((await ask('PATCH', '/v1/people/%78', body)).replayed).toBe('true')
+  })
+})

@@ -1,0 +1,182 @@
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Send, type Service, startService } from '../../../test/support/service.ts'
+
+let service: Service
+let send: Send
+let token: string
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  ;({ send, token } = await service.organization())
+  await send('POST', '/v1/people', { external_id: 'ada' })
+})
+
+/** A request as it is, with no header but these. */
+async function raw(method: string, path: string, headers: Record<string, string | string[]>, body?: string) {
+  const { hostname, port } = new URL(service.address)
+  const sent = request({ hostname, port, method, path, headers })
+  sent.end(body)
+  const [response] = (await new Promise<unknown[]>((resolve, reject) => {
+    sent.on('response', (...all) => resolve(all)).on('error', reject)
+  })) as [import('node:http').IncomingMessage]
+  const answer = await text(response)
+  return { status: response.statusCode, headers: response.headers, body: answer === '' ? {} : JSON.parse(answer) }
+}
+
+const first_name = async () => (await send('GET', '/v1/people/ada')).body.data.first_name
+
+describe('binding', () => {
+  test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', ' application/json;x=y'])(
+    'reads a body under %s, and then no query',
+    async type => {
+      const reply = await send(
+        'PATCH',
+        '/v1/people/ada?last_name=query',
+        { first_name: 'body' },
+        { 'Content-Type': type },
+      )
+      expect(reply.status).toBe(200)
+      expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'body', last_name: null })
+    },
+  )
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'nonsense'])(
+    'ignores a body under %s, and reads the query',
+    async type => {
+      const reply = await send('PATCH', '/v1/people/ada?first_name=%20query%20', '{"first_name": "body"}', {
+        'Content-Type': type,
+      })
+      expect([reply.status, await first_name()]).toEqual([200, 'query'])
+    },
+  )
+
+  test('reads the query where there is no body, and refuses where there is neither', async () => {
+    const headers = { Authorization: `Bearer ${token}` }
+    expect((await raw('PATCH', '/v1/people/ada?first_name=a+b', headers)).status).toBe(200)
+    expect(await first_name()).toBe('a b')
+    for (const [method, path] of [
+      ['POST', '/v1/people'],
+      ['POST', '/v1/people/upsert'],
+      ['PUT', '/v1/people/ada'],
+      ['PATCH', '/v1/people/ada'],
+    ] as const)
+      for (const body of [undefined, '{}']) {
+        const reply = await raw(method, path, { ...headers, ...(body && { 'Content-Type': 'text/plain' }) }, body)
+        expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
+        expect(reply.body.message).toContain('Content-Type: application/json')
+      }
+    expect(await first_name()).toBe('a b')
+  })
+
+  test.each([
+    'first_name=a&first_name=b',
+    'first_name=%ff',
+    'first_name=%00',
+    'attribute_values[__proto__]=1',
+    'attribute_values[a',
+    'email_consent=maybe',
+  ])('refuses the query %s', async query => {
+    const reply = await raw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${token}` })
+    expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
+  })
+})
+
+describe('who asks', () => {
+  test.each([
+    ['/v1/people/ada', 'GET'],
+    ['/v1/nothing', 'GET'],
+    ['/v1/people/ada', 'POST'],
+    ['/v1', 'GET'],
+  ])('is asked for a token first: %s %s', async (path, method) => {
+    const missing = await raw(method, path, {})
+    expect([missing.status, missing.body.error, missing.headers['www-authenticate']]).toEqual([
+      401,
+      'unauthorized',
+      'Bearer realm="kith"',
+    ])
+    const wrong = await raw(method, path, { Authorization: 'Bearer x.y.z' })
+    expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([
+      401,
+      'Bearer realm="kith", error="invalid_token"',
+    ])
+  })
+
+  test('needs the scope of the endpoint, before anything of the request is looked at', async () => {
+    const organization = await service.organization()
+    const reader = service.sender(await service.tokenFor(organization.key, 'people:read schema:write'))
+    const reply = await reader('POST', '/v1/people', '{broken')
+    expect([reply.status, reply.body.error]).toEqual([403, 'forbidden'])
+    expect(reply.headers.get('www-authenticate')).toBe(
+      'Bearer realm="kith", error="insufficient_scope", scope="people:write"',
+    )
+    expect((await reader('GET', '/v1/people/nobody')).status).toBe(404)
+  })
+})
+
+describe('what is asked', () => {
+  test.each([
+    ['POST', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
+    ['GET', '/v1/people', 'POST'],
+    ['DELETE', '/v1/schema/stacks', 'POST, GET, HEAD'],
+    ['PROPFIND', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
+    ['PROPFIND', '/v1/people/list', 'GET, PUT, PATCH, DELETE, HEAD, POST'],
+    ['OPTIONS', '/v1/people', 'POST'],
+    ['MKCOL', '/v1/stacks/orders/batch', 'GET, PUT, PATCH, DELETE, HEAD, POST'],
+    ['GET', '/oauth/token', 'POST'],
+    ['PROPFIND', '/oauth/token', 'POST'],
+    ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json'].flatMap(path =>
+      ['POST', 'DELETE', 'OPTIONS', 'PROPFIND'].map(method => [method, path, 'GET, HEAD']),
+    ),
+  ])('%s %s is 405, with what is allowed', async (method, path, allow) => {
+    const reply = await send(method, path)
+    expect([reply.status, reply.body.error]).toEqual([405, 'invalid_parameter'])
+    expect(reply.headers.get('allow')!.split(', ').sort()).toEqual(allow.split(', ').sort())
+  })
+
+  test.each(['/v1/nothing', '/v1/people/ada/nothing', '/v2/people', '/nothing'])(
+    '%s is 404 in the envelope',
+    async path => {
+      const reply = await send('GET', path)
+      expect([reply.status, reply.body.error, reply.body.errorstack]).toEqual([404, 'not_found', null])
+    },
+  )
+
+  test('an address that does not exist is told from a stack and from a person that does not exist', async () => {
+    const missing = async (path: string) => {
+      const { status, body } = await send('GET', path)
+      expect([status, body.error]).toEqual([404, 'not_found'])
+      return [body.message, body.details!.map(({ path }) => path)]
+    }
+    expect(await missing('/v1/persons/ada')).toEqual(['There is no such address.', ['']])
+    expect(await missing('/v1/stacks/orders/o1')).toEqual(['There is no such stack: "orders".', ['/stack_key']])
+    expect(await missing('/v1/people/nobody')).toEqual(['There is no such person.', []])
+  })
+
+  test('a request id is kept where it has the form, else made, and is in header and body', async () => {
+    const kept = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
+    expect([kept.headers.get('x-request-id'), kept.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
+    for (const id of ['a b', 'x'.repeat(65), 'ä']) {
+      const made = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
+      expect(made.body.request_id).toMatch(/^[\w-]{36}$/)
+    }
+  })
+
+  test('the envelopes are to the byte', async () => {
+    const reply = await fetch(`${service.address}/v1/people/ada`, {
+      method: 'PATCH',
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Request-Id': 'r' },
+      body: '{}',
+    })
+    expect(await reply.text()).toBe('{"status":"Success","data":true}')
+    const missing = await fetch(`${service.address}/v1/people/nobody`, {
+      headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'r' },
+    })
+    expect(await missing.text()).toBe(
+      '{"error":"not_found","errorstack":null,"message":"There is no such person.","details":[],"request_id":"r"}',
+    )
+  })
+})

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
+import { expect, it } from 'vitest'
+import { openSocket } from '../../../test/support/process.ts'
+import { listen } from './listening.ts'
+
+const host = '127.0.0.1'
+
+it('many connections that come at once are all served, and none after it has closed', async () => {
+  const server = createServer((_, response) => response.end('here'))
+  const { port, close } = await listen(server, { host, port: 0 })
+  const url = `http://${host}:${port}`
+  const sockets = await Promise.all(Array.from({ length: 200 }, () => openSocket(url)))
+  const answers = sockets.map(
+    socket => new Promise(resolve => socket.setEncoding('utf8').once('data', part => resolve(String(part)))),
+  )
+  for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: kith\r\n\r\n')
+  for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200/)
+  const closed = close()
+  for (const socket of sockets) socket.destroy()
+  await closed
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+it('a port that another listens on is refused, whichever way that one listens', async () => {
+  const first = await listen(createServer(), { host, port: 0 })
+  await expect(listen(createServer(), { host, port: first.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  await first.close()
+  const second = await listen(createServer(), { host, port: first.port })
+  await second.close()
+})
+
+it('of two that begin to listen on a port at the same time one is refused, and whoever comes after both is not', async () => {
+  const free = await listen(createServer(), { host, port: 0 })
+  await free.close()
+  const place = { host, port: free.port }
+  const both = await Promise.allSettled([listen(createServer(), place), listen(createServer(), place)])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  for (const outcome of both)
+    if (outcome.status === 'fulfilled') await outcome.value.close()
+    else expect(outcome.reason).toMatchObject({ code: 'EADDRINUSE' })
+  await (await listen(createServer(), place)).close()
+})
+
+it('a port that somebody else listens on is refused', async () => {
+  const other = createNetServer()
+  other.listen({ host, port: 0 })
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  await expect(listen(createServer(), { host, port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  other.close()
+  await once(other, 'close')
+  await (await listen(createServer(), { host, port })).close()
+})

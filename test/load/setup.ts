@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Ending } from '../../bench/cleanup.ts'
+import { inDatabase } from '../../bench/database.ts'
+import { prepareGround, type Service, startService } from '../../bench/environment.ts'
+import { organizationTokens } from '../../bench/tokens.ts'
+
+const checkout = fileURLToPath(new URL('../../', import.meta.url))
+
+/** People of each organization, called p1 … p<people>. */
+export const people = 20_000
+
+/** Somebody's organization, on the service. */
+export type Tenant = { address: string; token: string; people: number }
+
+/** The service in a process of its own with the log of production, and three organizations on it. `linked` has the links. */
+export type LoadSetup = { service: Service; one: Tenant; neighbour: Tenant; linked: Tenant }
+
+/** Links of each person of `linked`. */
+const linksEach = 8
+
+export async function preparePlace(ending: Ending): Promise<LoadSetup> {
+  const ground = await ending.hold(prepareGround, ({ stop }) => stop())
+  await ground.createDatabase('load')
+  const service = await ending.hold(
+    () => startService(ground, checkout, 'load', 1),
+    ({ stop }) => stop(),
+  )
+  const tokenFor = organizationTokens(checkout, service)
+  const tenants = {
+    one: await tokenFor('one'),
+    neighbour: await tokenFor('neighbour'),
+    linked: await tokenFor('linked'),
+  }
+  await storePeople(service)
+  const tenant = (token: string): Tenant => ({ address: service.address, token, people })
+  return { service, one: tenant(tenants.one), neighbour: tenant(tenants.neighbour), linked: tenant(tenants.linked) }
+}
+
+const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
+
+/** Stores people as the service stores them, faster than it would. */
+async function storePeople({ url }: Service): Promise<void> {
+  await inDatabase(url, async client => {
+    await client.query(
+      `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, attributes, created_at, updated_at)
+       select o.id, 0, ${idOf('i')}, 'p' || i, true, 1, 'First ' || i,
+         jsonb_build_object('city', 'city ' || i % 1000, 'note', repeat('n', 60)), now(), now()
+       from organizations o, generate_series(1, $1::integer) i where o.key <> 'default'`,
+      [people],
+    )
+    await client.query(
+      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at)
+       select o.id, 1, 0, 'friends', 'Friends', 'person', 0, 'many', false, 'active', now(), now() from organizations o where o.key = 'linked'`,
+    )
+    await client.query(
+      `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select o.id, ${idOf('i')}, 1, 0, ${idOf('1 + (i * 7919 + k * 104729) % $1::integer')}, k
+       from organizations o, generate_series(1, $1::integer) i, generate_series(1, $2::integer) k where o.key = 'linked'`,
+      [people, linksEach],
+    )
+    await client.query('vacuum (analyze) entities, links')
+    await client.query('checkpoint')
+  })
+}
+
+/** What the process holds at this moment; `peakMb` since the last call of {@link forgetPeak}. */
+export type Holdings = { residentMb: number; peakMb: number; descriptors: number }
+
+export function holdingsOf({ pid }: Service): Holdings {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1_024
+  return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM'), descriptors: readdirSync(`/proc/${pid}/fd`).length }
+}
+
+export const forgetPeak = ({ pid }: Service): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
