@@ -123,6 +123,39 @@ export type Definitions = {
   consent_types: ConsentType[]
 }
 
+/** The organization of the token: GET /v1/organization. */
+export type Organization = {
+  key: string
+  created_at: string
+  /** Grows with every change of a stack, an attribute or a consent type. */
+  schema_version: number
+  counts: {
+    stacks: number
+    attributes: number
+    consent_types: number
+    /** How many changes the change log has: the number of the newest. */
+    changes: number
+  }
+  limits: {
+    body_bytes: number
+    batch_bytes: number
+    json_depth: number
+    request_keys: number
+    entity_keys: number
+    key_bytes: number
+    string_bytes: number
+    entity_bytes: number
+    consents: number
+    links: number
+    placeholders: number
+    stacks: number
+    attributes: number
+    consent_types: number
+    page: number
+    request_ms: number
+  }
+}
+
 /** A stack as a read shows it. */
 export type Stack = {
   key: string

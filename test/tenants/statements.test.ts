@@ -212,6 +212,7 @@ async function define(send: Shop['send']) {
   for (const path of ['stacks', 'attributes', 'consent-types', 'stacks/made', 'attributes/5', 'consent-types/1'])
     await done(send('GET', `/v1/schema/${path}`))
   await done(send('GET', '/v1/schema'))
+  await done(send('GET', '/v1/organization'))
 }
 
 test('every statement reads and writes the rows of its organization alone, though another has the same rows, to the identifier', {
