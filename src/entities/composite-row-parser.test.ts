@@ -24,25 +24,25 @@ async function rowsOf(entities: Entity[]): Promise<string> {
 }
 
 const printEntity = (row: RowPrinter) => {
-  row.text(key('{"text":'))
-  row.flag(key(',"flag":'))
-  row.bare(key(',"number":'))
-  row.moment(key(',"at":"'))
-  row.put(key('","other":'))
-  row.copy(JSON.stringify(row.value()))
-  row.put(key(',"attributes":'))
-  row.copyAttributes()
-  row.put(key('}'))
+  row.printText(key('{"text":'))
+  row.printBoolean(key(',"flag":'))
+  row.printRaw(key(',"number":'))
+  row.printTime(key(',"at":"'))
+  row.append(key('","other":'))
+  row.appendText(JSON.stringify(row.readValue()))
+  row.append(key(',"attributes":'))
+  row.printAttributes()
+  row.append(key('}'))
 }
 
 function print(printer: RowPrinter, rows: string): unknown[] {
-  printer.start().readText(rows)
-  printer.put(key('['))
-  for (let first = true; printer.more; first = false) {
-    if (!first) printer.put(key(','))
-    printer.next(printEntity)
+  printer.start().setText(rows)
+  printer.append(key('['))
+  for (let first = true; printer.hasMore; first = false) {
+    if (!first) printer.append(key(','))
+    printer.printNext(printEntity)
   }
-  printer.put(key(']'))
+  printer.append(key(']'))
   expect(printer.bytes.toString()).toBe(printer.json)
   return JSON.parse(printer.json)
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../organizations/definitions.ts'
-import { type Circumstances, type Decision, decide } from './decide.ts'
+import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState, EntityRow, Links } from './entity-row.ts'
 import { nameKey, planWrite } from './plan-write.ts'
 import type { EntityBody, Write } from './write-request.ts'
@@ -50,7 +50,7 @@ const row: EntityRow = {
   ...times,
 }
 
-type Given = { row?: EntityRow | null; links?: Links; bearers?: Record<string, string>; write?: Partial<Write> }
+type Given = { row?: EntityRow | null; links?: Links; idsByName?: Record<string, string>; write?: Partial<Write> }
 
 function decideWith(operation: Write['operation'], body: EntityBody, given: Given = {}): Decision {
   const write: Write = {
@@ -67,17 +67,17 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     request_id: 'r',
     ...given.write,
   }
-  const circumstances: Circumstances = {
+  const context: DecisionContext = {
     definitions,
-    bearer: name => given.bearers?.[nameKey(name)],
-    leftAt: () => 0,
+    idByExternalId: name => given.idsByName?.[nameKey(name)],
+    lastVersionOf: () => 0,
     at,
     newId: () => '00000000-0000-7000-8000-000000000099',
     limits: { entityKeys: 5, entityBytes: 2_000, placeholders: 2 },
   }
-  const standing: CurrentState | null =
+  const current: CurrentState | null =
     given.row === null ? null : { row: given.row ?? row, links: given.links ?? new Map() }
-  return decide(standing, write, planWrite(write, definitions, 1_000), circumstances)
+  return decide(current, write, planWrite(write, definitions, 1_000), context)
 }
 
 const changeOf = (decision: Decision) => ('change' in decision ? decision.change : undefined)
@@ -148,7 +148,7 @@ describe('a refusal', () => {
     ['patch', {}, { row: null }, 'not_found', 404, []],
     ['delete', {}, { row: null }, 'not_found', 404, []],
     ['create', { external_id: 'ada' }, {}, 'duplicate_entry', 409, ['/external_id']],
-    ['patch', { external_id: 'bob' }, { bearers: { '0\nbob': 'other' } }, 'duplicate_entry', 409, ['/external_id']],
+    ['patch', { external_id: 'bob' }, { idsByName: { '0\nbob': 'other' } }, 'duplicate_entry', 409, ['/external_id']],
     ['patch', {}, { write: { if_match: [2] } }, 'invalid_parameter', 412, []],
     ['patch', { attribute_values: { age: 'x' } }, {}, 'invalid_parameter', 400, ['/attribute_values/age']],
     ['patch', { attribute_values: { colours: 'red' } }, {}, 'invalid_parameter', 400, ['/attribute_values/colours']],
@@ -167,7 +167,7 @@ describe('a refusal', () => {
     [
       'patch',
       { attribute_values: { friends: ['bob', 'eve'] } },
-      { bearers: { '0\nbob': 'b' }, write: { references: 'strict' } },
+      { idsByName: { '0\nbob': 'b' }, write: { references: 'strict' } },
       'invalid_parameter',
       400,
       ['/attribute_values/friends/1'],
@@ -193,7 +193,7 @@ describe('a refusal', () => {
 
 describe('links', () => {
   const linked: Links = new Map([[2, [{ id: 'b', external_id: 'bob' }]]])
-  const bob = { bearers: { '0\nbob': 'b' } }
+  const bob = { idsByName: { '0\nbob': 'b' } }
 
   test('to who is linked already change nothing', () => {
     const given = { ...bob, links: linked }

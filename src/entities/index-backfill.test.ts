@@ -53,7 +53,7 @@ async function expected({ id }: Organization): Promise<string[]> {
     .sort()
 }
 
-const filling = { entitiesAtOnce: 10 }
+const filling = { entitiesPerBatch: 10 }
 
 describe('an attribute declared indexed over stored values', () => {
   test('shows how far its index is, and is ready when all are in it', async () => {
@@ -101,8 +101,8 @@ describe('an attribute declared indexed over stored values', () => {
         await declare(organization)
         // Two processes at once are one too many, not one too few.
         await Promise.all([
-          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
-          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
+          backfillIndexes(service.db, { entitiesPerBatch: 3 }),
+          backfillIndexes(service.db, { entitiesPerBatch: 3 }),
         ])
         await writing
         await backfillIndexes(service.db, filling)

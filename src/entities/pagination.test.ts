@@ -29,7 +29,7 @@ type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more:
 
 async function printed(stack_id: number, position: Position) {
   const { rows, definitions } = await readPageOfStack(service.db, organization.id, stack_id, position)
-  return printPage(rows, position.size, { definitions, stack_id, mostBytes: Number.POSITIVE_INFINITY })!
+  return printPage(rows, position.size, { definitions, stack_id, maxBytes: Number.POSITIVE_INFINITY })!
 }
 
 const everybody: Read = async position => {
@@ -39,7 +39,9 @@ const everybody: Read = async position => {
 const romans: Read = position =>
   readFilteredPage(service.db, organization.id, 0, { 'attribute_values.city': 'Rome' }, position)
 
-/** All pages in a row, each begun behind the last item of the one before; `between` runs before each page but the first. */
+/**
+ * All pages in a row, each begun behind the last item of the one before; `between` runs before each page but the first.
+ */
 async function readAll(read: Read, direction: 'asc' | 'desc', size: number, between?: () => Promise<unknown>) {
   const ids: string[] = []
   for (;;) {

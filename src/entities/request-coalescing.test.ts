@@ -59,7 +59,9 @@ function step(people: People, { op, key, value, if_match }: Op): [Seen, People] 
 
 const nextKey = (key: string) => keys[(keys.indexOf(key) + 1) % keys.length]!
 
-/** Every state that some order of the operations leaves, each alone, where all of them get the answers that were seen. */
+/**
+ * Every state that some order of the operations leaves, each alone, where all of them get the answers that were seen.
+ */
 function endings(people: People, observed: { op: Op; seen: Seen }[]): People[] {
   const found: People[] = []
   const visited = new Set<string>()
