@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState, EntityRow, Links } from './entity-row.ts'
@@ -84,13 +84,13 @@ const changeOf = (decision: Decision) => ('change' in decision ? decision.change
 const refusalOf = (decision: Decision) => ('refusal' in decision ? decision.refusal : undefined)
 const pathsOf = (decision: Decision) => refusalOf(decision)?.details.map(detail => detail.path)
 
-describe('three states of a field', () => {
+describe('an absent, null or given field', () => {
   const texts = ['first_name', 'last_name', 'email', 'language'] as const
   const body = fc.record(Object.fromEntries(texts.map(name => [name, fc.option(fc.constantFrom('a', 'b', 'Ada'))])), {
     requiredKeys: [],
   })
 
-  test('PATCH: absent keeps, null clears, a value sets', () => {
+  it('is kept, cleared or set by PATCH', () => {
     fc.assert(
       fc.property(body, given => {
         const columns = changeOf(decideWith('patch', given))?.columns ?? {}
@@ -100,7 +100,7 @@ describe('three states of a field', () => {
     )
   })
 
-  test('PUT: absent clears as null does, the external identifier apart', () => {
+  it('is cleared by PUT if absent or null, except the external identifier', () => {
     fc.assert(
       fc.property(body, given => {
         const change = changeOf(decideWith('put', given))!
@@ -112,30 +112,30 @@ describe('three states of a field', () => {
     )
   })
 
-  test('attribute values merge key by key, one level deep', () => {
+  it('is merged key by key, one level deep, in attribute_values', () => {
     const change = changeOf(decideWith('patch', { attribute_values: { city: null, nested: { b: 1 }, size: 0 } }))!
     expect(change.set).toEqual({ nested: { b: 1 }, size: 0 })
     expect(change.removed).toEqual(['city'])
     expect(change.before).toEqual({ attribute_values: { city: 'Rome', nested: { a: null }, size: null } })
   })
 
-  test('PATCH with attribute_values null clears them all', () => {
+  it('clears all attribute values if PATCH sets attribute_values to null', () => {
     expect(changeOf(decideWith('patch', { attribute_values: null }))!.removed.sort()).toEqual(['city', 'nested'])
   })
 })
 
 describe('a write that changes nothing', () => {
-  test.each<EntityBody>([
+  it.each<EntityBody>([
     {},
     { first_name: 'Ada' },
     { last_name: null },
     { external_id: 'ada' },
     { attribute_values: { city: 'Rome', nested: { a: null }, absent: null, referrer: null, friends: [] } },
-  ])('%j moves no version', body => {
+  ])('%j keeps the version', body => {
     expect(decideWith('patch', body)).toEqual({ unchanged: row })
   })
 
-  test('leaves a placeholder one; the first that changes something makes it active', () => {
+  it('keeps a placeholder, while a write with changes makes it active', () => {
     const placeholder = { ...row, active: false }
     expect(decideWith('patch', {}, { row: placeholder })).toEqual({ unchanged: placeholder })
     expect(changeOf(decideWith('patch', { last_name: 'L' }, { row: placeholder }))!.columns.active).toBe(true)
@@ -144,7 +144,7 @@ describe('a write that changes nothing', () => {
 })
 
 describe('a refusal', () => {
-  test.each<[Write['operation'], EntityBody, Given, string, number, string[]]>([
+  it.each<[Write['operation'], EntityBody, Given, string, number, string[]]>([
     ['patch', {}, { row: null }, 'not_found', 404, []],
     ['delete', {}, { row: null }, 'not_found', 404, []],
     ['create', { external_id: 'ada' }, {}, 'duplicate_entry', 409, ['/external_id']],
@@ -172,20 +172,20 @@ describe('a refusal', () => {
       400,
       ['/attribute_values/friends/1'],
     ],
-  ])('%s %j is answered as documented, with the path', (operation, body, given, word, status, paths) => {
+  ])('of %s %j has the documented status, code and path', (operation, body, given, word, status, paths) => {
     const decision = decideWith(operation, body, given)
     expect(refusalOf(decision)).toMatchObject({ word, status })
     expect(pathsOf(decision)).toEqual(paths)
   })
 
-  test('names every offending value at once', () => {
+  it('lists every invalid value', () => {
     expect(pathsOf(decideWith('patch', { attribute_values: { age: true, referrer: {} } }))).toEqual([
       '/attribute_values/age',
       '/attribute_values/referrer',
     ])
   })
 
-  test('If-Match is met by the version that stands, and by a star', () => {
+  it('does not occur if If-Match has the current version or a star', () => {
     expect(decideWith('patch', {}, { write: { if_match: [2, 3] } })).toEqual({ unchanged: row })
     expect(decideWith('patch', {}, { write: { if_match: '*' } })).toEqual({ unchanged: row })
   })
@@ -195,14 +195,14 @@ describe('links', () => {
   const linked: Links = new Map([[2, [{ id: 'b', external_id: 'bob' }]]])
   const bob = { idsByName: { '0\nbob': 'b' } }
 
-  test('to who is linked already change nothing', () => {
+  it('are unchanged if the target is already linked', () => {
     const given = { ...bob, links: linked }
     expect(decideWith('patch', { attribute_values: { referrer: { external_id: 'bob' } } }, given)).toEqual({
       unchanged: row,
     })
   })
 
-  test('replace, in order, and name who does not exist yet', () => {
+  it('are replaced in order, and missing targets are named', () => {
     const change = changeOf(decideWith('patch', { attribute_values: { friends: ['eve', 'bob'] } }, bob))!
     expect(change.relinked.map(({ targets }) => targets)).toEqual([
       [{ name: { stack_id: 0, external_id: 'eve' } }, { id: 'b' }],
@@ -210,7 +210,7 @@ describe('links', () => {
     expect(change.after).toEqual({ attribute_values: { friends: ['eve', 'bob'] } })
   })
 
-  test('of an archived attribute go when the key is written as a plain value', () => {
+  it('of an archived attribute are removed when the key gets a plain value', () => {
     const change = changeOf(
       decideWith(
         'patch',
@@ -223,14 +223,14 @@ describe('links', () => {
     expect(change.before!.attribute_values).toEqual({ old: 'bob' })
   })
 
-  test('to a plain value stored before the declaration replace it', () => {
+  it('replace a plain value that was stored before the declaration', () => {
     const plain = { ...row, attributes: { referrer: 'bob' } }
     const change = changeOf(decideWith('patch', { attribute_values: { referrer: 'bob' } }, { ...bob, row: plain }))!
     expect(change.removed).toEqual(['referrer'])
     expect(change.relinked).toHaveLength(1)
   })
 
-  test('to oneself, by the old name or the new one, make no placeholder', () => {
+  it('to the entity itself, by its old or new name, create no placeholder', () => {
     const change = changeOf(
       decideWith('patch', { external_id: 'countess', attribute_values: { friends: ['ada', 'countess'] } }),
     )!

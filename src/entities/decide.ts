@@ -216,7 +216,7 @@ function describe(
   return { before: row ? describeBefore(row, after, attributes, consents) : null, after }
 }
 
-/** What the keys of `after` held. */
+/** Returns the previous values of the keys in `after`. */
 function describeBefore(
   row: EntityRow,
   after: FieldValues,
