@@ -168,7 +168,7 @@ describe('an atomic batch', () => {
       ['/operations/1/body/attribute_values/referrer'],
     ],
   ])(
-    'with the failing operation %j stores nothing and responds with its status',
+    'stores nothing and responds with the status of the failing operation %j',
     async (broken, status, error, paths) => {
       const before = await changes()
       const fine = { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'new' } } }

@@ -172,7 +172,7 @@ describe('a refusal', () => {
       400,
       ['/attribute_values/friends/1'],
     ],
-  ])('of %s %j has the documented status, code and path', (operation, body, given, word, status, paths) => {
+  ])('has the documented status, code and path for %s %j', (operation, body, given, word, status, paths) => {
     const decision = decideWith(operation, body, given)
     expect(refusalOf(decision)).toMatchObject({ word, status })
     expect(pathsOf(decision)).toEqual(paths)
@@ -210,7 +210,7 @@ describe('links', () => {
     expect(change.after).toEqual({ attribute_values: { friends: ['eve', 'bob'] } })
   })
 
-  it('of an archived attribute are removed when the key gets a plain value', () => {
+  it('are removed from an archived attribute when its key gets a plain value', () => {
     const change = changeOf(
       decideWith(
         'patch',
@@ -230,7 +230,7 @@ describe('links', () => {
     expect(change.relinked).toHaveLength(1)
   })
 
-  it('to the entity itself, by its old or new name, create no placeholder', () => {
+  it('create no placeholder if they name the entity itself, by its old or new name', () => {
     const change = changeOf(
       decideWith('patch', { external_id: 'countess', attribute_values: { friends: ['ada', 'countess'] } }),
     )!

@@ -188,16 +188,13 @@ const noFaults: Detail[] = []
 
 const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 
-const shownColumns = ['external_id', ...profileTexts, ...profileFlags] as const
-/**
- * In the order in which jsonb keeps them, shorter ones first: PostgreSQL takes 0.8 µs less for keys that it need not
- * sort.
- */
-const entryKeys = ([...shownColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
+const loggedColumns = ['external_id', ...profileTexts, ...profileFlags] as const
+/** The fields of a log entry, in the key order of jsonb: shorter keys first. Sorted keys save PostgreSQL 0.8 µs. */
+const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
 
-/** The change log's view of a change: every key that differs, before and after, as a read names and shows it. */
+/** Returns the changed fields before and after a write, in the format of a read, for the change log. */
 function describe(
   row: EntityRow | undefined,
   columns: Columns,

@@ -101,7 +101,7 @@ describe('a repeated write through HTTP', () => {
     '{"constructor":{"a":1}}',
     '{"toJSON":1,"then":1,"length":1}',
     '[{"valueOf":{"toString":[]}}]',
-  ])('of %s makes no second change', async text => {
+  ])('makes no second change: %s', async text => {
     const body = `{"attribute_values":{"x":${text}}}`
     for (const _ of ['first', 'second']) {
       const reply = await send('PATCH', '/v1/people/ada', body)

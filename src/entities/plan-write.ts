@@ -17,7 +17,7 @@ export type PlannedLinks = { attribute: Attribute; names: Name[]; pointers: stri
 export type Plan = {
   plain: Map<string, unknown>
   links: ReadonlyMap<string, PlannedLinks>
-  /** Whether keys that are not written are cleared: PUT, and `attribute_values: null`. */
+  /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
   clearsRest: boolean
   faults: Detail[]
 }

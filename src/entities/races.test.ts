@@ -42,7 +42,7 @@ describe('concurrent writes', () => {
     expect(replies.filter(reply => reply.status === 409)).toHaveLength(49)
   })
 
-  it('of a relationship with one target leave one link', async () => {
+  it('leave one link of a relationship that allows one target', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     await Promise.all(
@@ -54,7 +54,7 @@ describe('concurrent writes', () => {
     expect(links).toHaveLength(1)
   })
 
-  it('of one person lose no update', async () => {
+  it('lose no update of one person', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     await Promise.all(
@@ -65,7 +65,7 @@ describe('concurrent writes', () => {
     expect(body.data.version).toBe(61)
   })
 
-  it('of 60 people who link to each other, by name and by id, lose no update and no change number', async () => {
+  it('lose no update and no change number when 60 people link to each other, by name and by id', async () => {
     const organization = await shop()
     const people = names('p', 60)
     await run(
@@ -100,7 +100,7 @@ describe('concurrent writes', () => {
     expect(versions).toEqual([{ version: 3 }])
   })
 
-  it('that rename in a circle take effect in some order, without a deadlock', async () => {
+  it('take effect in some order, without a deadlock, when they rename in a circle', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a'), write('create', 'b')])
     for (let round = 0; round < 10; round += 1) {
@@ -118,7 +118,7 @@ describe('concurrent writes', () => {
     expect(rows.map(row => row.external_id)).toEqual(['a', 'b'])
   })
 
-  it('decided on outdated definitions are decided again', async () => {
+  it('are decided again if accepted by outdated definitions', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a', { attribute_values: { size: 'text' } })])
     const other = await service.db.connect()
@@ -140,7 +140,7 @@ describe('concurrent writes', () => {
     expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/attribute_values/size'])
   })
 
-  it('refused by outdated definitions are decided again', async () => {
+  it('are decided again if refused by outdated definitions', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     const other = await service.db.connect()
@@ -164,7 +164,7 @@ describe('concurrent writes', () => {
   it.each([
     ['atomic', 'a', { atomic: true }, {}],
     ['under an Idempotency-Key', 'k', {}, { 'Idempotency-Key': 'once' }],
-  ])('of a batch of several sets, %s, lock all rows before the head', async (_how, prefix, options, headers) => {
+  ])('lock all rows of a batch of several sets before the head: %s', async (_how, prefix, options, headers) => {
     const organization = await shop()
     const people = names(prefix, 1_000)
     await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
@@ -183,7 +183,7 @@ describe('concurrent writes', () => {
     }
   })
 
-  it('that wait for a name do not hold the head, so the transaction that has the name can finish', async () => {
+  it('do not hold the head while they wait for a name', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     const other = await service.db.connect()
@@ -204,7 +204,7 @@ describe('concurrent writes', () => {
     }
   })
 
-  it('that waited for a renamed row apply to the entity that now has the name', async () => {
+  it('apply to the entity that has the name after they waited for a renamed row', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a', { last_name: 'first' }), write('create', 'c', { last_name: 'next' })])
     const other = await service.db.connect()

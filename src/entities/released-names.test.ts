@@ -38,7 +38,7 @@ const creations: [string, () => Promise<unknown>][] = [
 
 describe('a new entity with a released name', () => {
   describe.each(releases)('whose last entity was %s', (_, release) => {
-    it.each(creations)('matches no If-Match for that entity if created by %s', async (_way, create) => {
+    it.each(creations)('matches no If-Match of that last entity if created by %s', async (_way, create) => {
       await send('POST', '/v1/people', { external_id: 'ada' })
       await send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
       await release()

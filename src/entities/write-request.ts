@@ -13,7 +13,7 @@ export type EntityBody = Partial<Profile> &
 
 export type Address = { external_id: string } | { id: string }
 
-/** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
+/** One write of one entity. A single request is an array of one write; batches and imports are longer arrays. */
 export type Write = {
   /**
    * An upsert creates a missing entity and merges into an existing one like a patch. An import does the same, except

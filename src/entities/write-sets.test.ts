@@ -124,7 +124,7 @@ describe('writes of one array', () => {
     ])
   })
 
-  it('to one row take effect in order, addressed by name or by id', async () => {
+  it('take effect in order when they address one row by name or by id', async () => {
     const organization = await shop()
     const [created] = await run(organization, [write('create', 'a')])
     const id = created && 'done' in created ? created.done.id : ''
@@ -138,7 +138,7 @@ describe('writes of one array', () => {
     expect(body.data).toMatchObject({ first_name: 'three', last_name: 'two', attribute_values: { x: 1 }, version: 4 })
   })
 
-  it('that write a name keep their order with writes that mention it', async () => {
+  it('keep their order when one writes a name that another mentions', async () => {
     const organization = await shop()
     const outcomes = await run(organization, [
       write('create', 'a', { attribute_values: { referrer: 'b' } }),
