@@ -51,13 +51,13 @@ export async function batchEntities(kind: EntityKind, call: Call<Batch>): Promis
 function itemFrom(kind: EntityKind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
   try {
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
-      return refuseAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
+      return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
     const entityBody = withExternalId(operation, body)
     const address = addressOf(kind, operation, entityBody)
-    if ('refused' in address) return refuseAt(index, address.refused.field, address.refused.message)
+    if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
-    if (if_match === undefined) return refuseAt(index, 'if_match', ifMatchMessage)
+    if (if_match === undefined) return buildRefusalAt(index, 'if_match', ifMatchMessage)
     return { write: writeFrom(call, stack_id, operation, entityBody, address.address, if_match) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -148,7 +148,7 @@ function withOperationPath(refusal: Refusal, index: number): Refusal {
   return { ...refusal, details: refusal.details.map(({ path, message }) => ({ path: base + path, message })) }
 }
 
-function refuseAt(index: number, field: string, message: string): { refusal: Refusal } {
+function buildRefusalAt(index: number, field: string, message: string): { refusal: Refusal } {
   return { refusal: refuseValue(pointer('operations', index, field), message) }
 }
 

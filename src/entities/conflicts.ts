@@ -1,5 +1,5 @@
 import type { EntityRow } from './entity-row.ts'
-import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan-write.ts'
+import { type Name, nameKey, newNameOf, type Plan, requiredNames } from './plan-write.ts'
 import { canCreate, type Write } from './write-request.ts'
 
 /**
@@ -129,14 +129,14 @@ const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
 function footprintOf({ write, plan, name }: Item, row: EntityRow | undefined): Footprint {
   const { address } = write
   const written: Name[] = []
-  const newName = nameTaken(write)
+  const newName = newNameOf(write)
   if (newName) written.push(newName)
   const addressed = addressedName(write)
   if (canCreate(write) && addressed) written.push(addressed)
   const releasesName = write.operation === 'delete' || newName !== undefined || write.body.external_id === null
   const currentName = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
   if (releasesName && currentName) written.push(currentName)
-  const mentioned = namesNeeded(write, plan).map(nameKey)
+  const mentioned = requiredNames(write, plan).map(nameKey)
   if (name !== undefined) mentioned.push(name)
   const byId = address && 'id' in address ? address.id : undefined
   return {

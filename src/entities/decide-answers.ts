@@ -22,32 +22,32 @@ export function decideAnswers(
 ): { answers: Answer[]; consents?: ConsentChange } {
   if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
-  const given = answering(write.body, current, consent_types)
+  const bodyAnswers = answering(write.body, current, consent_types)
   if (write.operation === 'import')
-    given.answers = given.answers.filter(({ state, previous_state }) => state !== previous_state)
-  faults.push(...given.faults)
-  if (given.faults.length > 0) return { answers: [] }
+    bodyAnswers.answers = bodyAnswers.answers.filter(({ state, previous_state }) => state !== previous_state)
+  faults.push(...bodyAnswers.faults)
+  if (bodyAnswers.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
     const flag = summaryFlags[channel]
-    const flagValue = given.bareFlags[flag]
+    const flagValue = bodyAnswers.bareFlags[flag]
     if (flagValue !== undefined && flagValue !== (row?.[flag] ?? null)) columns[flag] = flagValue
   }
-  if (given.answers.length === 0) return { answers: [] }
-  columns.answers = withAnswers(current, given.answers, at)
+  if (bodyAnswers.answers.length === 0) return { answers: [] }
+  columns.answers = withAnswers(current, bodyAnswers.answers, at)
   for (const channel of channels) {
-    if (!given.answers.some(answer => answer.channel === channel)) continue
+    if (!bodyAnswers.answers.some(answer => answer.channel === channel)) continue
     const flag = summaryFlags[channel]
     const summary = summaryFlag(channel, columns.answers, consent_types)
     if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
   }
   const describeStates = (stateOf: (answer: Answer) => boolean | null) =>
-    given.answers.map(answer => ({
+    bodyAnswers.answers.map(answer => ({
       consent_type_id: answer.consent_type_id,
       channel: answer.channel,
       state: stateOf(answer),
     }))
   return {
-    answers: given.answers,
+    answers: bodyAnswers.answers,
     consents: {
       before: describeStates(answer => answer.previous_state),
       after: describeStates(answer => answer.state),

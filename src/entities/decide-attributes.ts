@@ -50,7 +50,7 @@ export function decideAttributes(
       if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
   }
   change.changed = Object.keys(change.after).length > 0
-  if (change.changed) measure(change, attributes, linked, maxEntityBytes)
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
   return change
 }
 
@@ -96,12 +96,12 @@ function writePlain(
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
 ) {
-  const stored = Object.hasOwn(attributes, key)
-  if (!linked && (value === null ? !stored : stored && jsonEqual(attributes[key], value))) return
+  const isStored = Object.hasOwn(attributes, key)
+  if (!linked && (value === null ? !isStored : isStored && jsonEqual(attributes[key], value))) return
   recordChange(change, key, currentValue(key, attributes, linked), value)
   for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
   if (value !== null) defineKey(change.set, key, value)
-  else if (stored) change.removed.push(key)
+  else if (isStored) change.removed.push(key)
 }
 
 function writeLinks(
@@ -116,15 +116,15 @@ function writeLinks(
     const id = resolveName(name)
     return id === undefined ? { name } : { id }
   })
-  const stored = Object.hasOwn(attributes, key)
-  if (!stored && sameLinks(attribute, targets, linked)) return
+  const isStored = Object.hasOwn(attributes, key)
+  if (!isStored && sameLinks(attribute, targets, linked)) return
   recordChange(
     change,
     key,
     currentValue(key, attributes, linked),
     names.length > 0 ? relationshipValue(attribute.cardinality, names) : null,
   )
-  if (stored) change.removed.push(key)
+  if (isStored) change.removed.push(key)
   for (const other of linked ?? [])
     if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
   change.relinked.push({ attribute, targets })
@@ -151,7 +151,7 @@ function defineKey(target: Record<string, unknown>, key: string, value: unknown)
 }
 
 /** Counts the attribute values and their JSON bytes after the write, plain values and links. */
-function measure(
+function measureEntity(
   change: AttributeChange,
   attributes: Record<string, unknown>,
   linked: ReadonlyMap<string, LinkedKey>,

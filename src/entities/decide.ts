@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../organizations/definitions.ts
 import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, profileColumns } from './entity-row.ts'
-import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan-write.ts'
+import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { profileFlags, profileTexts } from './sql.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
@@ -16,7 +16,7 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
   idByExternalId: (name: Name) => string | undefined
-  /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
+  /** Returns the version at which the last entity released this name by buildDeletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   /** RFC 3339, UTC, milliseconds. */
   at: string
@@ -49,11 +49,11 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
  * imports therefore follow the same rules.
  */
 export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
-  const refusal = refuseByKind(write, context.definitions) ?? refuseByState(current, write)
+  const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write)
   if (refusal) return { refusal }
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
   if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
-  if (current && write.operation === 'delete') return { change: deletion(current, context) }
+  if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
   const decision = decideBody(current, write, plan, context)
   if (write.create_only && current?.row.active && 'change' in decision)
     return { refusal: conflictRefusal('The entity already exists, and the import has `create_only`.') }
@@ -61,7 +61,7 @@ export function decide(current: CurrentState | null, write: Write, plan: Plan, c
 }
 
 /** Event records are immutable, but they can be deleted, for erasure. */
-function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
+function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
   if (operation === 'create' || operation === 'import' || operation === 'delete') return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
@@ -76,7 +76,7 @@ function decideRetry(current: CurrentState, write: Write, plan: Plan, context: D
     : replacement
 }
 
-function refuseByState(current: CurrentState | null, write: Write): Refusal | undefined {
+function stateRefusal(current: CurrentState | null, write: Write): Refusal | undefined {
   if (!current && !canCreate(write)) {
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
@@ -106,7 +106,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const { definitions, idByExternalId, lastVersionOf, at, newId, limits } = context
   const row = current?.row
   const id = row?.id ?? newId()
-  const newName = nameTaken(write)
+  const newName = newNameOf(write)
   if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
 
   const faults = [...plan.faults]
@@ -132,7 +132,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       version,
       columns: { ...columns, version },
       answers,
-      ...describe(row, columns, attributes, consents),
+      ...describeChange(row, columns, attributes, consents),
     },
   }
 }
@@ -173,14 +173,14 @@ function profileChanges(row: EntityRow | undefined, { operation, body }: Write):
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
   const { missing, changed, keyCount, isTooLarge } = attributes
-  const refuseAll = (message: string) => [{ path: pointer('attribute_values'), message }]
+  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
-    return refuseAll(`would create more than ${limits.placeholders} placeholders`)
+    return faultOfAll(`would create more than ${limits.placeholders} placeholders`)
   if (changed && keyCount > limits.entityKeys)
-    return refuseAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
-  if (isTooLarge) return refuseAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
+    return faultOfAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
+  if (isTooLarge) return faultOfAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
   return noFaults
 }
 
@@ -195,7 +195,7 @@ const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] a
 )
 
 /** Returns the changed fields before and after a write, in the format of a read, for the change log. */
-function describe(
+function describeChange(
   row: EntityRow | undefined,
   columns: Columns,
   attributes: AttributeChange,
@@ -230,8 +230,8 @@ function describeBefore(
   return before
 }
 
-/** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
-function deletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
+/** The log entry of a buildDeletion holds the whole entity. The histories of consents and changes remain. */
+function buildDeletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
   const { row } = current
   const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
   const attributes = decideAttributes(current, clearAll, idByExternalId, definitions, Number.POSITIVE_INFINITY)

@@ -9,7 +9,7 @@ import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
 const strict = ['references=strict'] as const
-const taken = { 409: 'duplicate_entry' } as const
+const duplicateStatus = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 
 /** Records of an event stack cannot be updated. */
@@ -54,7 +54,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
         201: 'Created.',
         ...(noun === 'record' && { 200: 'The event stack already has this record.' }),
       },
-      refusals: taken,
+      refusals: duplicateStatus,
       handle: call => createEntity(kind, call as Call<EntityBody>),
     },
     {
@@ -67,7 +67,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       reveals: revealsOf(kind),
       versioned: true,
       successes: { 201: 'Created.', 200: 'Merged into the existing one.' },
-      refusals: { ...taken, ...updatesOf(kind) },
+      refusals: { ...duplicateStatus, ...updatesOf(kind) },
       handle: call => upsertEntity(kind, call as Call<EntityBody & { external_id: string }>),
     },
     batchEndpoint(kind, limits),
@@ -102,7 +102,7 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
         ],
       },
     },
-    refusals: { 404: 'not_found', ...taken, ...updatesOf(kind), 412: 'invalid_parameter' },
+    refusals: { 404: 'not_found', ...duplicateStatus, ...updatesOf(kind), 412: 'invalid_parameter' },
     item: body,
     // The other limits apply to each operation.
     bodyBytes: limits.batchBytes,
@@ -127,7 +127,7 @@ function endpointsAt(
     answer: Type.Union([done, answer, identifiersOf(kind)]),
     reveals: revealsOf(kind),
     prefers: ['return=representation', ...strict],
-    refusals: { ...taken, ...updatesOf(kind) },
+    refusals: { ...duplicateStatus, ...updatesOf(kind) },
   } as const
   const operationNames = (verb: string, summary: string) => ({
     operationId: `${verb}${singular}${suffix}`,

@@ -83,7 +83,7 @@ function planPlain(
  * Returns the ids of the relationship attributes whose stored links the decision needs: those of the written keys, or
  * all if the write clears the rest.
  */
-export function linksNeeded(write: Write, plan: Plan, definitions: Definitions): number[] {
+export function requiredLinkAttributes(write: Write, plan: Plan, definitions: Definitions): number[] {
   const relationships = definitions.relationships.get(write.stack_id)
   if (!relationships) return []
   const all = plan.clearsRest || write.operation === 'delete' || isRetry(write, definitions)
@@ -98,8 +98,8 @@ export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions)
 }
 
 /** The names whose entities the decision needs: the link targets, and the new name of a rename. */
-export function namesNeeded(write: Write, plan: Plan): Name[] {
-  const newName = nameTaken(write)
+export function requiredNames(write: Write, plan: Plan): Name[] {
+  const newName = newNameOf(write)
   if (plan.links.size === 0) return newName ? [newName] : noNames
   const names = [...plan.links.values()].flatMap(planned => planned.names)
   if (newName) names.push(newName)
@@ -109,7 +109,7 @@ export function namesNeeded(write: Write, plan: Plan): Name[] {
 const noNames: Name[] = []
 
 /** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
-export function nameTaken({ operation, stack_id, address, body }: Write): Name | undefined {
+export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
   if (operation === 'create' || !body.external_id) return undefined
   if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
   return { stack_id, external_id: body.external_id }

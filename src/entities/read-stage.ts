@@ -5,7 +5,7 @@ import type { Change } from './decide.ts'
 import { readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
 import type { EntityRow, Links, LockedRow, Target } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { linksNeeded, type Name, nameKey, namesNeeded } from './plan-write.ts'
+import { type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
 import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
 import { canCreate } from './write-request.ts'
 
@@ -97,9 +97,9 @@ export async function readReferences(
   const names = new Map<string, Name>()
   const sources: { i: string; a: number[] }[] = []
   for (const item of items) {
-    for (const name of namesNeeded(item.write, item.plan)) names.set(nameKey(name), name)
+    for (const name of requiredNames(item.write, item.plan)) names.set(nameKey(name), name)
     const row = rows.get(item)
-    const attributeIds = row ? linksNeeded(item.write, item.plan, definitions) : []
+    const attributeIds = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
     if (row && attributeIds.length > 0) sources.push({ i: row.id, a: attributeIds })
   }
   const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions.organization_id, [...names.values()])

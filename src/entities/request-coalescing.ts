@@ -4,7 +4,7 @@ import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { nameKey, nameTaken } from './plan-write.ts'
+import { nameKey, newNameOf } from './plan-write.ts'
 import type { Address, Outcome, Write } from './write-request.ts'
 import { type WriteLimits, writeEntities } from './write-sets.ts'
 
@@ -68,7 +68,7 @@ export function writeQueued(
     writeQueues.get(rootOf(db))?.get(name) ??
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
+  if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
     return queue.addApart({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }

@@ -1,5 +1,5 @@
 import type { Item } from './conflicts.ts'
-import { nameKey, namesNeeded } from './plan-write.ts'
+import { nameKey, requiredNames } from './plan-write.ts'
 
 /** The names that an array of writes writes or mentions, and a promise for its end. */
 type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
@@ -20,7 +20,7 @@ export class WriteOrder {
     const mentioned = new Set<string>()
     for (const { write, plan, name } of items) {
       if (name !== undefined) written.add(name)
-      for (const needed of namesNeeded(write, plan)) mentioned.add(nameKey(needed))
+      for (const needed of requiredNames(write, plan)) mentioned.add(nameKey(needed))
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     const own: PendingArray = { written, mentioned, ended }
