@@ -16,7 +16,7 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
   idByExternalId: (name: Name) => string | undefined
-  /** Returns the version at which the last entity released this name by buildDeletion or rename; 0 if none did. */
+  /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   /** RFC 3339, UTC, milliseconds. */
   at: string
@@ -230,7 +230,7 @@ function describeBefore(
   return before
 }
 
-/** The log entry of a buildDeletion holds the whole entity. The histories of consents and changes remain. */
+/** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
 function buildDeletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
   const { row } = current
   const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
