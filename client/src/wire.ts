@@ -34,7 +34,7 @@ export type Person = {
   consents: EffectiveConsent[]
   /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A relationship to a missing entity creates a placeholder. The first write that changes it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
   /** Incremented by every write that changes something. */
   version: number
@@ -100,7 +100,7 @@ export type StackRecord = {
   stack_key: string
   /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A relationship to a missing entity creates a placeholder. The first write that changes it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
   /** Incremented by every write that changes something. */
   version: number

@@ -41,7 +41,7 @@ export const entityFields = {
   }),
   state: Type.Enum(['active', 'placeholder'], {
     description:
-      'A relationship to a missing entity creates a placeholder. The first write that changes it makes it active.',
+      'A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active.',
   }),
   version: Type.Integer({ minimum: 1, description: 'Incremented by every write that changes something.' }),
   ...times,
