@@ -32,11 +32,11 @@ export type Person = {
   push_notification_consent: boolean | null
   /** One for each active purpose and channel of it. */
   consents: EffectiveConsent[]
-  /** A relationship shows the external identifier of its target, an array of them for `many`. */
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A placeholder was born of a relationship; the first write addressed to it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
-  /** One more with every write that changes something. */
+  /** Incremented by every write that changes something. */
   version: number
   created_at: string
   updated_at: string
@@ -88,7 +88,7 @@ export type PersonBody = {
   /** A plain flag. */
   push_notification_consent?: boolean | null
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values; a relationship is given the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
 }
 
@@ -98,11 +98,11 @@ export type StackRecord = {
   record_id: string
   external_id: string | null
   stack_key: string
-  /** A relationship shows the external identifier of its target, an array of them for `many`. */
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A placeholder was born of a relationship; the first write addressed to it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
-  /** One more with every write that changes something. */
+  /** Incremented by every write that changes something. */
   version: number
   created_at: string
   updated_at: string
@@ -112,7 +112,7 @@ export type StackRecord = {
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
-  /** Custom attribute values; a relationship is given the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
 }
 

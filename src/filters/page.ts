@@ -1,6 +1,6 @@
 import { type Database, flushed, statement } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
-import type { Read } from '../entities/entity-row.ts'
+import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
@@ -79,11 +79,11 @@ async function runUnder(
     throw fault
   }
   const statements = matchingStatements(parsed.condition, definitions, stack_id, position)
-  const found: Read[] = []
+  const found: ReadEntity[] = []
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
     const wanted = sizeToRead(position) - found.length
-    for (const read of await run<Read>(statements.rows(start, wanted, round))) found.push(read)
+    for (const read of await run<ReadEntity>(statements.rows(start, wanted, round))) found.push(read)
     if (found.length >= sizeToRead(position) || !statements.boundary) break
     const [last]: { id: string }[] = await run(statements.boundary(start, round))
     start = last?.id

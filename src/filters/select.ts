@@ -1,4 +1,4 @@
-import { octetsOf, type Position, sizeToRead } from '../entities/pagination.ts'
+import { maxRowBytesOf, type Position, sizeToRead } from '../entities/pagination.ts'
 import { readRows } from '../entities/read-sql.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
@@ -9,7 +9,7 @@ import type { Condition } from './grammar.ts'
 export type Query = { text: string; values: unknown[] }
 
 export type MatchingStatements = {
-  /** Of those behind `start`, the first `wanted` that match, among the candidates of this round: rows of `Read`. */
+  /** Of those behind `start`, the first `wanted` that match, among the candidates of this round: rows of `ReadEntity`. */
   rows(start: string, wanted: number, round: number): Query
   /** The last candidate of this round; no row where the round has seen them all. Absent where every entity is one. */
   boundary?(start: string, round: number): Query
@@ -33,7 +33,7 @@ export function matchingStatements(
   position: Position,
 ): MatchingStatements {
   const organization = new Parameter(definitions.organization_id)
-  const rowOctets = new Parameter(octetsOf(position))
+  const maxRowBytes = new Parameter(maxRowBytesOf(position))
   const { check, guide } = compileCondition(condition, definitions, stack_id, organization)
   const [beyond, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
@@ -50,7 +50,7 @@ export function matchingStatements(
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${beyond} ${start}::uuid and ${check} order by e.id ${order} limit ${wanted}::integer`
-    const { text, values } = render(selection, [organization, rowOctets])
+    const { text, values } = render(selection, [organization, maxRowBytes])
     return { text: readRows(text), values }
   }
   if (!guide) return { rows }
