@@ -1,4 +1,4 @@
-import { type Answer, answering, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
+import { type Answer, expandAnswers, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
 import type { Columns, EntityRow } from './entity-row.ts'
@@ -22,14 +22,14 @@ export function decideAnswers(
 ): { answers: Answer[]; consents?: ConsentChange } {
   if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
-  const given = answering(write.body, current, consent_types)
+  const given = expandAnswers(write.body, current, consent_types)
   if (write.operation === 'import')
     given.answers = given.answers.filter(({ state, previous_state }) => state !== previous_state)
   faults.push(...given.faults)
   if (given.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
     const flag = summaryFlags[channel]
-    const bare = given.bareFlags[flag]
+    const bare = given.standaloneFlags[flag]
     if (bare !== undefined && bare !== (row?.[flag] ?? null)) columns[flag] = bare
   }
   if (given.answers.length === 0) return { answers: [] }
