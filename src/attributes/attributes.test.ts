@@ -51,7 +51,7 @@ describe('a declaration', () => {
     [{ type: 'text', cardinality: 'few' }, 400, '/cardinality'],
     [{ type: 'text', state: 'archived' }, 400, '/state'],
     [{ type: 'text', key: 'taken' }, 409, '/key'],
-  ])('with %j is refused with %i at %s', async (body, status, where) => {
+  ])('refuses %j with %i at %s', async (body, status, where) => {
     await declare({ type: 'text', key: 'taken' })
     const reply = await declare(body)
     expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
@@ -72,14 +72,14 @@ describe('a declared key', () => {
     ['boolean', false, 'false'],
     ['date', '2024-02-29', '2023-02-29'],
     ['datetime', '2026-01-01T10:00:00+02:00', '2026-01-01T10:00:00'],
-  ])('of type %s accepts %j and refuses %j', async (type, fits, other) => {
+  ])('has type %s: it accepts %j and refuses %j', async (type, fits, other) => {
     await declare({ type })
     const reply = await write(other)
     expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, '/attribute_values/a'])
     expect((await write(fits)).body.data.attribute_values).toEqual({ a: fits })
   })
 
-  it('of type json accepts any value, and null clears it', async () => {
+  it('accepts any value if its type is json, and null clears it', async () => {
     await declare({ type: 'json' })
     const value = { deep: [1, null, { a: 'b' }] }
     expect((await write(value)).body.data.attribute_values).toEqual({ a: value })
@@ -87,7 +87,7 @@ describe('a declared key', () => {
     expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({})
   })
 
-  it('of cardinality many accepts an array of its type', async () => {
+  it('accepts an array of its type if its cardinality is many', async () => {
     await declare({ type: 'number', cardinality: 'many' })
     for (const [value, where] of [
       [1, '/attribute_values/a'],
@@ -144,7 +144,7 @@ describe('an invalid request', () => {
     [{ type: 7 }, 'invalid_json', '/type'],
     [{ type: 'text', indexed: 'yes' }, 'invalid_json', '/indexed'],
     [{ type: 'text', description: 7 }, 'invalid_json', '/description'],
-  ])('with %j is 400 %s at %s and stores nothing', async (body, word, where) => {
+  ])('declares %j, gets 400 %s at %s and stores nothing', async (body, word, where) => {
     const before = await stored()
     const reply = await declare(body)
     expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
@@ -162,7 +162,7 @@ describe('an invalid request', () => {
     [{ state: 'deleted' }, 400, '/state'],
     [{ indexed: true }, 400, '/indexed'],
     [{ id: 2 }, 400, '/id'],
-  ])('to PATCH with %j is refused with %i at %s and stores nothing', async (body, status, where) => {
+  ])('patches %j, gets %i at %s and stores nothing', async (body, status, where) => {
     await declare({ type: 'json', cardinality: 'many' })
     const before = await stored()
     const reply = await send('PATCH', `${path}/1`, { description: 'new', ...body })

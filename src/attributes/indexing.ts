@@ -27,7 +27,7 @@ export function indexState({ indexed, index }: Attribute) {
   return { state: ready ? ('ready' as const) : ('filling' as const), indexed: done, total }
 }
 
-/** The current definitions. The progress of an index changes without a new version, so they are read again while one is filling. */
+/** The current definitions. They are read again while an index is filling, because its progress has no version. */
 export async function definitionsWithProgress(
   db: Database,
   organization_id: number,

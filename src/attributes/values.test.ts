@@ -48,7 +48,7 @@ const addresses = [
 describe.each(addresses)('a declared key of %s', (owner, collection, address) => {
   const shown = async () => (await send('GET', address)).body.data
 
-  it.each(Object.entries(validValues))('of type %s accepts each of %j and reads it back', async (type, values) => {
+  it.each(Object.entries(validValues))('has type %s: it accepts each of %j and reads it back', async (type, values) => {
     await declare({ type, owner })
     await send('POST', collection, { external_id: 'ada' })
     for (const value of values) {
@@ -57,7 +57,7 @@ describe.each(addresses)('a declared key of %s', (owner, collection, address) =>
     }
   })
 
-  it.each(Object.entries(invalidValues))('of type %s refuses each of %j with its path', async (type, values) => {
+  it.each(Object.entries(invalidValues))('has type %s: it refuses each of %j with its path', async (type, values) => {
     await declare({ type, owner })
     await send('POST', collection, {
       external_id: 'ada',
@@ -76,7 +76,7 @@ describe.each(addresses)('a declared key of %s', (owner, collection, address) =>
     expect(await shown()).toEqual(before)
   })
 
-  it('of cardinality many refuses the first element that is not valid', async () => {
+  it('refuses the first invalid element if its cardinality is many', async () => {
     await declare({ type: 'date', owner, cardinality: 'many' })
     await send('POST', collection, { external_id: 'ada', attribute_values: { a: ['2024-02-29'] } })
     for (const [value, where] of [
@@ -160,7 +160,7 @@ describe('a value in a query string', () => {
     ['undeclared', '7', '7'],
     ['undeclared', 'true', 'true'],
     ['undeclared', ' null ', 'null'],
-  ])('for key %s: %j is stored as %j', async (key, text, value) => {
+  ])('sets the key %s: %j is stored as %j', async (key, text, value) => {
     expect((await patch({ [`attribute_values[${key}]`]: text })).status).toBe(200)
     expect(await values()).toEqual({ [key]: value })
   })
@@ -179,7 +179,7 @@ describe('a value in a query string', () => {
     ['date', '2023-02-29'],
     ['datetime', '2026-01-01'],
     ['numbers', '7'],
-  ])('for key %s: %j is refused', async (key, text) => {
+  ])('sets the key %s: %j is refused', async (key, text) => {
     const reply = await patch({ [`attribute_values[${key}]`]: text })
     expect([reply.status, reply.body.error, paths(reply)]).toEqual([
       400,

@@ -33,7 +33,7 @@ describe('the flags and entries of a body', () => {
     type(5, { channels: [{ channel: 'sms', is_default: false }] }),
   ]
 
-  it('refuse every active, non-mandatory purpose of the channel if false', () => {
+  it('the flag false refuses every active, non-mandatory purpose of the channel', () => {
     const { answers } = expandAnswers({ email_consent: false }, {}, types)
     expect(answers.map(answer => [answer.consent_type_id, answer.channel, answer.state])).toEqual([
       [1, 'email', false],
@@ -41,7 +41,7 @@ describe('the flags and entries of a body', () => {
     ])
   })
 
-  it('grant only the default purpose and keep every refusal if true', () => {
+  it('the flag true grants only the default purpose and keeps every refusal', () => {
     const refused: Answers = { '2:email': { state: false, answered_at: at } }
     const { answers } = expandAnswers({ email_consent: true }, refused, types)
     expect(answers).toEqual([
@@ -49,20 +49,20 @@ describe('the flags and entries of a body', () => {
     ])
   })
 
-  it('are refused if true on a channel without a default purpose', () => {
+  it('the flag true is refused on a channel without a default purpose', () => {
     expect(expandAnswers({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
   })
 
-  it('are stored themselves if false and no purpose can be answered', () => {
+  it('the flag false itself is stored if no purpose can be answered', () => {
     const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })])
     expect(given).toEqual({ answers: [], standaloneFlags: { sms_consent: false }, faults: [] })
   })
 
-  it('answer nothing if null', () => {
+  it('null answers nothing', () => {
     expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
   })
 
-  it('are overridden by the entries', () => {
+  it('entries override the flags', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
     const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types)
     expect(answers.map(answer => [answer.consent_type_id, answer.state, answer.source])).toEqual([
@@ -76,11 +76,11 @@ describe('the flags and entries of a body', () => {
     [{ consent_type_id: 4, channel: 'email', state: true }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 3, channel: 'email', state: false }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 5, channel: 'email', state: true }, '/consents/0/channel'],
-  ] as const)('are refused for the entry %j at %s', (entry, path) => {
+  ] as const)('the entry %j is refused at %s', (entry, path) => {
     expect(expandAnswers({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
   })
 
-  it('are refused at the second entry for the same type and channel', () => {
+  it('a repeated type and channel is refused at the second entry', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
     expect(expandAnswers({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
       '/consents/1/consent_type_id',

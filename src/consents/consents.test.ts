@@ -47,35 +47,35 @@ const history = () =>
 const all = async () => ({ person: await person(), history: await history() })
 
 describe('the state of a consent', () => {
-  it.each([true, false])(
-    'after a first answer of %j is that answer, and so is the flag of the channel',
-    async state => {
-      await patch({ consents: [entry(1, 'email', state)] })
-      expect(await purpose(1, 'email')).toMatchObject({ state, source: 'answer' })
-      expect(await person()).toMatchObject({ email_consent: state, sms_consent: null })
-      const at = (await person()).updated_at
-      expect((await purpose(1, 'email')).answered_at).toBe(at)
-      expect(await history()).toMatchObject([{ ...entry(1, 'email', state), previous_state: null, version: 2, at }])
-    },
-  )
+  it.each([true, false])('equals a first answer of %j, and so does the flag of the channel', async state => {
+    await patch({ consents: [entry(1, 'email', state)] })
+    expect(await purpose(1, 'email')).toMatchObject({ state, source: 'answer' })
+    expect(await person()).toMatchObject({ email_consent: state, sms_consent: null })
+    const at = (await person()).updated_at
+    expect((await purpose(1, 'email')).answered_at).toBe(at)
+    expect(await history()).toMatchObject([{ ...entry(1, 'email', state), previous_state: null, version: 2, at }])
+  })
 
   it.each([
     [true, true],
     [true, false],
     [false, true],
     [false, false],
-  ])('answered %j and then %j is the later answer, and each answer increases the version', async (first, second) => {
-    await patch({ consents: [entry(1, 'email', first)] })
-    await patch({ consents: [entry(1, 'email', second)] })
-    expect(await purpose(1, 'email')).toMatchObject({ state: second, source: 'answer' })
-    expect(await person()).toMatchObject({ email_consent: second, version: 3 })
-    expect(await history()).toMatchObject([
-      { state: first, previous_state: null, version: 2 },
-      { state: second, previous_state: first, version: 3 },
-    ])
-  })
+  ])(
+    'after the answers %j and %j equals the later one, and each answer increases the version',
+    async (first, second) => {
+      await patch({ consents: [entry(1, 'email', first)] })
+      await patch({ consents: [entry(1, 'email', second)] })
+      expect(await purpose(1, 'email')).toMatchObject({ state: second, source: 'answer' })
+      expect(await person()).toMatchObject({ email_consent: second, version: 3 })
+      expect(await history()).toMatchObject([
+        { state: first, previous_state: null, version: 2 },
+        { state: second, previous_state: first, version: 3 },
+      ])
+    },
+  )
 
-  it('without an answer is the default of its type, and a write leaves other answers unchanged', async () => {
+  it('is the default of its type without an answer, and a write leaves other answers unchanged', async () => {
     await patch({ consents: [entry(3, 'email', false)] })
     expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
       { state: false, source: 'default', answered_at: null },
@@ -102,7 +102,7 @@ describe('an answer', () => {
     expect(rows.sort()).toEqual(['1 true', '2 false', '2 true', '3 false', '4 true'])
   })
 
-  it('in the history is never changed by later answers, flags, PUT, archiving or deletion', async () => {
+  it('is never changed in the history by later answers, flags, PUT, archiving or deletion', async () => {
     await patch({ consents: [entry(1, 'email', true), entry(2, 'sms', true)] })
     const first = await history()
     await patch({ email_consent: false, consents: [entry(2, 'sms', false)] })
@@ -123,26 +123,29 @@ describe('an answer', () => {
     ['answered twice in one body', entry(1, 'sms', true), '/consents/1/consent_type_id'],
     ['of id 0', entry(0, 'email', true), '/consents/1/consent_type_id'],
     ['on an unknown channel', entry(1, 'push', true), '/consents/1/channel'],
-  ])('to a purpose that is %s fails the whole request in every operation', async (_description, bad, where) => {
-    const body = { first_name: 'A', email_consent: true, consents: [entry(1, 'sms', true), bad] }
-    const before = await all()
-    for (const [method, path, more] of [
-      ['PATCH', '/v1/people/ada', {}],
-      ['PUT', '/v1/people/ada', {}],
-      ['POST', '/v1/people', { external_id: 'bob' }],
-      ['POST', '/v1/people/upsert', { external_id: 'ada' }],
-    ] as const) {
-      const reply = await send(method, path, { ...body, ...more })
-      const found = reply.body.details?.map(detail => detail.path)
-      expect([reply.status, reply.body.error, found]).toEqual([400, 'invalid_parameter', [where]])
-    }
-    expect(await all()).toEqual(before)
-    expect((await send('GET', '/v1/people/bob')).status).toBe(404)
-  })
+  ])(
+    'is refused if its purpose is %s, and the whole request fails in every operation',
+    async (_description, bad, where) => {
+      const body = { first_name: 'A', email_consent: true, consents: [entry(1, 'sms', true), bad] }
+      const before = await all()
+      for (const [method, path, more] of [
+        ['PATCH', '/v1/people/ada', {}],
+        ['PUT', '/v1/people/ada', {}],
+        ['POST', '/v1/people', { external_id: 'bob' }],
+        ['POST', '/v1/people/upsert', { external_id: 'ada' }],
+      ] as const) {
+        const reply = await send(method, path, { ...body, ...more })
+        const found = reply.body.details?.map(detail => detail.path)
+        expect([reply.status, reply.body.error, found]).toEqual([400, 'invalid_parameter', [where]])
+      }
+      expect(await all()).toEqual(before)
+      expect((await send('GET', '/v1/people/bob')).status).toBe(404)
+    },
+  )
 })
 
 describe('a flag', () => {
-  it('that is false refuses every active, non-mandatory purpose of its channel and no other channel', async () => {
+  it('refuses with false every active, non-mandatory purpose of its channel and of no other channel', async () => {
     await patch({ consents: [entry(2, 'sms', true)] })
     await patch({ email_consent: false })
     const refused = (await history()).filter(row => row.version === 3)
@@ -150,7 +153,7 @@ describe('a flag', () => {
     expect(await person()).toMatchObject({ email_consent: false, sms_consent: true })
   })
 
-  it('that is true grants only the default purpose: refusals and defaults of other purposes stay', async () => {
+  it('grants with true only the default purpose: refusals and defaults of other purposes stay', async () => {
     await patch({ consents: [entry(2, 'email', false)] })
     await patch({ email_consent: true })
     expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
@@ -160,7 +163,7 @@ describe('a flag', () => {
     ])
   })
 
-  it('that is true on a channel without a default returns 400, and nothing of the request is stored', async () => {
+  it('is refused with 400 if it is true on a channel without a default, and nothing of the request is stored', async () => {
     await send('PATCH', `${types}/1`, { channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] })
     const before = await all()
     const reply = await patch({ first_name: 'A', sms_consent: true, consents: [entry(1, 'sms', true)] })
@@ -187,7 +190,7 @@ describe('a flag', () => {
     expect(await purpose(2, 'email')).toMatchObject({ state: true, source: 'answer' })
   })
 
-  it('that is false is stored without an answer if no purpose can be answered', async () => {
+  it('is stored as false without an answer if no purpose can be answered', async () => {
     for (const id of [1, 2, 3]) await send('PATCH', `${types}/${id}`, { state: 'archived' })
     await patch({ email_consent: false })
     await patch({ email_consent: null })

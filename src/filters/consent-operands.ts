@@ -29,7 +29,7 @@ export function consentFromQuery(operand: Record<string, unknown>): Record<strin
   return Object.fromEntries(Object.entries(operand).map(convert))
 }
 
-/** The first fault of a consent operand: a wrong type, or a consent that no person of the organization has. Undefined if valid. */
+/** The first fault of a consent operand: a wrong type, or a consent that no person can have. Undefined if it is valid. */
 export function consentFault(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],

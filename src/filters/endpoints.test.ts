@@ -53,7 +53,7 @@ describe.each(reading)('POST %s', path => {
   })
 })
 
-it('continues after the item that the cursor names', async () => {
+it('a page continues after the item that the cursor names', async () => {
   const first = await send('POST', '/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 3 } })
   expect(first.body.data.has_more).toBe(true)
   const after_id = first.body.data.items[2].id.toUpperCase()

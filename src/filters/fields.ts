@@ -19,7 +19,7 @@ const personFields = new Map<string, Field>([
 
 const recordFields = new Map<string, Field>([...sharedFields, ['record_id', { kind: 'record_id' }]])
 
-/** The field with that name, or undefined. After the prefix `attribute_values.`, the rest of the name is the key, dots included. */
+/** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
 export function fieldOf(name: string, stack_id: number): Field | undefined {
   if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
   return (stack_id === peopleStackId ? personFields : recordFields).get(name)

@@ -87,7 +87,7 @@ function throwInvalidBody(path: string, message: string): never {
   return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
-/** The position that a cursor names. The cursor of people is a UUID, that of records a record_id. Throws 400 if it is malformed. */
+/** The position of a cursor, which is a UUID for people and a record_id for records. Throws 400 if it is malformed. */
 function positionFrom(
   cursor: { size?: number | undefined; after_id?: string | undefined } = {},
   direction: 'asc' | 'desc' = 'desc',
@@ -120,7 +120,7 @@ function targetOf(target: string, { stacks }: Definitions): number {
   )
 }
 
-/** The ids of the relationships between two stacks, by direction. Archived ones are included, because reads still show their links. */
+/** The relationships between two stacks, by direction. Archived ones are included, because reads show their links. */
 function relationshipsBetween(
   stack_id: number,
   target_stack_id: number,

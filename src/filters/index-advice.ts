@@ -9,7 +9,7 @@ import { testFrom } from './operands.ts'
 /** A part of a filter, its path, and the stack whose fields it names. */
 type Part = { value: unknown; stackId: number; path: readonly (string | number)[] }
 
-/** Adds advice to a 504 of a filter: which of its attributes to index, or which condition to add. Returns other errors unchanged. */
+/** Adds advice to a 504 of a filter: which attributes to index, or which condition to add. Other errors are unchanged. */
 export function withIndexAdvice(error: unknown, filter: unknown, definitions: Definitions, stackId: number): unknown {
   if (!(error instanceof Fault) || error.refusal.status !== 504) return error
   const details = adviceOn({ value: filter, stackId, path: ['filter'] }, definitions)

@@ -188,7 +188,7 @@ describe('an undeclared key', () => {
     expect((await filterPeople({ 'attribute_values.mood': 1 })).body.data.warnings).toHaveLength(1)
   })
 
-  it('in a stack that the token may not read causes a 403 that does not reveal whether the key exists', async () => {
+  it('causes a 403 in a stack that the token may not read, which does not reveal whether the key exists', async () => {
     const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
     const filter = { 'attribute_values.bought': { $some: { 'attribute_values.nothing': 1 } } }
     const reply = await onlyPeople('POST', '/v1/people/filter', { filter }, strict)

@@ -119,7 +119,7 @@ describe('a filter', () => {
     ['state', ['active', 'placeholder'], ['actve', true]],
     ['created_at', ['2024-02-29T00:00:00Z'], ['2024-02-29', 1709164800]],
     ['updated_at', ['2024-02-29T00:00:00Z'], ['yesterday']],
-  ])('on %s is refused if the operand can never equal the field', (field, right, wrong) => {
+  ])('is refused on %s if the operand can never equal the field', (field, right, wrong) => {
     for (const operand of [...right, null]) {
       for (const tests of [{ $eq: operand }, { $neq: operand }, { $in: [operand] }, { $nin: [operand, operand] }])
         expect(refusedAt({ [field]: tests })).toBeUndefined()
@@ -138,7 +138,7 @@ describe('a filter', () => {
     }
   })
 
-  it('on a record is refused if the record_id is malformed', () => {
+  it('is refused on a record if the record_id is malformed', () => {
     expect(refusedAt({ record_id: '66f0a1b2c3d4e5f607182939' }, 1)).toBeUndefined()
     expect(refusedAt({ record_id: { $gt: '66f0a1b2c3d4e5f607182939' } }, 1)).toBeUndefined()
     expect(refusedAt({ record_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f' }, 1)).toBe('/filter/record_id')
@@ -161,7 +161,7 @@ describe('a filter', () => {
     ['date_of_birth', '1815-12-10', ['1815']],
     ['email_consent', undefined, [true]],
     ['created_at', '2024-02-29T00:00:00Z', ['2024-02-29', 1709164800, null]],
-  ])('on %s is refused if the bound of a range has no order with the field', (field, right, wrong) => {
+  ])('is refused on %s if the bound of a range has no order with the field', (field, right, wrong) => {
     for (const operator of ['$lt', '$lte', '$gt', '$gte']) {
       if (right !== undefined) expect(refusedAt({ [field]: { [operator]: right } })).toBeUndefined()
       for (const operand of wrong)
@@ -184,7 +184,7 @@ describe('a filter', () => {
     ['date_of_birth', ['12'], ['december']],
     ['email_consent', [], ['t']],
     ['created_at', [], ['2024']],
-  ])('on %s is refused if the field can never contain the text', (field, right, wrong) => {
+  ])('is refused on %s if the field can never contain the text', (field, right, wrong) => {
     for (const operator of ['$contains', '$starts_with', '$ends_with']) {
       for (const operand of right) expect(refusedAt({ [field]: { [operator]: operand } })).toBeUndefined()
       for (const operand of [...wrong, 1])
@@ -242,7 +242,7 @@ describe('a filter', () => {
     expect(refusalOf(filter)?.message).toBe(message)
   })
 
-  it.each(['id', 'email', 'consents', 'email_consent'])('on a record by %s is refused', field => {
+  it.each(['id', 'email', 'consents', 'email_consent'])('is refused on a record by %s', field => {
     expect(refusedAt({ [field]: 'x' }, 1)).toBe(`/filter/${field}`)
   })
 

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
 
-/** Stores eight friends for each person by SQL, because writes through the service would take longer than the rest of this file. */
+/** Stores eight friends for each person by SQL, because the service would take longer than the rest of this file. */
 async function storeFriends(organizationId: number, attributeId: number) {
   await service.sql(
     `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)

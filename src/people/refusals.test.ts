@@ -162,7 +162,7 @@ describe('an invalid body', () => {
   }
 
   it.each(refused)(
-    'with %s is refused with its code and path, and nothing is stored',
+    'has %s: it is refused with its code and path, and nothing is stored',
     async (_description, body, error, path) => {
       const before = await storedState()
       for (const [method, address] of [
@@ -184,7 +184,7 @@ describe('an invalid body', () => {
     ['only white space', '  \n '],
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
     ['a byte order mark', '\uFEFF{}'],
-  ])('with %s is refused, and the query string is not read instead', async (_description, body) => {
+  ])('is %s: it is refused, and the query string is not read instead', async (_description, body) => {
     const before = await storedState()
     const reply = await send('PATCH', '/v1/people/ada?first_name=Query', body)
     expect([reply.status, reply.body.error]).toEqual([400, 'failed_binding_json'])

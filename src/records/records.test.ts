@@ -81,7 +81,7 @@ describe('a record of an item stack', () => {
 describe('a record of an event stack', () => {
   const visit = { external_id: 'v1', attribute_values: { page: '/', visitor: 'ada', at: { hour: 9 } } }
 
-  it('sent again unchanged returns the stored record with 200, and sent with other content returns 409', async () => {
+  it('is returned with 200 if it is sent again unchanged, and refused with 409 if its content differs', async () => {
     const first = await send('POST', '/v1/stacks/visits', visit)
     expect(first.status).toBe(201)
     const again = await send('POST', '/v1/stacks/visits', visit)
@@ -146,7 +146,7 @@ describe('an upsert', () => {
     expect([unchanged.status, unchanged.body.data.version]).toEqual([200, 2])
   })
 
-  it('of 30 concurrent ones creates one entity and merges the others into it', async () => {
+  it('creates one entity if 30 requests are concurrent, and the others are merged into it', async () => {
     const keys = Array.from({ length: 30 }, (_, index) => `k${index}`)
     const replies = await Promise.all(
       keys.map(key => send('POST', '/v1/stacks/orders/upsert', { external_id: 'o', attribute_values: { [key]: 1 } })),

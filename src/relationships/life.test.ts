@@ -39,7 +39,7 @@ describe('a placeholder', () => {
     ['PUT', { first_name: 'Bob' }, 'active'],
     ['PATCH', {}, 'placeholder'],
     ['PATCH', { external_id: 'bob' }, 'placeholder'],
-  ])('written by %s with %j is %s afterwards', async (method, body, state) => {
+  ])('is written by %s with %j and is %s afterwards', async (method, body, state) => {
     expect((await send(method, '/v1/people/bob', body)).body.data).toBe(true)
     expect((await person('bob')).state).toBe(state)
   })
@@ -116,7 +116,7 @@ describe('a link', () => {
 describe('a changed declaration', () => {
   const declare = (body: object) => send('POST', '/v1/schema/attributes', { owner: 'people', ...body })
 
-  it('of a relationship over plain values leaves them unchanged until they are written', async () => {
+  it('leaves plain values under a new relationship unchanged until they are written', async () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { mentor: 'plain' } })
     await declare({ key: 'mentor', type: 'person' })
     expect(await valuesOf('ada')).toEqual({ mentor: 'plain' })
@@ -126,7 +126,7 @@ describe('a changed declaration', () => {
     expect(await links()).toHaveLength(1)
   })
 
-  it('that archives a relationship keeps its links readable and frees its key for a new declaration', async () => {
+  it('keeps the links of an archived relationship readable and frees its key for a new declaration', async () => {
     const { id } = (await declare({ key: 'mentor', type: 'person' })).body.data
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { mentor: 'bob' } })
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })

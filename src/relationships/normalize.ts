@@ -15,8 +15,8 @@ const shapeMessage = 'must be an external identifier: a string, an integer, {"ex
 
 /**
  * Normalizes the value of a relationship attribute. `null`, `""` and `[]` unlink. A string is trimmed, an integer becomes its
- * decimal string, and `{"external_id": …}` counts as the scalar inside. An array loses its duplicates. Cardinality `one` accepts
- * an array of one element, and `many` accepts a scalar as an array of one. Paths are relative to the value.
+ * decimal string, and `{"external_id": …}` counts as the scalar inside. Duplicates in an array are removed. Cardinality `one`
+ * accepts an array of one element, and `many` accepts a scalar as an array of one. Paths are relative to the value.
  */
 export function normalizeRelationship(value: unknown, cardinality: 'one' | 'many', linksLimit: number): Normalized {
   if (Array.isArray(value)) return normalizeList(value, cardinality, linksLimit)

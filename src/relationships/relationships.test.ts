@@ -43,7 +43,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     [{ external_id: 42 }, '42'],
     [['bob'], 'bob'],
     [[{ external_id: 'bob' }], 'bob'],
-  ])('written as %j reads as %j, or as an array of it with cardinality many', async (given, name) => {
+  ])('is written as %j and reads as %j, or as an array of it with cardinality many', async (given, name) => {
     expect((await post({ [one]: given, [many]: given })).body.data.attribute_values).toEqual({
       [one]: name,
       [many]: [name],
@@ -52,7 +52,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await rows('entities')).toHaveLength(2)
   })
 
-  it('in an array keeps its position, and duplicates are removed', async () => {
+  it('keeps its position in an array, and duplicates are removed', async () => {
     await post({ [many]: ['c', 1, ' a', { external_id: 'c' }, '1', 'b'] })
     expect(await values()).toEqual({ [many]: ['c', '1', 'a', 'b'] })
     await patch({ [many]: ['b', 'c'] })
@@ -85,7 +85,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     [many, ['bob', ' '], '/1'],
     [many, ['bob', ['eve']], '/1'],
     [many, { external_id: 1.5 }, ''],
-  ])('as %s: %j is refused with its path, and nothing is created', async (key, given, path) => {
+  ])('is refused for the key %s and the value %j with its path, and nothing is created', async (key, given, path) => {
     await post({})
     const reply = await patch({ other: 'x', [key === one ? many : one]: 'created', [key]: given })
     expect([reply.status, reply.body.error, paths(reply)]).toEqual([
@@ -117,7 +117,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await values()).toEqual({ [many]: [null, 'eve'] })
   })
 
-  it('written again unchanged does not change the version', async () => {
+  it('does not change the version if it is written again unchanged', async () => {
     await post({ [one]: 42, [many]: ['bob', 'eve'] })
     await patch({ [one]: '42 ', [many]: ['bob', { external_id: 'eve' }, 'bob'] })
     expect((await read()).version).toBe(1)
@@ -125,7 +125,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await read()).toMatchObject({ version: 2, attribute_values: { [many]: ['eve', 'bob'] } })
   })
 
-  it('from two hundred concurrent requests creates one placeholder', async () => {
+  it('creates one placeholder if two hundred concurrent requests name it', async () => {
     const requests = names('p', 200).map(external_id =>
       send('POST', '/v1/people', { external_id, attribute_values: { [one]: 'hub', [many]: ['hub', 'other'] } }),
     )
@@ -155,7 +155,7 @@ describe('a refused request', () => {
     ['a missing person', 404, 'PUT', '/v1/people/nobody', { attribute_values: links }],
     ['101 new targets', 400, 'PATCH', ada, { attribute_values: { referrer: 'r', friends: names('n', 100) } }],
     ['1,001 links', 400, 'PATCH', ada, { attribute_values: { friends: names('n', 1_001) } }],
-  ])('with %s (%i) creates no placeholder', async (_description, status, method, path, body) => {
+  ])('fails because of %s (%i) and creates no placeholder', async (_description, status, method, path, body) => {
     await post({ city: 'Rome' })
     await send('POST', '/v1/people', { external_id: 'bob' })
     const before = [await rows('entities'), await rows('links')]
@@ -163,7 +163,7 @@ describe('a refused request', () => {
     expect([await rows('entities'), await rows('links')]).toEqual(before)
   })
 
-  it('with 1,001 links says what to do instead', async () => {
+  it('says what to do instead of writing 1,001 links', async () => {
     await post({})
     const { status, body } = await patch({ friends: names('n', 1_001) })
     expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/attribute_values/friends']])
@@ -217,15 +217,18 @@ describe('a placeholder', () => {
     ['PATCH', { external_id: 'robert' }, 'active', 2],
     ['PATCH', {}, 'placeholder', 1],
     ['PATCH', { first_name: null, attribute_values: { city: null } }, 'placeholder', 1],
-  ])('addressed by %s with %j is %s at version %i and keeps its links', async (method, body, state, version) => {
-    await post({ referrer: 'bob' })
-    const { id } = await read('/v1/people/bob')
-    expect((await send(method, '/v1/people/bob', body)).status).toBe(200)
-    expect(await read(`/v1/people/internal/${id}`)).toMatchObject({ id, state, version })
-    expect((await values()).referrer).toBe((body as { external_id?: string }).external_id ?? 'bob')
-  })
+  ])(
+    'is addressed by %s with %j, is then %s at version %i, and keeps its links',
+    async (method, body, state, version) => {
+      await post({ referrer: 'bob' })
+      const { id } = await read('/v1/people/bob')
+      expect((await send(method, '/v1/people/bob', body)).status).toBe(200)
+      expect(await read(`/v1/people/internal/${id}`)).toMatchObject({ id, state, version })
+      expect((await values()).referrer).toBe((body as { external_id?: string }).external_id ?? 'bob')
+    },
+  )
 
-  it('in a circle is completed: two people can name each other before both exist', async () => {
+  it('is completed in a circle: two people can name each other before both exist', async () => {
     await post({ referrer: 'bob', friends: ['ada', 'bob'] })
     expect(
       (

@@ -61,7 +61,7 @@ describe('a stack', () => {
     expect(await listed()).toEqual([patched.body.data])
   })
 
-  it.each([{}, { name: 'orders' }])('patched with %j, which changes nothing, is not written', async body => {
+  it.each([{}, { name: 'orders' }])('is not written by a PATCH with %j, which changes nothing', async body => {
     await send('POST', path, { key: 'orders', kind: 'item' })
     const before = await stored()
     const reply = await send('PATCH', `${path}/orders`, body)
@@ -69,7 +69,7 @@ describe('a stack', () => {
     expect(await stored()).toEqual(before)
   })
 
-  it('created by ten concurrent requests exists once, and nine requests get 409', async () => {
+  it('exists once after ten concurrent requests to create it, nine of which get 409', async () => {
     const requests = Array.from({ length: 10 }, () => send('POST', path, { key: 'orders', kind: 'item' }))
     const replies = await Promise.all(requests)
     expect(replies.map(reply => reply.status).sort()).toEqual([201, ...Array(9).fill(409)])
