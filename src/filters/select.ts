@@ -11,7 +11,7 @@ export type Query = { text: string; values: unknown[] }
 export type MatchingStatements = {
   /** Reads the first `limit` matches after `start` among the candidates of this round, as rows of `Read`. */
   rows(start: string, limit: number, round: number): Query
-  /** Reads the last candidate of this round, or no row if no candidate is left. Absent if no index gives candidates. */
+  /** Reads the last candidate of this round, or no row if the round reaches the end. Absent if no index gives candidates. */
   boundary?(start: string, round: number): Query
 }
 

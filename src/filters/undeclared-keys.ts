@@ -29,8 +29,9 @@ type SearchOptions = {
 }
 
 /**
- * Finds the undeclared keys that no entity of their stack carries. A whole stack is searched for a key once. A key that was found
- * is remembered, and for a key that was not found only later changes are searched. A key without a result in time is left out.
+ * Finds the undeclared keys that no entity of their stack carries. A key that was found is remembered and not searched again.
+ * For a key that was not found, only later changes are searched, or the whole stack if there are more than `maxChanges`. A key
+ * without a result in time is left out.
  */
 export async function findUnusedKeys(
   db: Database,
