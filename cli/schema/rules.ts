@@ -6,7 +6,9 @@ import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf
 export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key }, index) =>
-      key === peopleKey ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }] : [],
+      key === peopleKey
+        ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
+        : [],
     ),
     ...repeated('stacks', stacks, ({ key }) => key),
     ...repeated('attributes', attributes, nameOf),
