@@ -6,7 +6,9 @@ import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf
 export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key }, index) =>
-      key === peopleKey ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are no stack' }] : [],
+      key === peopleKey
+        ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
+        : [],
     ),
     ...repeated('stacks', stacks, ({ key }) => key),
     ...repeated('attributes', attributes, nameOf),
@@ -28,7 +30,7 @@ function faultsOfAttribute({ type, target_stack, indexed }: DeclaredAttribute, i
   const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
-    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'belongs to type `stack` alone')] : []),
+    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'applies only to type `stack`')] : []),
     ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
   ]
 }

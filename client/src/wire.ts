@@ -30,7 +30,7 @@ export type Person = {
   email_consent: boolean | null
   sms_consent: boolean | null
   push_notification_consent: boolean | null
-  /** One for each active purpose and channel of it. */
+  /** One entry for each active purpose and each of its channels. */
   consents: EffectiveConsent[]
   /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
@@ -81,11 +81,11 @@ export type PersonBody = {
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
-  /** Summary of the email answers: false refuses every purpose, true grants the default one. */
+  /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
   email_consent?: boolean | null
-  /** Summary of the SMS answers: false refuses every purpose, true grants the default one. */
+  /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
   sms_consent?: boolean | null
-  /** A plain flag. */
+  /** A plain flag without purposes. */
   push_notification_consent?: boolean | null
   consents?: ConsentAssignment[] | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target. */
@@ -160,7 +160,7 @@ export type Organization = {
 export type Stack = {
   key: string
   name: string
-  /** Records of an event stack are immutable. Never changes. */
+  /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   created_at: string
   updated_at: string
@@ -169,7 +169,7 @@ export type Stack = {
 /** Body of POST /v1/schema/stacks. */
 export type NewStack = {
   key: string
-  /** Records of an event stack are immutable. Never changes. */
+  /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   name?: string
 }
@@ -190,15 +190,15 @@ export type Attribute = {
   type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
   /** For type `stack`: the key of the target stack. */
   target_stack: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality: 'one' | 'many'
   indexed: boolean
-  /** How far the index of the attribute is. */
+  /** The progress of the index of the attribute. */
   index_state: {
     state: 'ready' | 'filling'
-    /** Entities whose values are in the index. */
+    /** The number of entities whose values are in the index. */
     indexed: number
-    /** Of about so many. */
+    /** The approximate number of entities to index. */
     total: number
   } | null
   state: 'active' | 'archived'
@@ -216,9 +216,9 @@ export type NewAttribute = {
   target_stack?: string | null
   name?: string
   description?: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
-  /** Equality and ranges are answered by an index. */
+  /** Whether an index answers equalities and ranges. */
   indexed?: boolean
 }
 
@@ -226,7 +226,7 @@ export type NewAttribute = {
 export type AttributePatch = {
   name?: string
   description?: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
   indexed?: boolean
   state?: 'active' | 'archived'
@@ -252,7 +252,7 @@ export type ConsentType = {
 /** Body of POST /v1/schema/consent-types. */
 export type NewConsentType = {
   key: string
-  /** The channels the purpose applies to, each once. */
+  /** The channels that the purpose applies to, without duplicates. */
   channels: {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */
@@ -270,7 +270,7 @@ export type NewConsentType = {
 export type ConsentTypePatch = {
   name?: string
   description?: string | null
-  /** The channels the purpose applies to, each once. */
+  /** The channels that the purpose applies to, without duplicates. */
   channels?: {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */

@@ -1,4 +1,4 @@
-import { type Answer, answering, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
+import { type Answer, expandAnswers, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
 import type { Columns, EntityRow } from './entity-row.ts'
@@ -22,14 +22,14 @@ export function decideAnswers(
 ): { answers: Answer[]; consents?: ConsentChange } {
   if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
-  const bodyAnswers = answering(write.body, current, consent_types)
+  const bodyAnswers = expandAnswers(write.body, current, consent_types)
   if (write.operation === 'import')
     bodyAnswers.answers = bodyAnswers.answers.filter(({ state, previous_state }) => state !== previous_state)
   faults.push(...bodyAnswers.faults)
   if (bodyAnswers.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
     const flag = summaryFlags[channel]
-    const flagValue = bodyAnswers.bareFlags[flag]
+    const flagValue = bodyAnswers.standaloneFlags[flag]
     if (flagValue !== undefined && flagValue !== (row?.[flag] ?? null)) columns[flag] = flagValue
   }
   if (bodyAnswers.answers.length === 0) return { answers: [] }

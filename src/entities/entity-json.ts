@@ -40,11 +40,11 @@ function personPrinter(definitions: Definitions): Print {
 
 /** Prints the effective consent of each type and channel. The JSON of all possible values is built in advance. */
 function consentsPrinter(types: Definitions['consent_types']): Print {
-  const entries = consentDefaults(types).map(({ answerKey, shown }, index) => {
+  const entries = consentDefaults(types).map(({ answerKey, consent }, index) => {
     const before = index === 0 ? '[' : ','
     const answered = (state: boolean) =>
-      Buffer.from(before + JSON.stringify({ ...shown, state, source: 'answer', answered_at: '' }).slice(0, -2))
-    const defaultEntry = Buffer.from(before + JSON.stringify(shown))
+      Buffer.from(before + JSON.stringify({ ...consent, state, source: 'answer', answered_at: '' }).slice(0, -2))
+    const defaultEntry = Buffer.from(before + JSON.stringify(consent))
     return { answerKey, defaultEntry, granted: answered(true), refused: answered(false) }
   })
   const allEnd = Buffer.from(entries.length === 0 ? '[]' : ']')

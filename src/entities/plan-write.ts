@@ -56,13 +56,13 @@ function planLinks(
   linksLimit: number,
 ) {
   const normalized = normalizeRelationship(value, attribute.cardinality, linksLimit)
-  if ('refused' in normalized) {
-    const { path, message } = normalized.refused
+  if ('fault' in normalized) {
+    const { path, message } = normalized.fault
     plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
     return
   }
   const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
-  const pointers = normalized.places.map(place => pointer('attribute_values', attribute.key, ...place))
+  const pointers = normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path))
   plan.links.set(attribute.key, { attribute, names, pointers })
 }
 
