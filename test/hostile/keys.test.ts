@@ -18,7 +18,7 @@ describe('keys that JavaScript objects inherit', () => {
     expect((await shop.send('PATCH', `/v1/people/${key}`, body)).status).toBe(200)
   })
 
-  it('finds a repeated write of a value with the key constructor unchanged', async () => {
+  it('does not increment the version when a value with the key constructor is written again', async () => {
     const body = { attribute_values: { a: { constructor: { b: 1 } } } }
     await shop.send('POST', '/v1/people', { external_id: 'constructor', ...body })
     await shop.send('PATCH', '/v1/people/constructor', body)

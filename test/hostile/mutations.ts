@@ -150,11 +150,11 @@ export function textMutationsOf(body: Values, schema: Schema, document: OpenApiD
     body: wrong,
   })
   const mutations = [
-    unparseable('cut short', text.slice(0, -1)),
-    unparseable('more behind it', `${text}}`),
+    unparseable('truncated JSON', text.slice(0, -1)),
+    unparseable('trailing characters', `${text}}`),
     unparseable('a byte order mark', `\ufeff${text}`),
-    unparseable('white space alone', ' \n'),
-    unparseable('no UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
+    unparseable('only white space', ' \n'),
+    unparseable('invalid UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
     unparseable(
       'an overlong NUL',
       Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc0, 0x80]), Buffer.from('"}')]),
@@ -165,12 +165,12 @@ export function textMutationsOf(body: Values, schema: Schema, document: OpenApiD
     unparseable('NaN', '{"a":NaN}'),
     unparseable('single quotes', "{'a':1}"),
     unstorable('an array', '', `[${text}]`, 'invalid_json'),
-    unstorable('a text', '', '"text"', 'invalid_json'),
+    unstorable('a string', '', '"text"', 'invalid_json'),
     unstorable('null', '', 'null', 'invalid_json'),
     unstorable('__proto__', '/__proto__', `{"__proto__":{"a":1}${trailingFields}}`),
     unstorable('__proto__, escaped', '/__proto__', `{"\\u005f_proto__":1${trailingFields}}`),
-    unstorable('a key twice', '/zz', `{"zz":1,"zz":1${trailingFields}}`, 'invalid_json'),
-    unstorable('a key twice, escaped', '/zz', `{"zz":1,"\\u007a\\u007a":2${trailingFields}}`, 'invalid_json'),
+    unstorable('a duplicate key', '/zz', `{"zz":1,"zz":1${trailingFields}}`, 'invalid_json'),
+    unstorable('a duplicate key, escaped', '/zz', `{"zz":1,"\\u007a\\u007a":2${trailingFields}}`, 'invalid_json'),
   ]
   if (!resolveSchema(schema, document).properties?.attribute_values) return mutations
   const { attribute_values: _, ...rest } = body
@@ -184,9 +184,9 @@ export function textMutationsOf(body: Values, schema: Schema, document: OpenApiD
     ['a NUL in a key', '{"\\u0000":1}', '/\u0000'],
     ['an overflow', '1e400', ''],
     ['an underflow', '1e-400', ''],
-    ['2^53 and one', '9007199254740993', ''],
+    ['2^53 + 1', '9007199254740993', ''],
     ['too many digits', '0.12345678901234567890', ''],
-    ['__proto__ within', '{"__proto__":1}', '/__proto__'],
+    ['a nested __proto__', '{"__proto__":1}', '/__proto__'],
     ['a string too long', `"${'x'.repeat(65_537)}"`, ''],
   ]
   for (const [rule, value, path] of values)

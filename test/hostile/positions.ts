@@ -128,7 +128,7 @@ const people = [
   bodyPosition('an unknown field', '/v1/people', text => ({ [text]: text })),
   bodyPosition('a channel', '/v1/people', text => ({ consents: [{ consent_type_id: 1, channel: text, state: true }] })),
   bodyPosition('an operation', '/v1/people/batch', text => ({ operations: [{ op: text, external_id: 'ada' }] })),
-  bodyPosition('a name in a batch', '/v1/people/batch', text => ({
+  bodyPosition('an external identifier in a batch', '/v1/people/batch', text => ({
     operations: [{ op: 'patch', external_id: text, body: values({ [text]: text }) }],
   })),
   bodyPosition('an upsert', '/v1/people/upsert', text => ({ external_id: text, ...values({ [text]: text }) })),
@@ -155,7 +155,7 @@ const definitions = [
     kind: 'item',
     name: text,
   })),
-  bodyPosition('an attribute of', '/v1/schema/attributes', text => ({ key: 'x', owner: text, type: 'text' })),
+  bodyPosition('the owner of an attribute', '/v1/schema/attributes', text => ({ key: 'x', owner: text, type: 'text' })),
   bodyPosition('a declared key', '/v1/schema/attributes', text => ({ key: text, owner: 'people', type: 'text' })),
   bodyPosition('a target stack', '/v1/schema/attributes', text => ({
     key: 'x',

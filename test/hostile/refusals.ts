@@ -52,11 +52,14 @@ export function buildInvalidRequest(
   return { rule, code, path: expectedPath, status: 400, token: tenant.token, request: { ...request, body: rawBody } }
 }
 
-/** Mutations of one operation of an atomic batch. The batch is refused with that operation's error; its path starts at the request's root. */
+/**
+ * Returns mutations of one operation of an atomic batch. The batch is refused with that operation's error, and the error's path starts at the
+ * root of the request.
+ */
 function itemMutationsOf({ operation }: Plan, document: OpenApiDocument): Mutation[] {
   const name = operation.template.startsWith('/v1/people') ? 'PersonBody' : 'RecordBody'
   const schema = { $ref: `#/components/schemas/${name}` }
-  const validBody = { external_id: 'nobody yet', attribute_values: { a: 1 } }
+  const validBody = { external_id: 'not created', attribute_values: { a: 1 } }
   return mutationsOf(schema, validBody, document)
     .filter(({ path }) => path !== '')
     .map(({ path, body, ...rest }) => ({
@@ -126,9 +129,9 @@ function headerMutations({ operation }: Plan, request: RawRequest, tenant: TestT
       path: undefined,
     })
   addMutation('no token', 401, 'unauthorized', '', {})
-  addMutation('a token cut short', 401, 'unauthorized', tenant.token.slice(0, -2))
-  addMutation('a token of another kind', 401, 'unauthorized', '', { Authorization: `Basic ${tenant.token}` })
-  addMutation('the scope', 403, 'forbidden', tenant.tokenWithout.get(scope)!)
+  addMutation('a truncated token', 401, 'unauthorized', tenant.token.slice(0, -2))
+  addMutation('another authentication scheme', 401, 'unauthorized', '', { Authorization: `Basic ${tenant.token}` })
+  addMutation('a missing scope', 403, 'forbidden', tenant.tokenWithout.get(scope)!)
   addMutation('a Content-Encoding', 415, 'invalid_parameter', tenant.token, { 'Content-Encoding': 'gzip' })
   if (versioned && method !== 'GET')
     for (const tag of ['1', '"1', '"1" "2"', "'1'", '"a"b"', ','])
@@ -136,7 +139,7 @@ function headerMutations({ operation }: Plan, request: RawRequest, tenant: TestT
   mutations.push({ ...wrongMethod(request, 405, 'invalid_parameter', 'OPTIONS'), token: tenant.token })
   const longRequest = { ...request, path: `${request.path}?${'x'.repeat(8_192)}` }
   mutations.push({
-    rule: 'the length of the address',
+    rule: 'the length of the path',
     request: longRequest,
     token: tenant.token,
     status: 414,

@@ -104,7 +104,7 @@ export function paramOf({ params }: Plan, name: string, tenant: TestTenant): str
   return createdIds[value.createdIndex % createdIds.length] ?? (name === 'uuid' ? unknownId : 'f'.repeat(24))
 }
 
-/** Encodes a body as a query string in bracket notation. Returns undefined if a query cannot express it, or if it is empty or too long. */
+/** Encodes a body as a query string in bracket notation. Returns undefined if that is not possible, or the result is empty or too long. */
 export function toQueryString(body: Record<string, unknown>): string | undefined {
   const pairs: string[] = []
   const isExpressible = Object.entries(body).every(([key, value]) =>

@@ -66,6 +66,6 @@ function exchange(agent: Agent, address: string, token: string, rawRequest: RawR
 function parseBody(text: string, headers: Record<string, string>): Reply['body'] {
   if (text === '') return {}
   if (headers['content-type']?.startsWith('text/plain')) return text as never
-  // An NDJSON response ends with its summary line.
+  // For an NDJSON response, only the last line is parsed.
   return JSON.parse(text.trimEnd().split('\n').at(-1)!)
 }

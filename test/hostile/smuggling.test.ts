@@ -12,14 +12,14 @@ const withSmuggled = (head: (length: number) => string[], body: (smuggled: strin
 describe('a request with ambiguous framing', () => {
   it.each<[string, () => string]>([
     [
-      'a length and chunks',
+      'a length before chunks',
       withSmuggled(
         length => [`Content-Length: ${length}`, 'Transfer-Encoding: chunked'],
         rest => `0\r\n\r\n${rest}`,
       ),
     ],
     [
-      'chunks and a length',
+      'chunks before a length',
       withSmuggled(
         length => ['Transfer-Encoding: chunked', `Content-Length: ${length}`],
         rest => `0\r\n\r\n${rest}`,
@@ -75,7 +75,7 @@ describe('a request with ambiguous framing', () => {
       ),
     ],
     [
-      'a length beyond 2^64',
+      'a length above 2^64',
       withSmuggled(
         () => ['Content-Length: 18446744073709551618'],
         rest => `{}${rest}`,
@@ -96,28 +96,28 @@ describe('a request with ambiguous framing', () => {
       ),
     ],
     [
-      'a coding that is unknown',
+      'an unknown coding',
       withSmuggled(
         () => ['Transfer-Encoding: xchunked'],
         rest => `0\r\n\r\n${rest}`,
       ),
     ],
     [
-      'chunks that are not last',
+      'a coding after chunked',
       withSmuggled(
         () => ['Transfer-Encoding: chunked, identity'],
         rest => `0\r\n\r\n${rest}`,
       ),
     ],
     [
-      'chunks twice',
+      'two Transfer-Encoding headers',
       withSmuggled(
         () => ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'],
         rest => `0\r\n\r\n${rest}`,
       ),
     ],
     [
-      'a coding behind a vertical tab',
+      'a coding after a vertical tab',
       withSmuggled(
         () => ['Transfer-Encoding: \vchunked'],
         rest => `0\r\n\r\n${rest}`,
@@ -180,7 +180,7 @@ describe('a request with ambiguous framing', () => {
       ),
     ],
     [
-      'a control in a header’s name',
+      'a control character in a header name',
       withSmuggled(
         () => ['X\u0001Bad: a'],
         rest => `{}${rest}`,
@@ -217,16 +217,16 @@ describe('chunked bodies', () => {
   })
 
   it.each([
-    ['a size that is no number', 'zz\r\n{}\r\n0\r\n\r\n'],
+    ['a size that is not a number', 'zz\r\n{}\r\n0\r\n\r\n'],
     ['a size with a sign', '-2\r\n{}\r\n0\r\n\r\n'],
     ['a size with 0x', '0x2\r\n{}\r\n0\r\n\r\n'],
-    ['a size beyond 2^64', '10000000000000002\r\n{}\r\n0\r\n\r\n'],
+    ['a size above 2^64', '10000000000000002\r\n{}\r\n0\r\n\r\n'],
     ['an empty size', '\r\n{}\r\n0\r\n\r\n'],
-    ['a chunk longer than it says', '1\r\n{}\r\n0\r\n\r\n'],
-    ['a chunk shorter than it says', '3\r\n{}\r\n0\r\n\r\n'],
+    ['a chunk longer than its size', '1\r\n{}\r\n0\r\n\r\n'],
+    ['a chunk shorter than its size', '3\r\n{}\r\n0\r\n\r\n'],
     ['a space before the size', ' 2\r\n{}\r\n0\r\n\r\n'],
     ['LF in an extension', '2;a\nb\r\n{}\r\n0\r\n\r\n'],
-    ['no CRLF behind the data', '2\r\n{}0\r\n\r\n'],
+    ['no CRLF after the data', '2\r\n{}0\r\n\r\n'],
   ])('with %s are refused, and no request behind them is processed', async (_, body) => {
     await wire.expectRefused(chunked(body + wire.smuggled()))
   })

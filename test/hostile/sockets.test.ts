@@ -9,14 +9,14 @@ const json = 'Content-Type: application/json'
 describe('a request line', () => {
   it.each([
     ['HTTP/3.0', 'GET /v1/people/ada HTTP/3.0\r\n\r\n'],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['TLS', Buffer.from('16030100050100000100', 'hex')],
-    ['a space in the address', 'GET /v1/people/a da HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('16030100050100000100', 'hex')],
+    ['a space in the path', 'GET /v1/people/a da HTTP/1.1\r\nHost: kith\r\n\r\n'],
     ['a tab', 'GET\t/v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['a method in small letters', 'get /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['a lowercase method', 'get /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
     ['an unknown method', 'BREW /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['an address without a slash', 'GET v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n'],
+    ['a path without a leading slash', 'GET v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['no Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
   ])('is refused with 400: %s', async (_, sent) => {
     const { responses } = await wire.send([sent], 1)
     expect(responses.map(({ status }) => status)).toEqual([400])
@@ -31,7 +31,7 @@ describe('a request line', () => {
 
   it.each([
     ['HTTP/0.9', 'GET /v1/people/ada\r\n\r\n'],
-    ['HTTP/0.9 by name', 'GET /v1/people/ada HTTP/0.9\r\n\r\n'],
+    ['an explicit HTTP/0.9', 'GET /v1/people/ada HTTP/0.9\r\n\r\n'],
     ['two spaces', 'GET  /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
   ])('needs a token: %s', async (_, sent) => {
     const { responses } = await wire.send([sent], 1)
@@ -96,8 +96,8 @@ describe('request headers', () => {
   })
 
   it('with two tokens are refused with 401', async () => {
-    const twice = [`Authorization: Bearer ${wire.organization.token}`]
-    const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', twice)], 1)
+    const secondToken = [`Authorization: Bearer ${wire.organization.token}`]
+    const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', secondToken)], 1)
     expect(responses.map(({ status }) => status)).toEqual([401])
   })
 })

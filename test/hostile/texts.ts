@@ -127,7 +127,7 @@ export const freeKey = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).map(key => `k${toStorable(key)}`),
 )
 
-/** Generates external identifiers: mostly three that collide, some hostile, some new. Control characters are left out, since kith refuses them. */
+/** Generates external identifiers: mostly three that collide, some hostile, some new. None has the control characters that kith refuses. */
 export const external_id = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom('p0', 'p1', 'p2') },
   {

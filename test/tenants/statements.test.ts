@@ -146,7 +146,8 @@ async function useEveryEndpoint(shop: Shop) {
   // An export has a connection of its own, which is not watched. It must return every person once, as a read shows it.
   const people = await exportAll(shop, '/v1/people/export')
   expect(new Set(people.map(({ id }) => id)).size).toBe(people.length)
-  for (const shown of people) expect(shown).toEqual((await ok('GET', `/v1/people/internal/${shown.id}`)).body.data)
+  for (const exported of people)
+    expect(exported).toEqual((await ok('GET', `/v1/people/internal/${exported.id}`)).body.data)
   expect(await exportAll(shop, '/v1/stacks/companies/export')).toHaveLength(1)
   await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
   await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
