@@ -4,7 +4,7 @@ import type { Entry } from './journal.ts'
 import { startLoad } from './load.ts'
 import type { World } from './world.ts'
 
-/** What the clients of a load observed during an outage. Durations are in milliseconds. */
+/** Observations of the clients of a load during an outage. Durations are in milliseconds. */
 export type OutageObservations = {
   /** The longest time that a request pending during the outage waited for its response. */
   slowestAnswerMs: number

@@ -87,7 +87,7 @@ describe.each([
   ['a serialization failure', '40001'],
   ['a deadlock', '40P01'],
 ])('%s', (fault, code) => {
-  it.each(requestCases)('that passes does not fail %s', async (requestName, writes, sendRequest) => {
+  it.each(requestCases)('does not fail %s if a retry succeeds', async (requestName, writes, sendRequest) => {
     const mark = `${requestName} ${code} passes`
     await failTimes(transientFailures, code)
     const { status } = await sendRequest(mark)
@@ -98,7 +98,7 @@ describe.each([
   })
 
   it.each(requestCases)(
-    'that persists ends %s with 503 after a bounded number of attempts',
+    'ends %s with 503 after a bounded number of failed attempts',
     async (requestName, _, sendRequest) => {
       const mark = `${requestName} ${code} stays`
       await failTimes(permanentFailures, code)

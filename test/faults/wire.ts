@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 /** A protocol message from the client to PostgreSQL: its type letter, and its SQL if it has any. */
 export type Message = { type: string; text: string | undefined }
 
-/** What the proxy does with messages. */
+/** The decisions of the proxy about messages. */
 export type Plan = {
   /** Decides each message before it is forwarded. `cut` sends half of it and resets both connections. */
   onMessage?(message: Message): 'pass' | 'cut' | 'pass and cut'

@@ -55,7 +55,7 @@ function findUnexpectedRefusal(
   if (status === 405 && (method !== 'POST' || inBatch || template.endsWith('/upsert'))) return undefined
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
-  if (request.body === undefined && !request.path.includes('?') && operation.bodyRequired) return undefined
+  if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && responseBody.details?.every(({ message }) => message === 'names an entity that does not exist'))
     return undefined

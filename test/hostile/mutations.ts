@@ -55,7 +55,7 @@ function mutationsAt(schema: Schema, value: unknown, location: Location): Mutati
 function wrongTypes(schema: Schema): unknown[] {
   const types = schema.enum ? ['string'] : typesOf(schema)
   if (types.length === 0) return []
-  const otherFields: [string, unknown][] = [
+  const otherTypes: [string, unknown][] = [
     ['string', 'text'],
     ['boolean', true],
     ['object', {}],
@@ -63,7 +63,7 @@ function wrongTypes(schema: Schema): unknown[] {
     ['null', null],
     ['integer', 7],
   ]
-  return otherFields.filter(([type]) => !types.includes(type)).map(([, wrong]) => wrong)
+  return otherTypes.filter(([type]) => !types.includes(type)).map(([, wrong]) => wrong)
 }
 
 function wrongValues(schema: Schema): unknown[] {

@@ -31,7 +31,7 @@ export type Operation = {
   /** The required scope; undefined if the endpoint needs no token. */
   scope: string | undefined
   body: Schema | undefined
-  bodyRequired: boolean
+  isBodyRequired: boolean
   isVersioned: boolean
   preferParameter: string | undefined
 }
@@ -65,7 +65,7 @@ function operationOf(method: string, template: string, documented: DocumentedOpe
     params: [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
     scope: documented.security[0]?.bearer?.[0],
     body: documented.requestBody?.content['application/json']?.schema,
-    bodyRequired: documented.requestBody?.required ?? false,
+    isBodyRequired: documented.requestBody?.required ?? false,
     isVersioned: parameters.includes('If-Match'),
     preferParameter: parameters.find(name => name.startsWith('Prefer')),
   }

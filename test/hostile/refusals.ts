@@ -52,10 +52,7 @@ export function buildInvalidRequest(
   return { rule, code, path: expectedPath, status: 400, token: tenant.token, request: { ...request, body: rawBody } }
 }
 
-/**
- * Returns mutations of one operation of an atomic batch. The batch is refused with that operation's error, and the error's path starts at the
- * root of the request.
- */
+/** Returns mutations of one operation of an atomic batch. The batch is refused with that operation's error, at a path from the root. */
 function itemMutationsOf({ operation }: Plan, document: OpenApiDocument): Mutation[] {
   const name = operation.template.startsWith('/v1/people') ? 'PersonBody' : 'RecordBody'
   const schema = { $ref: `#/components/schemas/${name}` }
@@ -110,7 +107,7 @@ function addressMutations({ operation }: Plan, request: RawRequest): InvalidRequ
 }
 
 function headerMutations({ operation }: Plan, request: RawRequest, tenant: TestTenant): InvalidRequest[] {
-  const { scope, isVersioned: versioned, method } = operation
+  const { scope, isVersioned, method } = operation
   if (scope === undefined) return [wrongMethod(request, 405, 'invalid_parameter', 'PATCH')]
   const mutations: InvalidRequest[] = []
   const addMutation = (
@@ -133,7 +130,7 @@ function headerMutations({ operation }: Plan, request: RawRequest, tenant: TestT
   addMutation('another authentication scheme', 401, 'unauthorized', '', { Authorization: `Basic ${tenant.token}` })
   addMutation('a missing scope', 403, 'forbidden', tenant.tokenWithout.get(scope)!)
   addMutation('a Content-Encoding', 415, 'invalid_parameter', tenant.token, { 'Content-Encoding': 'gzip' })
-  if (versioned && method !== 'GET')
+  if (isVersioned && method !== 'GET')
     for (const tag of ['1', '"1', '"1" "2"', "'1'", '"a"b"', ','])
       addMutation('If-Match', 400, 'invalid_parameter', tenant.token, { 'If-Match': tag })
   mutations.push({ ...wrongMethod(request, 405, 'invalid_parameter', 'OPTIONS'), token: tenant.token })

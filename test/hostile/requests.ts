@@ -40,7 +40,7 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
   const bodies = valuesOf(operation.body, document, fieldGenerators(operation.template, stack_key, document))
   const validBodies = bodies as fc.Arbitrary<Record<string, unknown>>
   // The related endpoint requires `target`, so its body is always sent.
-  return operation.bodyRequired || operation.template.endsWith('/related')
+  return operation.isBodyRequired || operation.template.endsWith('/related')
     ? validBodies
     : fc.option(validBodies, { freq: 6, nil: undefined })
 }
@@ -70,18 +70,14 @@ const preferences = [
   'other',
 ]
 
-function headersOf({
-  isVersioned: versioned,
-  preferParameter: prefers,
-  method,
-}: Operation): fc.Arbitrary<Record<string, string>> {
+function headersOf({ isVersioned, preferParameter, method }: Operation): fc.Arbitrary<Record<string, string>> {
   const sometimes = (values: string[]) => fc.option(fc.constantFrom(...values), { freq: 4, nil: undefined })
   const rarely = <T>(values: fc.Arbitrary<T>) =>
     fc.integer({ min: 0, max: 3 }).chain(draw => (draw ? fc.constant(undefined) : values))
   return fc
     .record({
-      'If-Match': versioned && method !== 'GET' ? rarely(rarely(sometimes(ifMatchValues))) : fc.constant(undefined),
-      Prefer: prefers ? rarely(sometimes(preferences)) : fc.constant(undefined),
+      'If-Match': isVersioned && method !== 'GET' ? rarely(rarely(sometimes(ifMatchValues))) : fc.constant(undefined),
+      Prefer: preferParameter ? rarely(sometimes(preferences)) : fc.constant(undefined),
     })
     .map(headers => JSON.parse(JSON.stringify(headers)))
 }

@@ -204,13 +204,13 @@ describe('chunked bodies', () => {
   const patched = '{"last_name":"L"}'
   const size = patched.length.toString(16)
 
-  it('of one-byte chunks are joined to one body', async () => {
+  it('are joined from chunks of one byte each', async () => {
     const body = [...patched].map(character => `1\r\n${character}\r\n`).join('')
     const { responses } = await wire.send([chunked(`${body}0\r\n\r\n`)], 1)
     expect(responses.map(({ status }) => status)).toEqual([200])
   })
 
-  it('with chunk extensions and trailers are read as without them', async () => {
+  it('are read without their chunk extensions and trailers', async () => {
     const sent = `${size};name=value;quoted="a b"\r\n${patched}\r\n0;last\r\nX-Trailer: a\r\n\r\n`
     const { responses } = await wire.send([chunked(sent), wire.smuggled().replace('ada', 'nobody')], 2)
     expect(responses.map(({ status }) => status)).toEqual([200, 404])
@@ -227,18 +227,18 @@ describe('chunked bodies', () => {
     ['a space before the size', ' 2\r\n{}\r\n0\r\n\r\n'],
     ['LF in an extension', '2;a\nb\r\n{}\r\n0\r\n\r\n'],
     ['no CRLF after the data', '2\r\n{}0\r\n\r\n'],
-  ])('with %s are refused, and no request behind them is processed', async (_, body) => {
+  ])('are refused with all requests behind them: %s', async (_, body) => {
     await wire.expectRefused(chunked(body + wire.smuggled()))
   })
 
-  it('with extensions that are too long are refused', async () => {
+  it('are refused if a chunk extension is too long', async () => {
     await wire.expectRefused(
       chunked(`1;${'a'.repeat(100_000)}\r\n{\r\n1\r\n}\r\n0\r\n\r\n${wire.smuggled()}`),
       [400, 413, 431],
     )
   })
 
-  it('with headers in a trailer do not change the request headers', async () => {
+  it('cannot change request headers by a trailer', async () => {
     const sent = `2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\nX-Request-Id: mine\r\n\r\n`
     const { responses } = await wire.send([chunked(sent)], 1)
     expect(responses.map(({ status }) => status)).toEqual([200])

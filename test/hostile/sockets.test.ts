@@ -23,7 +23,7 @@ describe('a request line', () => {
     expect(JSON.parse(responses[0]!.body)).toMatchObject({ error: 'invalid_parameter', errorstack: null })
   })
 
-  it('of HTTP/1.0 gets a response, after which the connection closes', async () => {
+  it('gets a response and a closed connection for HTTP/1.0', async () => {
     const sent = `GET /v1/people/ada HTTP/1.0\r\nAuthorization: Bearer ${wire.organization.token}\r\n\r\n`
     const { responses, closed } = await wire.send([sent], 2)
     expect([responses.map(({ status }) => status), closed]).toEqual([[200], true])
@@ -38,12 +38,12 @@ describe('a request line', () => {
     expect(responses.map(({ status }) => status)).toEqual([401])
   })
 
-  it('with an asterisk as its target returns 404', async () => {
+  it('returns 404 for the target *', async () => {
     const { responses } = await wire.send([wire.request('OPTIONS * HTTP/1.1', ['Connection: close'])], 1)
     expect(responses.map(({ status }) => status)).toEqual([404])
   })
 
-  it('with the method CONNECT opens no tunnel', async () => {
+  it('opens no tunnel for CONNECT', async () => {
     const { responses, closed } = await wire.send(
       [`CONNECT kith:80 HTTP/1.1\r\nHost: kith:80\r\n\r\n${wire.smuggled()}`],
       2,
@@ -53,7 +53,7 @@ describe('a request line', () => {
     expect(await readDigest(wire.service, wire.organization.id)).toBe(wire.digestBefore)
   })
 
-  it('with bytes outside ASCII in the path is refused', async () => {
+  it('is refused with 400 if its path has bytes outside ASCII', async () => {
     const { responses } = await wire.send(
       [Buffer.from(wire.request('GET /v1/people/ad\xe4 HTTP/1.1', []), 'latin1')],
       1,
@@ -63,7 +63,7 @@ describe('a request line', () => {
 })
 
 describe('request headers', () => {
-  it('that ask for another protocol are ignored', async () => {
+  it('are ignored if they ask for another protocol', async () => {
     const { responses } = await wire.send(
       [
         wire.request('GET /v1/people/ada HTTP/1.1', [
@@ -87,7 +87,7 @@ describe('request headers', () => {
     expect(responses[0]).toMatchObject({ status: 200, body: expect.stringContaining('"external_id":"ada"') })
   })
 
-  it('that are too long are refused with 431', async () => {
+  it('are refused with 431 if they are too long', async () => {
     const { responses, closed } = await wire.send(
       [wire.request('GET /v1/people/ada HTTP/1.1', [`X-Long: ${'a'.repeat(20_000)}`])],
       2,
@@ -95,7 +95,7 @@ describe('request headers', () => {
     expect([responses.map(({ status }) => status), closed]).toEqual([[431], true])
   })
 
-  it('with two tokens are refused with 401', async () => {
+  it('are refused with 401 if they have two tokens', async () => {
     const secondToken = [`Authorization: Bearer ${wire.organization.token}`]
     const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', secondToken)], 1)
     expect(responses.map(({ status }) => status)).toEqual([401])

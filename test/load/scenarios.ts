@@ -5,7 +5,7 @@ import type { LoadOptions } from './options.ts'
 import { type LoadSetup, readProcessUsage, resetPeak, type Tenant } from './setup.ts'
 import { runLoad } from './source.ts'
 
-/** What a scenario needs; `maximum` is the rate of the closed loop, in requests per second. */
+/** The input of a scenario; `maximum` is the rate of the closed loop, in requests per second. */
 export type ScenarioContext = { setup: LoadSetup; options: LoadOptions; maximum: number; checks: Checks }
 
 /** The maximum of connections of an open loop. While all of them wait for a response, due requests are queued. */
