@@ -36,7 +36,7 @@ async function migrateUntil(url: string, last: number): Promise<number> {
   }
   const code = await command.ended
   wire.close()
-  if (last === Infinity && code !== 0) throw new Error(command.said.stderr)
+  if (last === Infinity && code !== 0) throw new Error(command.output.stderr)
   return seen
 }
 

@@ -13,8 +13,8 @@ export function tell(fault: string, round: number, measured: Record<string, unkn
 const linesLimit = 5
 
 /** The last faults in a service's log, for whoever has to find out what happened. */
-export const lastFaults = ({ said }: Kith): string =>
-  said.stdout
+export const lastFaults = ({ output }: Kith): string =>
+  output.stdout
     .split('\n')
     .filter(line => /"level":(50|60|"error"|"fatal")/.test(line))
     .slice(-linesLimit)

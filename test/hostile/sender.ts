@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 import { openApiDocument } from '../../src/app.ts'
-import { contractOf } from '../support/contract.ts'
+import { createContractCheck } from '../support/contract.ts'
 import type { Reply, Service } from '../support/service.ts'
 
 /** One request as its bytes will be: nothing is normalized, escaped or added but the token and the length. */
@@ -19,7 +19,7 @@ export type Sender = { ask(token: string, asked: Ask): Promise<Answer>; close():
 /** Sends requests as they are, over connections that stay open; every answer is held to the document. */
 export function createSender({ address, config }: Pick<Service, 'address' | 'config'>): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
-  const hold = contractOf(() => openApiDocument({ config }))
+  const hold = createContractCheck(() => openApiDocument({ config }))
   return {
     close: () => agent.destroy(),
     async ask(token, asked) {

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { prepareEnding } from '../../bench/cleanup.ts'
+import { prepareCleanup } from '../../bench/cleanup.ts'
 import { createChecks } from './checks.ts'
 import type { Figures } from './load.ts'
 import { type LoadOptions, readOptions } from './options.ts'
@@ -23,7 +23,7 @@ async function run(asked: LoadOptions): Promise<number> {
   checks.say(
     `seed ${asked.seed}; ${asked.work} work; ${availableParallelism()} cores for service, PostgreSQL and generator`,
   )
-  const ending = prepareEnding()
+  const ending = prepareCleanup()
   try {
     const place = await preparePlace(ending)
     const closed = await measureMaximum(place, asked)
