@@ -44,7 +44,9 @@ async function removeWorktree(folder: string) {
   await git('worktree', 'remove', '--force', folder)
 }
 
-/** Links the packages of the working tree if the lock file is the same. Otherwise it installs the revision's packages. */
+/**
+ * Links the packages of the working tree if the lock file is the same. Otherwise it installs the revision's packages.
+ */
 async function installAt(folder: string, commit: string) {
   const same = (await git('diff', '--stat', commit, '--', 'package-lock.json')) === ''
   if (same) await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))

@@ -2,7 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 
-/** The figures of a run. `rate` is per second. pgbench reports no percentiles: then `p50Ms` is the mean and `p99Ms` undefined. */
+/**
+ * The figures of a run. `rate` is per second. pgbench reports no percentiles: then `p50Ms` is the mean and `p99Ms`
+ * undefined.
+ */
 export type Run = { rate: number; p50Ms: number; p99Ms: number | undefined }
 
 const running = new Set<ChildProcess>()

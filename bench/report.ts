@@ -56,7 +56,7 @@ const memoryBoundsMb = { atLeast: 250, aim: 150 }
 /** Prints one line per row and one for the memory. The last line is `patch_ratio`, for programs to read. */
 export function printSummary(figures: readonly Figure[]): void {
   print()
-  printLine('row', 'ratio', 'reach', 'aim', '')
+  printLine('row', 'ratio', 'bound', 'aim', '')
   for (const { row, ratio, met } of figures) {
     const sign = hasCeiling(row) ? '≤' : '≥'
     const verdict = isWithin(row, ratio, row.aim) ? 'aim met' : met ? 'met' : 'NOT MET'
@@ -70,8 +70,8 @@ export function printSummary(figures: readonly Figure[]): void {
   if (patch) print(`patch_ratio=${patch.ratio.toFixed(3)}`)
 }
 
-function printLine(name: string, ratio: string, reach: string, aim: string, verdict: string): void {
-  print(`${name.padEnd(6)} ${ratio.padStart(7)}  ${reach.padEnd(7)} ${aim.padEnd(7)} ${verdict}`.trimEnd())
+function printLine(name: string, ratio: string, bound: string, aim: string, verdict: string): void {
+  print(`${name.padEnd(6)} ${ratio.padStart(7)}  ${bound.padEnd(7)} ${aim.padEnd(7)} ${verdict}`.trimEnd())
 }
 
 /** Prints both sides of a comparison. Returns how many times as fast the working tree is. */

@@ -11,7 +11,9 @@ export type BenchRow = {
   clients: number
   /** The organization of the people: the large one, or one with 10,000 people. */
   organization: 'large' | 'small'
-  /** `rate` compares requests with transactions per second: more is better. `latency` compares medians: less is better. */
+  /**
+   * `rate` compares requests with transactions per second: more is better. `latency` compares medians: less is better.
+   */
   measure: 'rate' | 'latency'
   /** The bound that counts as met: a minimum for rates, a maximum for latencies and for the small organization. */
   atLeast: number

@@ -73,7 +73,10 @@ function readPeakBytes(pid: number): number {
 
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0)
 
-/** Runs a load and measures the resources that it used. The load generator is a child of this process that ends within `work`. */
+/**
+ * Runs a load and measures the resources that it used. The load generator is a child of this process that ends within
+ * `work`.
+ */
 export async function withUsage<T>(
   pids: { service: number; postgres: number },
   work: () => Promise<T>,

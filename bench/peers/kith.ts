@@ -1,7 +1,7 @@
 import type { BenchTarget } from '../run.ts'
 import type { Peer, RunningPeer } from './peer.ts'
 
-/** The same operations for kith. The script that sends and checks them is the same as for a peer. */
+/** The same operations for kith. The same script sends and checks them as for a peer. */
 export const requests: Peer['requests'] = {
   patch: {
     method: 'PATCH',

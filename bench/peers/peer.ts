@@ -4,7 +4,10 @@ import { cp, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A request. `@person` and `@word` in `target` and `body` become random numbers. Each response has to contain `expected`. */
+/**
+ * A request. `@person` and `@word` in `target` and `body` become random numbers. Each response has to contain
+ * `expected`.
+ */
 export type PeerRequest = { method: string; target: string; body?: string; expected: string }
 
 /** A running peer. Each request has these headers. */
@@ -74,7 +77,10 @@ const maxStartSeconds = 120
 
 const exitEvents = ['SIGINT', 'SIGTERM', 'exit'] as const
 
-/** Spawns a program in its own process group. npm and the peers start processes too, and all of them end with this process. */
+/**
+ * Spawns a program in its own process group. npm and the peers start processes too, and all of them end with this
+ * process.
+ */
 function spawnGroup(command: string, words: string[], cwd: string, env: NodeJS.ProcessEnv) {
   const child = spawn(command, words, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const kill = () => {

@@ -50,7 +50,10 @@ const triggersSql = `
   create trigger merge before update on people for each row execute function merge();
   create trigger log after update on people for each row execute function log()`
 
-/** Creates a table `people` with people `p1` … `p<people>`, 370 bytes each. With `logged`, triggers do the work of a kith PATCH. */
+/**
+ * Creates a table `people` with people `p1` … `p<people>`, 370 bytes each. With `logged`, triggers do the work of a
+ * kith PATCH.
+ */
 export async function createPeople(url: string, people: number, { logged = false } = {}): Promise<void> {
   await inDatabase(url, async client => {
     await client.query(tableSql)

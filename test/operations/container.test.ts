@@ -34,7 +34,10 @@ const ignoreLines = read('.dockerignore')
   .split('\n')
   .filter(line => line !== '' && !line.startsWith('#'))
 
-/** Whether Docker sends a path to the build. As in Docker, the last line that matches the path or a parent folder decides. */
+/**
+ * Whether Docker sends a path to the build. As in Docker, the last line that matches the path or a parent folder
+ * decides.
+ */
 function isInBuildContext(path: string): boolean {
   const prefixes = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
   let isIncluded = true

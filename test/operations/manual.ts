@@ -29,7 +29,10 @@ function anchorOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The code blocks of a language below a heading. Throws if the heading does not exist. The tests run what operators run. */
+/**
+ * The code blocks of a language below a heading. Throws if the heading does not exist. The tests run what operators
+ * run.
+ */
 export function blocksOf(title: string, language: string): string[] {
   const section = sections.find(each => each.title === title)
   if (!section) throw new Error(`the manual has no section "${title}"`)

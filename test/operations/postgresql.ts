@@ -37,15 +37,19 @@ export type Server = { data: string; url: string; adminUrl: string; child: Child
 
 const running: ChildProcess[] = []
 
+/** Creates the folder inside a temporary one, which is removed after the tests. */
 export async function createClusterFolder(): Promise<ClusterFolder> {
-  const folder = join(await makeFolder(), 'ground')
+  const folder = join(await makeFolder(), 'clusters')
   const user = await unprivilegedUser()
   await mkdir(folder, { mode: 0o711 })
   if (user) await chown(folder, user.uid, user.gid)
   return { folder, user }
 }
 
-/** Runs shell lines as the servers' user, with Debian's programs first on the path. Returns their standard output; throws if they fail. */
+/**
+ * Runs shell lines as the servers' user, with Debian's programs first on the path. Returns their standard output;
+ * throws if they fail.
+ */
 export async function runLines(clusters: ClusterFolder, lines: string, environment: Record<string, string> = {}) {
   const env = { PATH: `${programFolder}:/usr/bin:/bin`, HOME: clusters.folder, ...environment }
   const shell = spawn('sh', ['-eu'], { ...clusters.user, cwd: clusters.folder, env })

@@ -55,7 +55,9 @@ async function declare(send: Send, url: string) {
     .toEqual([{ index_ready: true }])
 }
 
-/** Writes a person: a create in turn 0, then a PATCH with a consent and a link. Asserts that the write is acknowledged. */
+/**
+ * Writes a person: a create in turn 0, then a PATCH with a consent and a link. Asserts that the write is acknowledged.
+ */
 async function write(send: Send, external_id: string, turn: number) {
   const body = {
     first_name: `turn ${turn}`,
@@ -99,7 +101,9 @@ async function readTables(url: string, tables = Object.keys(tableOrders) as Tabl
   return contents
 }
 
-/** Asserts that a database is consistent: change numbers have no gaps, and versions, consents and links match the logs. */
+/**
+ * Asserts that a database is consistent: change numbers have no gaps, and versions, consents and links match the logs.
+ */
 async function expectConsistent(url: string) {
   const faults = await query(
     url,

@@ -18,7 +18,9 @@ type Entry = { acknowledged: Person; pending?: Person; writes: number }
 
 type Step = { method: string; path: string; body?: Record<string, unknown>; after: Person }
 
-/** The next write of a person: a create, then changes with a consent and a link each, and every seventh turn a deletion. */
+/**
+ * The next write of a person: a create, then changes with a consent and a link each, and every seventh turn a deletion.
+ */
 function nextStep(external_id: string, { acknowledged, writes }: Entry, turn: number): Step {
   const path = `/v1/people/${external_id}`
   if (acknowledged && turn % 7 === 6) return { method: 'DELETE', path, after: null }
@@ -68,7 +70,10 @@ async function declare(send: Send) {
   expect(replies.map(({ status }) => status)).toEqual([201, 201, 201])
 }
 
-/** Writes from several clients at once, and calls `kill` after 300 acknowledged writes. Returns the record of each person. */
+/**
+ * Writes from several clients at once, and calls `kill` after 300 acknowledged writes. Returns the record of each
+ * person.
+ */
 async function writeUntilKilled(send: Send, kill: () => Promise<unknown>): Promise<Map<string, Entry>> {
   const journal = new Map<string, Entry>()
   let acknowledgedCount = 0

@@ -46,26 +46,32 @@ async function openConnections(environment: Record<string, string> = {}) {
   const address = await kith.ready
   const usualMib = memoryMib(kith)
   const open = () => (address.startsWith('https') ? openEncrypted(address) : openSocket(address))
-  const neighbour = await open()
+  const otherSocket = await open()
   const sockets = await Promise.all(Array.from({ length: 400 }, open))
-  await Promise.all([neighbour, ...sockets].map(requestHealth))
+  await Promise.all([otherSocket, ...sockets].map(requestHealth))
   return {
     sockets,
-    /** Sends the bytes on all 400 connections. The process is stopped meanwhile, so it reads them in one event-loop turn. */
+    /**
+     * Sends the bytes on all 400 connections. The process is stopped meanwhile, so it reads them in one event-loop
+     * turn.
+     */
     send: (bytes: string) => {
       kith.child.kill('SIGSTOP')
       for (const socket of sockets) socket.write(bytes)
       kith.child.kill('SIGCONT')
     },
     expectHealthy: async () => {
-      expect(await requestHealth(neighbour)).toBe('HTTP/1.1 200')
+      expect(await requestHealth(otherSocket)).toBe('HTTP/1.1 200')
       // 200 MiB leave room for the heap, which grows to its usual size under the first load.
       expect(memoryMib(kith)).toBeLessThan(usualMib + 200)
     },
   }
 }
 
-/** The requests of one connection that kith handles: at most 63 in an event-loop turn, and at most 32 that wait at a time. */
+/**
+ * The requests of one connection that kith handles: at most 63 in an event-loop turn, and at most 32 that wait at a
+ * time.
+ */
 const [maxImmediate, maxPending] = [63, 32]
 
 async function expectLimited(environment: Record<string, string>, request: string, status: number, max: number) {

@@ -63,7 +63,9 @@ async function attack({ head, part, pauseMs }: Attack): Promise<{ sentMib: numbe
   return { sentMib: socket.bytesWritten / 1_048_576, statuses }
 }
 
-/** Runs `work` while another client reads a person in a loop. `refused` has every status of that client other than 200. */
+/**
+ * Runs `work` while another client reads a person in a loop. `refused` has every status of that client other than 200.
+ */
 async function withOtherClient<T>(work: () => Promise<T>): Promise<{ outcome: T; refused: number[]; peakMib: number }> {
   const refused: number[] = []
   let [running, peakMib] = [true, 0]

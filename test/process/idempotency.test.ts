@@ -56,7 +56,7 @@ const blockCommitsSql = `
   create constraint trigger hold after update on idempotency_keys deferrable initially deferred
     for each row execute function wait_for_test()`
 
-it('replays the response after kill -9 between COMMIT and the response, and wrote once', async () => {
+it('replays the response after kill -9 between COMMIT and the response, and writes only once', async () => {
   const { kith, send } = await startKith()
   const other = await startKith()
   await query(database.url, blockCommitsSql)

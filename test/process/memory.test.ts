@@ -9,7 +9,7 @@ import { endProcesses, type Kith, launch, tokenFrom } from '../support/process.t
 /** The maximum of resident memory at default settings: at the peak, and after the load. */
 const [maxPeakMib, maxRestMib] = [400, 250]
 const peopleCount = 500
-/** Each person has seven texts of 64 KiB, close to the limit of an entity. */
+/** The size of a text. Each person has seven of them, close to the limit of an entity. */
 const textBytes = 65_536
 const largeAttributesSql = `(select jsonb_object_agg('k' || k, repeat(chr(96 + k), ${textBytes})) from generate_series(1, 7) k)`
 const consentTypeCount = 1_466
@@ -70,7 +70,10 @@ async function sendRequest(
   return response
 }
 
-/** Reads a response to its end without storing it. Returns the status, the number of entities and the last 60 characters. */
+/**
+ * Reads a response to its end without storing it. Returns the status, the number of entities and the last 60
+ * characters.
+ */
 async function readResponse(response: IncomingMessage) {
   const mark = '"state":"active"'
   let [items, carriedText, end] = [0, '', '']

@@ -9,7 +9,10 @@ const run = promisify(execFile)
 const program = join(checkout, 'cli', 'kith.js')
 const { PATH = '', HOME = '' } = process.env
 
-/** The kinds of dependencies that npm omits in this checkout. A dry run reports no more, and only npm 11 reports this much. */
+/**
+ * The kinds of dependencies that npm omits in this checkout. A dry run reports no more, and only npm 11 reports this
+ * much.
+ */
 async function readOmitted(environment: Record<string, string>, ...options: string[]): Promise<string> {
   const words = ['config', 'get', 'omit', ...options]
   return (await run('npm', words, { cwd: checkout, env: { PATH, HOME, ...environment } })).stdout.trim()

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const pollOptions = { timeout: 20_000 }
 
-/** What clients received: identifiers of created people, the number of 503s, and other statuses or socket errors. */
+/** The results of the clients: identifiers of created people, the number of 503s, other statuses and socket errors. */
 type ClientLog = { stored: string[]; refused: number; faults: string[] }
 
 /**
@@ -71,7 +71,7 @@ it('answers fifty requests that are in flight at SIGTERM, and exits with 0', asy
   const people = names('p', 50)
   for (const external_id of ['ada', ...people]) await send('POST', '/v1/people', { external_id })
   const lock = await lockPerson(database.url, 'ada')
-  const held = send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+  const lockedPatch = send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
   await expect.poll(lock.waiting).toBe(1)
   const answers = people.map((name, index) =>
     index % 2 === 0
@@ -81,7 +81,7 @@ it('answers fifty requests that are in flight at SIGTERM, and exits with 0', asy
   kith.child.kill('SIGTERM')
   await expect.poll(() => kith.output.stdout).toContain('draining')
   await lock.release()
-  const statuses = (await Promise.all([held, ...answers])).map(({ status }) => status)
+  const statuses = (await Promise.all([lockedPatch, ...answers])).map(({ status }) => status)
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(await kith.ended).toBe(0)
 })
@@ -90,18 +90,18 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
   it('interrupts no request, and stores exactly the acknowledged writes', async () => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const send = senderTo(await kith.ready, await tokenFrom(environment))
-    const journal = createClientLog()
-    const clients = names('c', 30).map(name => keepCreating(send, name, () => true, journal))
-    await expect.poll(() => journal.stored.length, pollOptions).toBeGreaterThan(200)
+    const clientLog = createClientLog()
+    const clients = names('c', 30).map(name => keepCreating(send, name, () => true, clientLog))
+    await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(200)
     expect(await terminate(kith)).toBe(0)
     await Promise.all(clients)
-    expect(journal.faults).toEqual([])
-    await expectStored(journal)
+    expect(clientLog.faults).toEqual([])
+    await expectStored(clientLog)
   }, 60_000)
 })
 
 /** Starts two services behind the balancer and replaces them one by one while clients create people. */
-async function restartRolling(balancer: Balancer, journal: ClientLog, retries: boolean) {
+async function restartRolling(balancer: Balancer, clientLog: ClientLog, retries: boolean) {
   const { services, ready, address } = balancer
   const addService = async (kith: Kith) => {
     services.add(await kith.ready)
@@ -112,10 +112,10 @@ async function restartRolling(balancer: Balancer, journal: ClientLog, retries: b
   const send = senderTo(address, await tokenFrom(environment))
   await expect.poll(() => ready.size, pollOptions).toBe(2)
   let isFinished = false
-  const clients = names('c', 20).map(name => keepCreating(send, name, () => !isFinished, journal, retries))
+  const clients = names('c', 20).map(name => keepCreating(send, name, () => !isFinished, clientLog, retries))
   for (const old of first) {
-    const count = journal.stored.length
-    await expect.poll(() => journal.stored.length, pollOptions).toBeGreaterThan(count + 100)
+    const count = clientLog.stored.length
+    await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(count + 100)
     const replacement = launch(environment)
     const address = await addService(replacement)
     await expect.poll(() => ready.has(address), pollOptions).toBe(true)
@@ -129,17 +129,17 @@ async function restartRolling(balancer: Balancer, journal: ClientLog, retries: b
 describe('a rolling restart of two services', () => {
   it('refuses and loses no request behind an HTTP proxy', async () => {
     balancer = await startBalancer('request')
-    const journal = createClientLog()
-    await restartRolling(balancer, journal, false)
-    expect([journal.faults, journal.refused]).toEqual([[], 0])
-    await expectStored(journal)
+    const clientLog = createClientLog()
+    await restartRolling(balancer, clientLog, false)
+    expect([clientLog.faults, clientLog.refused]).toEqual([[], 0])
+    await expectStored(clientLog)
   }, 240_000)
 
   it('loses no request behind a TCP balancer if clients retry after Retry-After', async () => {
     balancer = await startBalancer('connection')
-    const journal = createClientLog()
-    await restartRolling(balancer, journal, true)
-    expect(journal.faults).toEqual([])
-    await expectStored(journal)
+    const clientLog = createClientLog()
+    await restartRolling(balancer, clientLog, true)
+    expect(clientLog.faults).toEqual([])
+    await expectStored(clientLog)
   }, 240_000)
 })

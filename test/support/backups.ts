@@ -9,7 +9,9 @@ import { query } from './embedded-service.ts'
 import { endProcesses } from './process.ts'
 import { type Service, startService } from './service.ts'
 
-/** The fixture of the tests of `kith backup` and `kith restore`. Its databases and services are removed after each test. */
+/**
+ * The fixture of the tests of `kith backup` and `kith restore`. Its databases and services are removed after each test.
+ */
 export type BackupFixture = {
   folder: string
   /** The name of a file that does not exist yet. */
@@ -58,7 +60,10 @@ export function useBackupFixture(): BackupFixture {
   return fixture
 }
 
-/** Reads every row of every persistent table but `migrations`, by table. It finds the tables in the catalog, independently of kith. */
+/**
+ * Reads every row of every persistent table but `migrations`, by table. It finds the tables in the catalog,
+ * independently of kith.
+ */
 export async function contentsOf(url: string): Promise<Record<string, unknown[]>> {
   const tables = await query(
     url,

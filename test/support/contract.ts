@@ -13,7 +13,10 @@ export function createAjv(document: OpenApiDocument): Ajv2020 {
   return ajv.addVocabulary(words).addSchema({ ...(forbidUndocumented(document) as OpenApiDocument), $id: 'contract' })
 }
 
-/** Forbids undocumented fields in all objects. Clients have to accept new fields, but kith must not send undocumented ones. */
+/**
+ * Forbids undocumented fields in all objects. Clients have to accept new fields, but kith must not send undocumented
+ * ones.
+ */
 function forbidUndocumented(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(forbidUndocumented)
   if (typeof value !== 'object' || value === null) return value
@@ -46,7 +49,9 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
 
 const errorSchema = '/components/schemas/Error'
 
-/** The JSON Pointer of a response's schema. For an unknown operation it is the error schema; a success of one throws. */
+/**
+ * The JSON Pointer of a response's schema. For an unknown operation it is the error schema; a success of one throws.
+ */
 function schemaPointer({ paths, components }: OpenApiDocument, { method, path, status }: ReceivedResponse): string {
   // A literal path may lack a method that a path with a parameter has: GET /v1/people/list reads a person.
   const withMethod = Object.keys(paths).filter(template => paths[template]![method.toLowerCase()])

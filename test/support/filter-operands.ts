@@ -104,7 +104,10 @@ function canEqual(kind: Kind, value: unknown): boolean {
   return form === undefined || (value.length === form.length && isPart('$starts_with', value, form))
 }
 
-/** Whether a text can occur at the start, at the end or anywhere in a form of `d` (digit), `x` (hexadecimal digit) and `-`. */
+/**
+ * Whether a text can occur at the start, at the end or anywhere in a form of `d` (digit), `x` (hexadecimal digit) and
+ * `-`.
+ */
 function isPart(operator: string, text: string, form: string): boolean {
   const last = form.length - text.length
   const starts = operator === '$starts_with' ? [0] : operator === '$ends_with' ? [last] : [...form].map((_, at) => at)

@@ -141,15 +141,15 @@ export async function createDataset(organization: { send: Send }, seed: number):
 /** Reads all entities of an organization, as reads return them. */
 export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
   const definitions = await currentDefinitions(db, organization_id)
-  const reads = new Map<string, StoredEntity>()
+  const entities = new Map<string, StoredEntity>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
     const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(selectIds, [organization_id, stack_id])).map(({ id }) => id)
     const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
-    const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
-    for (const id of ids) reads.set(id, { stack_id, id, json: shown.get(id), links: await linksOf(id) })
+    const jsonById = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
+    for (const id of ids) entities.set(id, { stack_id, id, json: jsonById.get(id), links: await linksOf(id) })
   }
-  return { definitions, entities: reads }
+  return { definitions, entities }
 
   async function linksOf(id: string): Promise<StoredEntity['links']> {
     // The join leaves out links whose target is deleted.

@@ -54,9 +54,9 @@ export function useGate(): Gate {
     gate.nowMs = now * 1_000 + 500
     const counted: Database = {
       ...gate.db,
-      query: (...given) => {
+      query: (...queryArguments) => {
         gate.queries++
-        return gate.db.query(...given)
+        return gate.db.query(...queryArguments)
       },
     }
     gate.open = environment =>

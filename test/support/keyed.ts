@@ -1,6 +1,8 @@
 import type { Organization, Service } from './service.ts'
 
-/** What a request changes from the default: the service, the token, the key `k` and further headers. */
+/**
+ * The options of a request. By default it goes to the fixture's service, with the organization's token and the key `k`.
+ */
 export type KeyedRequest = { address?: string; token?: string; key?: string; headers?: Record<string, string> }
 /** The parts of a response that a replay repeats. */
 export type ReplayedParts = {
@@ -13,7 +15,7 @@ export type ReplayedParts = {
 
 /** A client of an organization whose requests have an Idempotency-Key, with counts of its stored changes and keys. */
 export function keyedOrganization(service: Service, { id, token: ownToken }: Organization) {
-  /** Sends a request under the key `k`, unless `asked` names another. Checks the response against the contract. */
+  /** Sends a request under the key `k`, unless `options` name another. Checks the response against the contract. */
   async function ask(method: string, path: string, body: unknown, options: KeyedRequest = {}) {
     const { address = service.address, token = ownToken, key = 'k', headers = {} } = options
     const response = await fetch(address + path, {

@@ -15,7 +15,10 @@ export type RejectedLine = {
 export const linesFrom = (values: readonly unknown[]): string =>
   values.map(value => `${typeof value === 'string' ? value : JSON.stringify(value)}\n`).join('')
 
-/** Imports a body of lines. Returns the final counts and the rejected lines, without progress lines. Throws at any status but 200. */
+/**
+ * Imports a body of lines. Returns the final counts and the rejected lines, without progress lines. Throws at any
+ * status but 200.
+ */
 export async function importLines(
   { send }: Pick<Organization, 'send'>,
   path: string,

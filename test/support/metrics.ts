@@ -25,10 +25,10 @@ function samplesOf(text: string): Samples {
     value: sample => values.get(sample) ?? 0,
     types: types as Record<string, string>,
     labels: name => {
-      const own = [...values.keys()].filter(
+      const sampleNames = [...values.keys()].filter(
         key => key.replace(/(_bucket|_sum|_count)?(\{.*)?$/, '') === name || key.replace(/\{.*$/, '') === name,
       )
-      return [...new Set(own.flatMap(key => [...key.matchAll(/(\w+)="/g)].map(([, label]) => label!)))].sort()
+      return [...new Set(sampleNames.flatMap(key => [...key.matchAll(/(\w+)="/g)].map(([, label]) => label!)))].sort()
     },
     text,
   }

@@ -90,7 +90,9 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Creates a temporary folder that {@link endProcesses} removes. A server that root runs as another user can enter it. */
+/**
+ * Creates a temporary folder that {@link endProcesses} removes. A server that root runs as another user can enter it.
+ */
 export async function makeFolder(): Promise<string> {
   // After a killed run, the pid in the name tells a later run that it may remove the folder.
   const folder = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))

@@ -32,7 +32,10 @@ export const postgraphile: Peer = {
   start: place => start(place, { logged: false }),
 }
 
-/** PostGraphile on a table whose triggers merge, count versions and log. On its own it replaces all attributes and logs nothing. */
+/**
+ * PostGraphile on a table whose triggers merge, count versions and log. On its own it replaces all attributes and logs
+ * nothing.
+ */
 export const postgraphileLogged: Peer = {
   ...postgraphile,
   name: 'postgraphile_logged',
