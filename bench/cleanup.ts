@@ -1,24 +1,27 @@
 import { endPrograms } from './measure.ts'
 
-/** What a run has started, and undoes in the end. */
-export type Ending = {
-  /** Starts something and has it stopped at the end, even when the end comes while it starts. A start that fails tidies up for itself. */
-  hold<T>(start: () => Promise<T>, stop: (started: T) => Promise<unknown>): Promise<T>
-  /** Stops all of it, the last first. May be called again: it happens once. */
+/** The cleanup of a run: everything that has to be stopped at its end. */
+export type Cleanup = {
+  /**
+   * Starts something and registers its `stop`. If `close` runs while it starts, `close` waits for the start and then stops
+   * it. A start that fails has to clean up itself. Throws after `close`.
+   */
+  acquire<T>(start: () => Promise<T>, stop: (started: T) => Promise<unknown>): Promise<T>
+  /** Stops everything in reverse order. A second call waits for the first. Throws an AggregateError if a stop fails. */
   close(): Promise<void>
 }
 
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
-/** From here to `close`, a signal stops what is held and ends the process. */
-export function prepareEnding(): Ending {
+/** Creates the cleanup. From now on, SIGHUP, SIGINT and SIGTERM run it and end the process. */
+export function prepareCleanup(): Cleanup {
   const steps: (() => Promise<unknown>)[] = []
   let closing: Promise<void> | undefined
   const close = () => {
-    closing ??= undo(steps)
+    closing ??= runInReverse(steps)
     return closing
   }
-  // Each time, not once: npm passes Ctrl-C on to a process that the terminal has told already.
+  // The handler stays registered: at Ctrl-C, the terminal and npm each send the signal.
   for (const [signal, code] of Object.entries(signals))
     process.on(signal, () => {
       endPrograms()
@@ -28,8 +31,8 @@ export function prepareEnding(): Ending {
       })
     })
   return {
-    hold: async (start, stop) => {
-      if (closing) throw new Error('The run has been ended.')
+    acquire: async (start, stop) => {
+      if (closing) throw new Error('The benchmark is stopping.')
       const started = start()
       steps.push(() => started.then(stop, () => undefined))
       return started
@@ -38,8 +41,8 @@ export function prepareEnding(): Ending {
   }
 }
 
-async function undo(steps: (() => Promise<unknown>)[]): Promise<void> {
+async function runInReverse(steps: (() => Promise<unknown>)[]): Promise<void> {
   const problems: unknown[] = []
   for (const step of steps.toReversed()) await step().catch((problem: unknown) => problems.push(problem))
-  if (problems.length > 0) throw new AggregateError(problems, `Not all was tidied up: ${problems.join('; ')}`)
+  if (problems.length > 0) throw new AggregateError(problems, `The cleanup failed: ${problems.join('; ')}`)
 }

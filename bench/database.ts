@@ -1,9 +1,9 @@
 import pg from 'pg'
 
-/** Runs `work` on a connection of its own. */
+/** Runs `work` on a new connection, and closes it. */
 export async function inDatabase<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
-  // A server that is stopped meanwhile fails the statement; that it also says so here must not end the process.
+  // If the server stops, the statement fails. The same error as an event must not end the process.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -13,15 +13,16 @@ export async function inDatabase<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** Of the server: `18.4`. */
+/** Reads the version of the PostgreSQL server, such as `18.4`. */
 export async function serverVersion({ url }: { url: string }): Promise<string> {
   const { rows } = await inDatabase(url, client => client.query<{ server_version: string }>('show server_version'))
   return rows[0]!.server_version
 }
 
 /**
- * Cleans up behind what was written. Else the next row finds autovacuum at work, and each of its first reads of a changed row marks it,
- * with a page of WAL: reads of a million people after four rows of writes were a third slower than before them.
+ * Vacuums the database after writes. Otherwise autovacuum runs during the next benchmark row, and each first read of a
+ * changed row marks it and writes a page of WAL. Without the vacuum, reads of a million people were a third slower after
+ * four benchmark rows of writes than before them.
  */
 export async function settle({ url }: { url: string }): Promise<void> {
   await inDatabase(url, client => client.query('vacuum (analyze)'))

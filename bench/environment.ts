@@ -9,8 +9,8 @@ import { startEmbedded, urlOfDatabase } from '../src/db/embedded.ts'
 import { inDatabase } from './database.ts'
 import { runProgram } from './measure.ts'
 
-/** A PostgreSQL as `npm start` has it, with a database for each service that is measured on it. */
-export type Ground = {
+/** An embedded PostgreSQL as `npm start` runs it. Each measured service has its own database on it. */
+export type BenchPostgres = {
   url: string
   folder: string
   postgresPid: number
@@ -18,18 +18,19 @@ export type Ground = {
   stop(): Promise<void>
 }
 
-export async function prepareGround(): Promise<Ground> {
+/** Starts the PostgreSQL in a temporary folder. `stop` removes the folder. */
+export async function startPostgres(): Promise<BenchPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'kith-bench-'))
   try {
-    return await groundIn(folder)
+    return await startPostgresIn(folder)
   } catch (error) {
     await rm(folder, { recursive: true })
     throw error
   }
 }
 
-async function groundIn(folder: string): Promise<Ground> {
-  // PostgreSQL refuses to run as root: its own user has to get in.
+async function startPostgresIn(folder: string): Promise<BenchPostgres> {
+  // PostgreSQL refuses to run as root. Its own user has to enter the folder.
   await chmod(folder, 0o711)
   const { url, dataDir, stop } = await startEmbedded({ dataDir: folder, purpose: 'command', log: () => {} })
   const postgresPid = Number.parseInt(await readFile(join(dataDir, 'data', 'postmaster.pid'), 'utf8'), 10)
@@ -47,20 +48,25 @@ async function groundIn(folder: string): Promise<Ground> {
   }
 }
 
-/** A service of some checkout in a process of its own, on a database of its own. */
+/** A running service of a checkout, on its own database. */
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const daySeconds = 86_400
 
-/** Starts it with the log of production, written to a file. */
-export async function startService(ground: Ground, checkout: string, name: string, workers: number): Promise<Service> {
-  const url = urlOfDatabase(ground.url, name)
+/** Starts a service with the log of production. Throws with its log if it exits before it is ready. */
+export async function startService(
+  postgres: BenchPostgres,
+  checkout: string,
+  name: string,
+  workers: number,
+): Promise<Service> {
+  const url = urlOfDatabase(postgres.url, name)
   const environment = { PATH: process.env.PATH, DATABASE_URL: url, PORT: '0' }
   const program = join(checkout, 'cli', 'main.ts')
   const words = workers === 1 ? ['serve'] : ['serve', '--workers', `${workers}`]
-  // Into a file, as a journal would take it: a pipe to here would make us part of what is measured.
-  const log = join(ground.folder, `${name}.log`)
+  // The log goes to a file. A pipe would make this process read it during the measurement.
+  const log = join(postgres.folder, `${name}.log`)
   const output = await open(log, 'w')
   const child = spawn(process.execPath, [...startFlags, program, ...words], {
     env: environment,
@@ -73,10 +79,10 @@ export async function startService(ground: Ground, checkout: string, name: strin
     if (!hasEnded(child)) await once(child, 'exit')
   }
   try {
-    const address = await addressOf(child, log)
+    const address = await waitForAddress(child, log)
     const token = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
-    const made = await runProgram(process.execPath, [program, ...token], environment)
-    return { address, url, pid: child.pid!, token: made.trim(), stop }
+    const printedToken = await runProgram(process.execPath, [program, ...token], environment)
+    return { address, url, pid: child.pid!, token: printedToken.trim(), stop }
   } catch (error) {
     await stop()
     throw error
@@ -85,12 +91,12 @@ export async function startService(ground: Ground, checkout: string, name: strin
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null
 
-async function addressOf(child: ChildProcess, log: string): Promise<string> {
+async function waitForAddress(child: ChildProcess, log: string): Promise<string> {
   for (;;) {
-    const said = await readFile(log, 'utf8')
-    const address = /kith is ready at ([^\s"]+)/.exec(said)?.[1]
+    const output = await readFile(log, 'utf8')
+    const address = /kith is ready at ([^\s"]+)/.exec(output)?.[1]
     if (address) return address
-    if (hasEnded(child)) throw new Error(`the service ended with ${child.exitCode ?? child.signalCode}:\n${said}`)
+    if (hasEnded(child)) throw new Error(`The service exited with ${child.exitCode ?? child.signalCode}:\n${output}`)
     await setTimeout(50)
   }
 }

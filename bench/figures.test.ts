@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isWithin, middle, type Side } from './figures.ts'
+import { isWithin, medianSide, type Side } from './figures.ts'
 import { rows } from './rows.ts'
 
 const side = (rate: number, p50Ms: number, p99Ms: number | undefined, serviceMb: number): Side => ({
@@ -9,13 +9,13 @@ const side = (rate: number, p50Ms: number, p99Ms: number | undefined, serviceMb:
   usage: { service: 90, postgres: 40, generator: 20, serviceMb, servicePeakMb: serviceMb + 10 },
 })
 
-it('a side of a row is the median of each figure by itself', () => {
+it('takes the median of each figure separately', () => {
   const sides = [side(100, 3, 9, 80), side(300, 1, 7, 90), side(200, 2, 30, 70)]
-  expect(middle(sides)).toEqual(side(200, 2, 9, 80))
-  expect(middle([side(100, 3, undefined, 80)]).p99Ms).toBeUndefined()
+  expect(medianSide(sides)).toEqual(side(200, 2, 9, 80))
+  expect(medianSide([side(100, 3, undefined, 80)]).p99Ms).toBeUndefined()
 })
 
-it('rates have to reach a floor; latencies, and how much many people slow down, have a ceiling', () => {
+it('treats the bound as a minimum for rates, and as a maximum for latencies and for the slowdown by size', () => {
   const within = (name: string, ratio: number) => isWithin(rows.find(row => row.name === name)!, ratio, 1)
   expect([within('patch', 0.9), within('patch', 1)]).toEqual([false, true])
   expect([within('alone', 1.1), within('alone', 1)]).toEqual([false, true])

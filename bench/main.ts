@@ -6,27 +6,27 @@ import { benchRows } from './run.ts'
 
 const packages = { wrk: 'wrk', pgbench: 'postgresql-contrib' }
 
-/** Measures what the command line asks for; gives back the exit code. */
+/** Runs the benchmark with the words of the command line. Returns the exit code. */
 async function main(words: readonly string[]): Promise<number> {
-  let asked: ComparisonOptions
+  let options: ComparisonOptions
   try {
-    asked = readOptions(words)
+    options = readOptions(words)
   } catch (error) {
-    return complain((error as Error).message, 2)
+    return printError((error as Error).message, 2)
   }
   const missing = Object.entries(packages).filter(([program]) => spawnSync(program, ['--version']).error)
-  const sought = missing.map(([program, name]) => `${program} (Debian's package ${name})`)
-  if (missing.length > 0) return complain(`The benchmark needs ${sought.join(' and ')}.`, 2)
+  const missingNames = missing.map(([program, name]) => `${program} (Debian's package ${name})`)
+  if (missing.length > 0) return printError(`The benchmark needs ${missingNames.join(' and ')}.`, 2)
   try {
-    const figures = asked.compare ? await compareRevisions(asked.compare, asked) : await benchRows(asked)
-    if (asked.json) writeFileSync(asked.json, `${JSON.stringify(figures, null, 2)}\n`)
+    const figures = options.compare ? await compareRevisions(options.compare, options) : await benchRows(options)
+    if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`)
     return 0
   } catch (error) {
-    return complain((error as Error).message, 1)
+    return printError((error as Error).message, 1)
   }
 }
 
-function complain(sentence: string, code: number): number {
+function printError(sentence: string, code: number): number {
   process.stderr.write(`${sentence}\n`)
   return code
 }

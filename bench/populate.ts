@@ -2,19 +2,20 @@ import type pg from 'pg'
 import { inDatabase } from './database.ts'
 import type { Service } from './environment.ts'
 
+/** The number of people in the small organization. */
 export const smallPeople = 10_000
 const smallKey = 'small'
 
-/** An organization with people `p1` … `p<people>`, who may answer to these purposes. */
+/** An organization with people `p1` … `p<people>`, and the consent types that their requests use. */
 export type Populated = { id: number; people: number; token: string; consentTypeIds: readonly number[] }
 
-/** Declares what the requests use, and stores people as the service stores them: 370 bytes each. */
-export async function populate(service: Service, people: number, smallToken: (key: string) => Promise<string>) {
-  const token = await smallToken(smallKey)
+/** Declares the definitions that the requests use, and inserts people as kith stores them: 370 bytes each. */
+export async function populate(service: Service, people: number, createToken: (key: string) => Promise<string>) {
+  const token = await createToken(smallKey)
   const consentTypeIds = await declareDefinitions(service)
   return inDatabase(service.url, async client => {
-    const large = { id: await idOf(client, 'default'), people, token: service.token, consentTypeIds }
-    const small = { id: await idOf(client, smallKey), people: smallPeople, token, consentTypeIds: [] }
+    const large = { id: await readOrganizationId(client, 'default'), people, token: service.token, consentTypeIds }
+    const small = { id: await readOrganizationId(client, smallKey), people: smallPeople, token, consentTypeIds: [] }
     for (const { id, people } of [large, small]) await insertPeople(client, id, people)
     await client.query('vacuum (analyze) entities')
     await client.query('checkpoint')
@@ -22,13 +23,13 @@ export async function populate(service: Service, people: number, smallToken: (ke
   })
 }
 
-async function idOf(client: pg.Client, key: string): Promise<number> {
+async function readOrganizationId(client: pg.Client, key: string): Promise<number> {
   const { rows } = await client.query<{ id: number }>('select id from organizations where key = $1', [key])
-  if (!rows[0]) throw new Error(`there is no organization ${key}`)
+  if (!rows[0]) throw new Error(`The organization ${key} does not exist.`)
   return rows[0].id
 }
 
-/** A relationship, and two purposes, of which the identifiers are given back. */
+/** Declares a relationship and two consent types. Returns the identifiers of the consent types. */
 async function declareDefinitions(service: Service): Promise<number[]> {
   await declare(service, 'attributes', { key: 'referrer', owner: 'people', type: 'person' })
   const channels = [{ channel: 'email' }, { channel: 'sms' }]
@@ -44,7 +45,7 @@ async function declare({ address, token }: Service, kind: string, definition: ob
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     body: JSON.stringify(definition),
   })
-  if (!response.ok) throw new Error(`${kind} could not be declared: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The definition in ${kind} could not be declared: ${await response.text()}`)
   return ((await response.json()) as { data: { id: number } }).data.id
 }
 
@@ -60,7 +61,7 @@ async function insertPeople(client: pg.Client, organization_id: number, people: 
   )
 }
 
-/** The indexes that every write of a person keeps, as PostgreSQL tells them. */
+/** Reads the definitions of the indexes that every write of a person updates. */
 export async function indexesOf({ url }: Service): Promise<string[]> {
   const { rows } = await inDatabase(url, client =>
     client.query<{ indexdef: string }>(

@@ -1,54 +1,60 @@
 import { fileURLToPath } from 'node:url'
-import { type Ending, prepareEnding } from './cleanup.ts'
+import { type Cleanup, prepareCleanup } from './cleanup.ts'
 import { serverVersion, settle } from './database.ts'
-import { type Ground, prepareGround, type Service, startService } from './environment.ts'
-import { type BenchOptions, type Figure, isWithin, middle, type Side } from './figures.ts'
+import { type BenchPostgres, type Service, startPostgres, startService } from './environment.ts'
+import { type BenchOptions, type Figure, isWithin, medianSide, type Side } from './figures.ts'
 import { loadPostgres, loadService } from './load.ts'
-import { breathe, type Run } from './measure.ts'
+import { coolDown, type Run } from './measure.ts'
 import { indexesOf, type Populated, populate } from './populate.ts'
 import { printFigure, printMachine, printSummary } from './report.ts'
-import { rows as all_rows, type BenchRow } from './rows.ts'
+import { rows as allRows, type BenchRow } from './rows.ts'
 import { organizationTokens } from './tokens.ts'
 import { withUsage } from './usage.ts'
 
-/** A service with its people, ready to be asked. */
-export type Theatre = { ground: Ground; service: Service; large: Populated; small: Populated; options: BenchOptions }
+/** A running service with its people and the PostgreSQL below. */
+export type BenchTarget = {
+  postgres: BenchPostgres
+  service: Service
+  large: Populated
+  small: Populated
+  options: BenchOptions
+}
 
-/** A database server, on which services of some checkout can be set up, each on a database of its own. */
-type Grounds = {
+/** A PostgreSQL on which `addTarget` starts services of a checkout, each on its own database. */
+type BenchContext = {
   folder: string
-  enter(checkout: string, name: string): Promise<Theatre>
-  hold: Ending['hold']
+  addTarget(checkout: string, name: string): Promise<BenchTarget>
+  acquire: Cleanup['acquire']
 }
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 
-/** Runs `work` on a fresh PostgreSQL; whatever was started on it is gone afterwards, whatever happens. */
-export async function inTheatre<T>(options: BenchOptions, work: (grounds: Grounds) => Promise<T>): Promise<T> {
-  const ending = prepareEnding()
+/** Runs `work` on a new PostgreSQL. It stops everything afterwards, also after an error or a signal. */
+export async function withPostgres<T>(options: BenchOptions, work: (context: BenchContext) => Promise<T>): Promise<T> {
+  const cleanup = prepareCleanup()
   try {
-    const ground = await ending.hold(prepareGround, ground => ground.stop())
-    const enter = async (checkout: string, name: string) => {
-      await ground.createDatabase(name)
-      const start = () => startService(ground, checkout, name, options.workers)
-      const service = await ending.hold(start, service => service.stop())
+    const postgres = await cleanup.acquire(startPostgres, started => started.stop())
+    const addTarget = async (checkout: string, name: string) => {
+      await postgres.createDatabase(name)
+      const start = () => startService(postgres, checkout, name, options.workers)
+      const service = await cleanup.acquire(start, service => service.stop())
       const people = await populate(service, options.people, organizationTokens(checkout, service))
-      return { ground, service, options, ...people }
+      return { postgres, service, options, ...people }
     }
-    return await work({ folder: ground.folder, enter, hold: ending.hold })
+    return await work({ folder: postgres.folder, addTarget, acquire: cleanup.acquire })
   } finally {
-    await ending.close()
+    await cleanup.close()
   }
 }
 
-/** Measures each row against the bare statement, or against another row, in alternation. */
+/** Measures each row and its reference in alternation. Prints and returns the figures. */
 export function benchRows(options: BenchOptions): Promise<Figure[]> {
-  return inTheatre(options, async ({ enter }) => {
-    const theatre = await enter(checkout, 'bench')
-    printMachine(options, await indexesOf(theatre.service), await serverVersion(theatre.service))
+  return withPostgres(options, async ({ addTarget }) => {
+    const target = await addTarget(checkout, 'bench')
+    printMachine(options, await indexesOf(target.service), await serverVersion(target.service))
     const figures: Figure[] = []
     for (const row of options.rows) {
-      const figure = await measureRow(theatre, row)
+      const figure = await measureRow(target, row)
       figures.push(figure)
       printFigure(figure)
     }
@@ -57,20 +63,20 @@ export function benchRows(options: BenchOptions): Promise<Figure[]> {
   })
 }
 
-async function measureRow(theatre: Theatre, row: BenchRow): Promise<Figure> {
-  const { rounds } = theatre.options
+async function measureRow(target: BenchTarget, row: BenchRow): Promise<Figure> {
+  const { rounds } = target.options
   const ours: Side[] = []
   const theirs: Side[] = []
-  await settle(theatre.service)
-  // The first seconds of either side fill caches and compile; they do not count.
-  await askService(theatre, row, 2)
+  await settle(target.service)
+  // The first seconds of each side fill caches and compile code, so they do not count.
+  await measureService(target, row, 2)
   for (let round = 0; round < rounds; round += 1) {
-    // Whoever comes second finds the machine warmer: they take turns.
-    if (round % 2 === 1) ours.push(await askService(theatre, row))
-    theirs.push(await measureOther(theatre, row))
-    if (round % 2 === 0) ours.push(await askService(theatre, row))
+    // The second side finds a warmer machine, so the sides take turns at the start.
+    if (round % 2 === 1) ours.push(await measureService(target, row))
+    theirs.push(await measureReference(target, row))
+    if (round % 2 === 0) ours.push(await measureService(target, row))
   }
-  const [own, other] = [middle(ours), middle(theirs)]
+  const [own, other] = [medianSide(ours), medianSide(theirs)]
   const ratio = ratioOf(row, own, other)
   return { row, ours: own, theirs: other, ratio, met: isWithin(row, ratio, row.atLeast) }
 }
@@ -79,18 +85,19 @@ function ratioOf(row: BenchRow, ours: Run, theirs: Run): number {
   return row.measure === 'latency' ? ours.p50Ms / theirs.p50Ms : ours.rate / theirs.rate
 }
 
-function measureOther(theatre: Theatre, { against, clients }: BenchRow): Promise<Side> {
-  if ('row' in against) return askService(theatre, all_rows.find(({ name }) => name === against.row)!)
-  const { ground, service, large, options } = theatre
-  return observed(theatre, () => loadPostgres(ground, service, against.sql, clients, large, options.seconds))
+function measureReference(target: BenchTarget, { against, clients }: BenchRow): Promise<Side> {
+  if ('row' in against) return measureService(target, allRows.find(({ name }) => name === against.row)!)
+  const { postgres, service, large, options } = target
+  return measureLoad(target, () => loadPostgres(postgres, service, against.sql, clients, large, options.seconds))
 }
 
-export function askService(theatre: Theatre, row: BenchRow, seconds = theatre.options.seconds): Promise<Side> {
-  return observed(theatre, () => loadService(theatre.service, row, theatre[row.organization], seconds))
+/** Runs the requests of a row against a service. Returns the figures with the resources used. */
+export function measureService(target: BenchTarget, row: BenchRow, seconds = target.options.seconds): Promise<Side> {
+  return measureLoad(target, () => loadService(target.service, row, target[row.organization], seconds))
 }
 
-async function observed({ ground, service }: Theatre, work: () => Promise<Run>): Promise<Side> {
-  await breathe()
-  const { result, usage } = await withUsage({ service: service.pid, postgres: ground.postgresPid }, work)
+async function measureLoad({ postgres, service }: BenchTarget, work: () => Promise<Run>): Promise<Side> {
+  await coolDown()
+  const { result, usage } = await withUsage({ service: service.pid, postgres: postgres.postgresPid }, work)
   return { ...result, usage }
 }

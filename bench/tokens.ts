@@ -4,7 +4,7 @@ import { runProgram } from './measure.ts'
 
 const daySeconds = 86_400
 
-/** Makes an organization by the command of a checkout, and a token for it. */
+/** Returns a function that creates an organization with the commands of a checkout, and a token for it. */
 export function organizationTokens(checkout: string, { url }: Service): (key: string) => Promise<string> {
   const kith = (...words: string[]) =>
     runProgram(process.execPath, [join(checkout, 'cli', 'main.ts'), ...words], {

@@ -3,30 +3,35 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { prepareEnding } from './cleanup.ts'
+import { prepareCleanup } from './cleanup.ts'
 import { inDatabase, serverVersion } from './database.ts'
-import { type Ground, prepareGround, type Service, startService } from './environment.ts'
+import { type BenchPostgres, type Service, startPostgres, startService } from './environment.ts'
 import { median, runProgram } from './measure.ts'
 import { indexesOf } from './populate.ts'
 import { organizationTokens } from './tokens.ts'
 import { type Usage, withUsage } from './usage.ts'
 
-/** What is compared with what, and how near the two should be: of rows a second. */
+/** The comparisons, and the bounds of their ratios of rows per second. */
 const bounds = {
-  'import-new': { title: 'import people who are new, to COPY of them', atLeast: 0.3, aim: 0.66 },
-  'import-merge': { title: 'import people who are there, all of them changed, to COPY', atLeast: 0.2, aim: 0.43 },
-  export: { title: 'export people, to COPY TO', atLeast: 0.5, aim: 0.5 },
+  'import-new': { title: 'import of new people, to COPY of them', atLeast: 0.3, aim: 0.66 },
+  'import-merge': { title: 'import of existing people, all of them changed, to COPY', atLeast: 0.2, aim: 0.43 },
+  export: { title: 'export of people, to COPY TO', atLeast: 0.5, aim: 0.5 },
 } as const
 type RowName = keyof typeof bounds
 
-/** Either way out takes a second or two: in each round they take turns so often. */
-const turnsOut = 3
+/** An export and a COPY TO take one or two seconds each, so each round alternates three times. */
+const exportTurns = 3
 
-/** Of both, before the first round: a process that has just started takes 9 µs more for each of its first 60,000 lines. */
-const warmingPeople = 60_000
+/** The people of the warm-up. A process that has just started takes 9 µs more for each of its first 60,000 lines. */
+const warmUpPeople = 60_000
 
-type Measured = { seconds: number; usage: Usage }
-type Stage = { ground: Ground; service: Service; tokens: (key: string) => Promise<string>; people: number }
+type Measurement = { seconds: number; usage: Usage }
+type TransferTarget = {
+  postgres: BenchPostgres
+  service: Service
+  tokens: (key: string) => Promise<string>
+  people: number
+}
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 const print = (line = '') => process.stdout.write(`${line}\n`)
@@ -35,14 +40,14 @@ const columns =
   'organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix, ' +
   'mobile_number, language, attributes, created_at, updated_at'
 
-/** One person, as a line to import; `word` tells those of one round from those of another. */
-const lineOf = (n: number, word: string) =>
+/** A person as a line to import. `word` makes the values of two rounds differ. */
+const formatLine = (n: number, word: string) =>
   `{"external_id":"p${n}","first_name":"${word} ${n}","last_name":"Last ${n}","email":"p${n}@example.org",` +
   `"mobile_prefix":"+39","mobile_number":"${3_000_000_000 + n}","language":"en",` +
   `"attribute_values":{"city":"${word} ${n % 1000}","score":${n},"note":"${'n'.repeat(60)}"}}\n`
 
-/** The same person, as a line of COPY. */
-const rowOf = (n: number, organization_id: number) =>
+/** The same person as a line of COPY. */
+const formatCopyRow = (n: number, organization_id: number) =>
   `${[
     organization_id,
     0,
@@ -68,9 +73,9 @@ async function writeLines(path: string, people: number, line: (n: number) => str
   await once(file, 'close')
 }
 
-async function timed(stage: Stage, work: () => Promise<unknown>): Promise<Measured> {
+async function measureTime(target: TransferTarget, work: () => Promise<unknown>): Promise<Measurement> {
   const began = performance.now()
-  const { usage } = await withUsage({ service: stage.service.pid, postgres: stage.ground.postgresPid }, work)
+  const { usage } = await withUsage({ service: target.service.pid, postgres: target.postgres.postgresPid }, work)
   return { seconds: (performance.now() - began) / 1e3, usage }
 }
 
@@ -79,8 +84,8 @@ function psql({ url }: Service, ...commands: string[]) {
   return runProgram('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', url, ...words], { PATH: process.env.PATH })
 }
 
-/** What curl is told of a transfer: a client as lean as psql is. */
-const transferOf = (token: string, ...words: string[]) => [
+/** The arguments of curl, a client that takes as little CPU as psql. */
+const curlArguments = (token: string, ...words: string[]) => [
   '-sS',
   '--fail',
   '-H',
@@ -88,131 +93,146 @@ const transferOf = (token: string, ...words: string[]) => [
   ...words,
 ]
 
-/** Sends a file to an import, and throws unless all of it was `result`. */
-async function importFile({ service, people }: Stage, token: string, path: string, result: string): Promise<void> {
+/** Imports a file. Throws unless the result of every person is `result`. */
+async function importFile(
+  { service, people }: TransferTarget,
+  token: string,
+  path: string,
+  result: string,
+): Promise<void> {
   const type = 'Content-Type: application/x-ndjson'
-  const words = transferOf(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
-  const told = await runProgram('curl', words, { PATH: process.env.PATH })
-  const last = JSON.parse(told.trim().split('\n').at(-1)!) as Record<string, number>
-  if (last[result] !== people) throw new Error(`not all people were ${result}: ${JSON.stringify(last)}`)
+  const words = curlArguments(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
+  const output = await runProgram('curl', words, { PATH: process.env.PATH })
+  const last = JSON.parse(output.trim().split('\n').at(-1)!) as Record<string, number>
+  if (last[result] !== people) throw new Error(`Not all people were ${result}: ${JSON.stringify(last)}`)
 }
 
-async function exportAll({ service }: Stage, token: string, path: string): Promise<void> {
-  const words = transferOf(token, '-X', 'POST', '-o', path, `${service.address}/v1/people/export`)
+async function exportAll({ service }: TransferTarget, token: string, path: string): Promise<void> {
+  const words = curlArguments(token, '-X', 'POST', '-o', path, `${service.address}/v1/people/export`)
   await runProgram('curl', words, { PATH: process.env.PATH })
 }
 
-async function requireLines(path: string, people: number): Promise<void> {
+async function expectLines(path: string, people: number): Promise<void> {
   let lines = 0
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>)
     for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1
-  if (lines !== people) throw new Error(`${lines} people were exported of ${people}`)
+  if (lines !== people) throw new Error(`The export has ${lines} of ${people} people.`)
 }
 
-async function organizationId({ url }: Service, key: string): Promise<number> {
+async function readOrganizationId({ url }: Service, key: string): Promise<number> {
   return inDatabase(url, async client => {
     const { rows } = await client.query<{ id: number }>('select id from organizations where key = $1', [key])
     return rows[0]!.id
   })
 }
 
-/** COPY of all people into an organization that it makes. */
-async function copyIn(stage: Stage, key: string): Promise<Measured> {
-  const { ground, service, people, tokens } = stage
+/** Copies all people into a new organization. */
+async function copyIn(target: TransferTarget, key: string): Promise<Measurement> {
+  const { postgres, service, people, tokens } = target
   await tokens(key)
-  const organization_id = await organizationId(service, key)
-  const path = join(ground.folder, 'rows')
-  await writeLines(path, people, n => rowOf(n, organization_id))
+  const organization_id = await readOrganizationId(service, key)
+  const path = join(postgres.folder, 'rows')
+  await writeLines(path, people, n => formatCopyRow(n, organization_id))
   await psql(service, 'checkpoint')
-  return timed(stage, () => psql(service, `\\copy entities (${columns}) from '${path}'`))
+  return measureTime(target, () => psql(service, `\\copy entities (${columns}) from '${path}'`))
 }
 
-async function importIn(stage: Stage, token: string, word: string, result: string): Promise<Measured> {
-  const path = join(stage.ground.folder, 'lines-in')
-  await writeLines(path, stage.people, n => lineOf(n, word))
-  await psql(stage.service, 'checkpoint')
-  return timed(stage, () => importFile(stage, token, path, result))
+async function importIn(target: TransferTarget, token: string, word: string, result: string): Promise<Measurement> {
+  const path = join(target.postgres.folder, 'lines-in')
+  await writeLines(path, target.people, n => formatLine(n, word))
+  await psql(target.service, 'checkpoint')
+  return measureTime(target, () => importFile(target, token, path, result))
 }
 
-async function warmUp(all: Stage) {
-  const stage = { ...all, people: Math.min(all.people, warmingPeople) }
-  await copyIn(stage, 'warming-copied')
-  await importIn(stage, await stage.tokens('warming-imported'), 'First', 'created')
+async function warmUp(measuredTarget: TransferTarget) {
+  const target = { ...measuredTarget, people: Math.min(measuredTarget.people, warmUpPeople) }
+  await copyIn(target, 'warming-copied')
+  await importIn(target, await target.tokens('warming-imported'), 'First', 'created')
 }
 
-async function runRound(stage: Stage, round: number): Promise<Record<string, Measured>> {
-  const { ground, service, people, tokens } = stage
-  const path = (name: string) => join(ground.folder, name)
+async function runRound(target: TransferTarget, round: number): Promise<Record<string, Measurement>> {
+  const { postgres, service, people, tokens } = target
+  const path = (name: string) => join(postgres.folder, name)
   const token = await tokens(`imported${round}`)
-  const imported = await organizationId(service, `imported${round}`)
-  // COPY before, between and after: within a minute the machine may lose a third of its speed.
-  const copies = [await copyIn(stage, `copied${round}-1`)]
-  const importNew = await importIn(stage, token, 'First', 'created')
-  copies.push(await copyIn(stage, `copied${round}-2`))
-  const importMerge = await importIn(stage, token, 'Second', 'updated')
-  copies.push(await copyIn(stage, `copied${round}-3`))
+  const imported = await readOrganizationId(service, `imported${round}`)
+  // COPY runs before, between and after the imports, since the machine may lose a third of its speed within a minute.
+  const copies = [await copyIn(target, `copied${round}-1`)]
+  const importNew = await importIn(target, token, 'First', 'created')
+  copies.push(await copyIn(target, `copied${round}-2`))
+  const importMerge = await importIn(target, token, 'Second', 'updated')
+  copies.push(await copyIn(target, `copied${round}-3`))
   await psql(service, 'vacuum entities', 'checkpoint')
-  const all = `select * from entities where organization_id = ${imported} and stack_id = 0`
-  const outs: { copyTo: Measured; export: Measured }[] = []
-  for (let turn = 0; turn < turnsOut; turn += 1) {
-    const copyTo = await timed(stage, () => psql(service, `\\copy (${all}) to '${path('out')}'`))
-    outs.push({ copyTo, export: await timed(stage, () => exportAll(stage, token, path('lines'))) })
-    await requireLines(path('lines'), people)
+  const selectSql = `select * from entities where organization_id = ${imported} and stack_id = 0`
+  const exportRounds: { copyTo: Measurement; export: Measurement }[] = []
+  for (let turn = 0; turn < exportTurns; turn += 1) {
+    const copyTo = await measureTime(target, () => psql(service, `\\copy (${selectSql}) to '${path('out')}'`))
+    exportRounds.push({ copyTo, export: await measureTime(target, () => exportAll(target, token, path('lines'))) })
+    await expectLines(path('lines'), people)
   }
-  const [copyTo, exported] = [middle(outs.map(out => out.copyTo)), middle(outs.map(out => out.export))]
-  return { copy: middle(copies), 'import-new': importNew, 'import-merge': importMerge, copyTo, export: exported }
+  const [copyTo, exported] = [
+    medianMeasurement(exportRounds.map(out => out.copyTo)),
+    medianMeasurement(exportRounds.map(out => out.export)),
+  ]
+  return {
+    copy: medianMeasurement(copies),
+    'import-new': importNew,
+    'import-merge': importMerge,
+    copy_to: copyTo,
+    export: exported,
+  }
 }
 
-const middle = (all: Measured[]) => all.toSorted((one, other) => one.seconds - other.seconds)[all.length >> 1]!
+const medianMeasurement = (all: Measurement[]) =>
+  all.toSorted((one, other) => one.seconds - other.seconds)[all.length >> 1]!
 
-function show(
+function printRow(
   name: string,
   people: number,
-  rounds: Measured[],
+  rounds: Measurement[],
   bound?: { ratio: number; atLeast: number; aim: number },
 ) {
-  const of = (value: (one: Measured) => number) => median(rounds.map(value))
+  const of = (value: (one: Measurement) => number) => median(rounds.map(value))
   const rate = Math.round(people / of(({ seconds }) => seconds))
   const cpu = `kith ${Math.round(of(({ usage }) => usage.service))} %, PostgreSQL ${Math.round(of(({ usage }) => usage.postgres))} %`
   const memory = `kith at most ${Math.round(Math.max(...rounds.map(({ usage }) => usage.servicePeakMb)))} MB`
-  const reach = bound ? `  ratio ${bound.ratio.toFixed(2)} (at least ${bound.atLeast}, aim ${bound.aim})` : ''
-  print(`${name.padEnd(14)} ${rate.toLocaleString('en').padStart(9)} rows/s  CPU: ${cpu}; ${memory}${reach}`)
+  const boundText = bound ? `  ratio ${bound.ratio.toFixed(2)} (at least ${bound.atLeast}, aim ${bound.aim})` : ''
+  print(`${name.padEnd(14)} ${rate.toLocaleString('en').padStart(9)} rows/s  CPU: ${cpu}; ${memory}${boundText}`)
 }
 
-/** Measures imports against COPY FROM of the same rows into the same table, and exports against COPY TO, in alternation. */
+/** Measures imports and COPY FROM of the same rows into the same table, and exports and COPY TO, in alternation. */
 async function main() {
   const { values } = parseArgs({
     options: { people: { type: 'string', default: '200000' }, rounds: { type: 'string', default: '3' } },
   })
   const [people, rounds] = [Number(values.people), Number(values.rounds)]
-  const ending = prepareEnding()
+  const cleanup = prepareCleanup()
   try {
-    const ground = await ending.hold(prepareGround, started => started.stop())
-    await ground.createDatabase('bench')
-    const service = await ending.hold(
-      () => startService(ground, checkout, 'bench', 1),
+    const postgres = await cleanup.acquire(startPostgres, started => started.stop())
+    await postgres.createDatabase('bench')
+    const service = await cleanup.acquire(
+      () => startService(postgres, checkout, 'bench', 1),
       started => started.stop(),
     )
-    const stage: Stage = { ground, service, tokens: organizationTokens(checkout, service), people }
+    const target: TransferTarget = { postgres, service, tokens: organizationTokens(checkout, service), people }
     print(
       `${new Date().toISOString()}; Node ${process.version}, PostgreSQL ${await serverVersion(service)}; ${people} people, medians of ${rounds} rounds`,
     )
     for (const index of await indexesOf(service)) print(`  ${index}`)
-    await warmUp(stage)
-    const measured: Record<string, Measured>[] = []
-    for (let round = 1; round <= rounds; round += 1) measured.push(await runRound(stage, round))
+    await warmUp(target)
+    const measured: Record<string, Measurement>[] = []
+    for (let round = 1; round <= rounds; round += 1) measured.push(await runRound(target, round))
     const of = (name: string) => measured.map(round => round[name]!)
     const seconds = (name: string) => median(of(name).map(one => one.seconds))
     for (const [against, names] of [
       ['copy', ['import-new', 'import-merge']],
       ['copy_to', ['export']],
     ] as const) {
-      show(against, people, of(against))
+      printRow(against, people, of(against))
       for (const name of names as readonly RowName[])
-        show(name, people, of(name), { ratio: seconds(against) / seconds(name), ...bounds[name] })
+        printRow(name, people, of(name), { ratio: seconds(against) / seconds(name), ...bounds[name] })
     }
   } finally {
-    await ending.close()
+    await cleanup.close()
   }
 }
 

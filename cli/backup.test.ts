@@ -5,12 +5,12 @@ import { migrate } from '../src/db/migrate.ts'
 import { compareWithLog } from '../test/faults/against-log.ts'
 import { replay } from '../test/faults/replay.ts'
 import { readStored } from '../test/faults/stored.ts'
-import { contentsOf, useBackupGround } from '../test/support/backups.ts'
+import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
 import { query } from '../test/support/embedded-service.ts'
 import { launch, makeFolder, senderTo, terminate, tokenFrom } from '../test/support/process.ts'
 import type { Organization, Send } from '../test/support/service.ts'
 
-const ground = useBackupGround()
+const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
 
 /** Definitions of each kind, and people with links and answers. */

@@ -16,7 +16,7 @@ type Report = { code: number | null; healthy: boolean; findings: Finding[]; said
 async function doctor(environment: Record<string, string>): Promise<Report> {
   const kith = launch(environment, ['doctor', '--json'])
   const code = await kith.ended
-  const { stdout, stderr } = kith.said
+  const { stdout, stderr } = kith.output
   expect(stderr).toBe('')
   return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), said: stdout }
 }
@@ -159,7 +159,7 @@ describe('kith doctor, on a server of its own', () => {
   it('refuses words that it does not know', async () => {
     const kith = launch(environment, ['doctor', '--thoroughly'])
     expect(await kith.ended).toBe(2)
-    expect(kith.said.stdout).toBe('')
+    expect(kith.output.stdout).toBe('')
   })
 })
 
@@ -192,8 +192,8 @@ describe('kith doctor, on the embedded server', () => {
     await chmod(join(dataDir, 'postgresql', 'password'), 0o644)
     const kith = launch({ KITH_DATA_DIR: dataDir }, ['doctor'])
     expect(await kith.ended).toBe(1)
-    expect(kith.said.stdout).toMatch(/^ok {7}configuration /)
-    expect(kith.said.stdout).toMatch(
+    expect(kith.output.stdout).toMatch(/^ok {7}configuration /)
+    expect(kith.output.stdout).toMatch(
       /^wrong {4}permissions {3}.*\/password may be read by other users\n {23}→ chmod 600 /m,
     )
     await chmod(join(dataDir, 'postgresql', 'password'), 0o600)

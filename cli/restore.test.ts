@@ -5,11 +5,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { migrate } from '../src/db/migrate.ts'
-import { contentsOf, useBackupGround } from '../test/support/backups.ts'
+import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
 import { query, until } from '../test/support/embedded-service.ts'
 import { verifyBackup } from './backup/container.ts'
 
-const ground = useBackupGround()
+const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
 
 /** A database with so many changes that copying them takes a while. */

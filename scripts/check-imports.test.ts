@@ -67,8 +67,12 @@ describe('an import against the arrows is refused', () => {
   ])('however it is written: %s', text => expect(sentencesOf('src/changes/changes.ts', text)).toHaveLength(1))
 
   it('but of the route table every room may know the types', () => {
-    expect(sentencesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual([])
-    expect(sentencesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`)).toHaveLength(1)
+    expect(sentencesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
+      [],
+    )
+    expect(
+      sentencesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
+    ).toHaveLength(1)
   })
 
   it('and the file, the line and the reason are told', () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../src/config.ts'
 
 const document = readFileSync(new URL('../docs/configuration.md', import.meta.url), 'utf8')
@@ -17,7 +17,7 @@ const limits = [...document.matchAll(/^\| `(KITH_LIMIT_\w+)` \| (\d+)(?: \(.*?\)
   }),
 )
 
-/** `KITH_LIMIT_BODY_BYTES` and the property of its limit come to the same word. */
+/** Maps `KITH_LIMIT_BODY_BYTES` and the property `bodyBytes` to the same text. */
 const bareName = (name: string) =>
   name
     .replace(/^KITH_LIMIT_/, '')
@@ -25,26 +25,26 @@ const bareName = (name: string) =>
     .toLowerCase()
 
 describe('docs/configuration.md', () => {
-  test('lists every limit with its default', () => {
+  it('lists every limit with its default', () => {
     const documented = limits.map(({ name, fallback }) => [bareName(name), fallback])
     const defaults = Object.entries(loadConfig({}).limits).map(([name, value]) => [bareName(name), value])
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(defaults))
   })
 
-  test.each(limits)('gives the range of $name: $minimum to $maximum', ({ name, minimum, maximum }) => {
+  it.each(limits)('gives the range of $name: $minimum to $maximum', ({ name, minimum, maximum }) => {
     const load = (value: number) => loadConfig({ [name]: String(value) })
     for (const value of [minimum, maximum]) expect(() => load(value)).not.toThrow()
     for (const value of [minimum - 1, maximum + 1]) expect(() => load(value)).toThrow(name)
   })
 
-  test('names every setting of src/config.ts, with docs/tracing.md for the traces', () => {
+  it('names every setting of src/config.ts, with docs/tracing.md for the traces', () => {
     expect(settings.length).toBeGreaterThan(50)
     const missing = settings.filter(name => !`${document}${tracing}`.includes(`\`${name}\``))
     expect(missing).toEqual([])
   })
 
-  test('names no setting that a start refuses as unknown', () => {
-    // The text that shows a refusal has a misspelt one.
+  it('names no setting that a start refuses as unknown', () => {
+    // A code block shows the error for a misspelt setting, so code blocks are left out.
     const names = document.replace(/```[\s\S]*?```/g, '').match(/\b(?:KITH|AUTH)_\w*[A-Z]\b/g)
     for (const name of new Set(names)) expect(() => loadConfig({ [name]: '' })).not.toThrow()
   })

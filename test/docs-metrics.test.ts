@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readMetrics, type Samples } from './support/metrics.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -22,16 +22,16 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-test('docs/metrics.md lists every metric with its type, and no other', () => {
+it('docs/metrics.md lists every metric with its type, and no other', () => {
   const documented = Object.fromEntries(rows.map(({ name, type }) => [name, type]))
   expect(documented).toEqual(metrics.types)
   expect(rows).toHaveLength(Object.keys(documented).length)
 })
 
-test('docs/metrics.md lists the labels of every metric', () => {
-  const own = new Set(['le'])
+it('docs/metrics.md lists the labels of every metric', () => {
+  const ignoredLabels = new Set(['le'])
   for (const { name, labels } of rows) {
-    const shown = metrics.labels(name).filter(label => !own.has(label))
-    if (shown.length > 0) expect([name, labels.toSorted()]).toEqual([name, shown])
+    const exposed = metrics.labels(name).filter(label => !ignoredLabels.has(label))
+    if (exposed.length > 0) expect([name, labels.toSorted()]).toEqual([name, exposed])
   }
 })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorStatuses } from '../src/errors.ts'
 import { type Send, type Service, startService } from './support/service.ts'
 
@@ -15,15 +15,15 @@ type Example = {
   answer: unknown
 }
 
-/** An example is a request line, headers, a JSON body, and behind the arrow a status and a part of the answer. */
+/** Parses an example: a request line, headers, a JSON body, and after the arrow a status and a part of the response. */
 function parseExample(text: string): Example {
-  const [asked = '', answered = ''] = text.split('\n→ ')
-  const [request = '', ...lines] = asked.split('\n')
+  const [requestText = '', responseText = ''] = text.split('\n→ ')
+  const [request = '', ...lines] = requestText.split('\n')
   const [method = '', path = ''] = request.split(' ')
   const headerCount = lines.findIndex(line => !/^[\w-]+: /.test(line))
   const headers = lines.slice(0, headerCount === -1 ? lines.length : headerCount)
   const body = lines.slice(headers.length).join('\n')
-  const [status = '', ...answer] = answered.split('\n')
+  const [status = '', ...answer] = responseText.split('\n')
   const parse = (json: string) => (json.trim() === '' ? undefined : JSON.parse(json))
   return {
     request,
@@ -47,12 +47,12 @@ describe('docs/api.md', () => {
   })
   afterAll(() => service.stop())
 
-  test('has examples', () => {
+  it('has examples', () => {
     expect(examples.length).toBeGreaterThan(20)
   })
 
-  test.each(examples.map((example, index) => ({ ...example, index })))(
-    'tells the truth in example $index: $request',
+  it.each(examples.map((example, index) => ({ ...example, index })))(
+    'shows the real response in example $index: $request',
     async ({ method, path, headers, body, status, answer }) => {
       const reply = await send(method, path, body, headers)
       expect(reply.status, JSON.stringify(reply.body)).toBe(status)
@@ -60,7 +60,7 @@ describe('docs/api.md', () => {
     },
   )
 
-  test('lists every error word with every status it may have', () => {
+  it('lists every error code with every status it may have', () => {
     const rows = [...document.matchAll(/^\| `(\w+)` \| ([\d, ]+) \|/gm)]
     const documented = Object.fromEntries(rows.map(([, word, statuses]) => [word, statuses!.split(', ').map(Number)]))
     expect(documented).toEqual(errorStatuses)

@@ -2,14 +2,14 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readQuickStarts, runExample } from '../client/test/examples.ts'
 import { checkout } from './support/process.ts'
 import { type Service, startService } from './support/service.ts'
 
 type Step = { commands: string[]; answer: string[] }
 
-/** The steps of these sections: commands up to a comment, and the comment, which is the end of what they print. */
+/** Reads the steps of sections. A step is commands up to a comment, and the comment is the end of their output. */
 function readSteps(document: string, titles: string[]): Step[] {
   const lines = readFileSync(join(checkout, document), 'utf8')
     .split(/^## /m)
@@ -37,10 +37,10 @@ describe.each([
   })
   afterAll(() => service.stop())
 
-  test('prints what it shows when its shell lines are pasted one after the other', async () => {
+  it('shows the real output of its shell lines', async () => {
     const mark = '=== answered ==='
     const script = steps.map(({ commands }) => [...commands, `echo; echo '${mark}'`].join('\n')).join('\n')
-    // The commands find the database and the port of a service that runs on this machine by its environment.
+    // The commands find the database and the port of the service in the environment.
     const { PATH, HOME } = process.env
     const env = { PATH, HOME, DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port }
     const { stdout, stderr } = await promisify(execFile)(
@@ -65,7 +65,7 @@ describe('the TypeScript quick start', () => {
   })
   afterAll(() => service.stop())
 
-  test('prints what it shows, and the same when it is run again', async () => {
+  it('shows its real output, which is the same when it runs again', async () => {
     const [example, ...others] = readQuickStarts()
     expect(others).toEqual([])
     const { client, token } = await service.organization()

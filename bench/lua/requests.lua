@@ -1,5 +1,5 @@
--- One kind of request, as the environment says: KIND, TOKEN, PEOPLE, CONSENT_TYPES (two identifiers), and RUN, which
--- makes new names new in every run.
+-- Sends one kind of request. The environment sets KIND, TOKEN, PEOPLE, CONSENT_TYPES (two identifiers), and RUN, which
+-- makes the names of new people unique to the run.
 local kind, people, run = os.getenv("KIND"), tonumber(os.getenv("PEOPLE")), os.getenv("RUN")
 local languages = {"en", "it", "de", "fr"}
 local one, other = (os.getenv("CONSENT_TYPES") or ""):match("^(%d+),(%d+)$")
@@ -39,7 +39,7 @@ function init() math.randomseed(os.time() + tonumber(tostring({}):sub(8), 16) % 
 
 request = requests[kind]
 
--- The last line of what wrk prints: microseconds, counts.
+-- Writes the last line of wrk's output as JSON: times in microseconds, and counts.
 function done(summary, latency)
   local errors = summary.errors
   io.write(format('{"requests":%d,"duration":%d,"p50":%d,"p99":%d,"refused":%d,"broken":%d}\n',

@@ -1,36 +1,38 @@
 import { join } from 'node:path'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { median } from '../measure.ts'
-import type { Theatre } from '../run.ts'
+import type { BenchTarget } from '../run.ts'
 import { loadPeer, verifyPeer } from './ask.ts'
-import { kithOf, requests as own_requests } from './kith.ts'
+import { createKithPeer, requests as kithRequests } from './kith.ts'
 import { installPeer, type Peer, type RunningPeer } from './peer.ts'
 
-/** Requests a second of both sides; `failed` tells why there are none. */
-export type Duel = { work: Work; ours: number; theirs: number } | { work: Work; failed: string }
-export type Work = 'patch' | 'get'
+/** Requests per second of both sides. `failed`: the reason why there are no figures. */
+export type PeerComparison =
+  | { operation: Operation; ours: number; theirs: number }
+  | { operation: Operation; failed: string }
+export type Operation = 'patch' | 'get'
 
-/** What became of a peer: its figures, or the reason why it was left out. */
-export type Outcome = { peer: Peer; version: string; duels: Duel[] } | { peer: Peer; reason: string }
+/** The result of a peer: its figures, or the reason why it was left out. */
+export type Outcome = { peer: Peer; version: string; comparisons: PeerComparison[] } | { peer: Peer; reason: string }
 
 const warmUpSeconds = 2
-const works: readonly Work[] = ['patch', 'get']
+const operations: readonly Operation[] = ['patch', 'get']
 
-/** Installs and starts a peer beside the service, measures both in alternation, and ends the peer. */
-export async function meetPeer(theatre: Theatre, peer: Peer): Promise<Outcome> {
-  const { ground, options } = theatre
-  const folder = join(ground.folder, `peer-${peer.name}`)
+/** Installs and starts a peer next to the service, measures both in alternation, and stops the peer. */
+export async function comparePeer(target: BenchTarget, peer: Peer): Promise<Outcome> {
+  const { postgres, options } = target
+  const folder = join(postgres.folder, `peer-${peer.name}`)
   const database = `peer_${peer.name}`
   try {
     const version = await installPeer(peer, folder)
-    await ground.createDatabase(database)
-    const running = await peer.start({ folder, url: urlOfDatabase(ground.url, database), people: options.people })
+    await postgres.createDatabase(database)
+    const running = await peer.start({ folder, url: urlOfDatabase(postgres.url, database), people: options.people })
     try {
       await verifyPeer(running, peer.requests)
-      await verifyPeer(kithOf(theatre), own_requests)
-      const duels: Duel[] = []
-      for (const work of works) duels.push(await duel(theatre, peer, running, work))
-      return { peer, version, duels }
+      await verifyPeer(createKithPeer(target), kithRequests)
+      const comparisons: PeerComparison[] = []
+      for (const operation of operations) comparisons.push(await compareOperation(target, peer, running, operation))
+      return { peer, version, comparisons }
     } finally {
       await running.stop()
     }
@@ -39,25 +41,34 @@ export async function meetPeer(theatre: Theatre, peer: Peer): Promise<Outcome> {
   }
 }
 
-async function duel(theatre: Theatre, peer: Peer, running: RunningPeer, work: Work): Promise<Duel> {
-  const { people, rounds, seconds } = theatre.options
-  const askTheirs = (duration: number) => loadPeer(running, peer.requests[work], people, duration)
-  const askOurs = (duration: number) => loadPeer(kithOf(theatre), own_requests[work], people, duration)
-  const found: { ours: number; theirs: number }[] = []
+async function compareOperation(
+  target: BenchTarget,
+  peer: Peer,
+  running: RunningPeer,
+  operation: Operation,
+): Promise<PeerComparison> {
+  const { people, rounds, seconds } = target.options
+  const loadTheirs = (duration: number) => loadPeer(running, peer.requests[operation], people, duration)
+  const loadOurs = (duration: number) => loadPeer(createKithPeer(target), kithRequests[operation], people, duration)
+  const figures: { ours: number; theirs: number }[] = []
   try {
-    // The first seconds of either side fill caches and compile; they do not count.
-    await askTheirs(warmUpSeconds)
-    await askOurs(warmUpSeconds)
-    for (let round = 0; round < rounds; round += 1) found.push(await oneRound(round))
+    // The first seconds of each side fill caches and compile code, so they do not count.
+    await loadTheirs(warmUpSeconds)
+    await loadOurs(warmUpSeconds)
+    for (let round = 0; round < rounds; round += 1) figures.push(await measureRound(round))
   } catch (error) {
-    return { work, failed: (error as Error).message }
+    return { operation, failed: (error as Error).message }
   }
-  return { work, ours: median(found.map(({ ours }) => ours)), theirs: median(found.map(({ theirs }) => theirs)) }
+  return {
+    operation,
+    ours: median(figures.map(({ ours }) => ours)),
+    theirs: median(figures.map(({ theirs }) => theirs)),
+  }
 
-  /** Whoever comes second finds the machine warmer: they take turns. */
-  async function oneRound(round: number) {
-    const first = round % 2 === 0 ? undefined : (await askOurs(seconds)).rate
-    const theirs = (await askTheirs(seconds)).rate
-    return { theirs, ours: first ?? (await askOurs(seconds)).rate }
+  /** Measures one round. The second side finds a warmer machine, so the sides take turns at the start. */
+  async function measureRound(round: number) {
+    const first = round % 2 === 0 ? undefined : (await loadOurs(seconds)).rate
+    const theirs = (await loadTheirs(seconds)).rate
+    return { theirs, ours: first ?? (await loadOurs(seconds)).rate }
   }
 }

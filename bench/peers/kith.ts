@@ -1,7 +1,7 @@
-import type { Theatre } from '../run.ts'
+import type { BenchTarget } from '../run.ts'
 import type { Peer, RunningPeer } from './peer.ts'
 
-/** The same work for the service, sent and looked at by the same script as a peer's. */
+/** The same operations for kith. The same script sends and checks them as for a peer. */
 export const requests: Peer['requests'] = {
   patch: {
     method: 'PATCH',
@@ -12,8 +12,8 @@ export const requests: Peer['requests'] = {
   get: { method: 'GET', target: '/v1/people/p@person', expected: '"external_id":"p' },
 }
 
-/** The service as one more peer. It is stopped by whoever has started it. */
-export function kithOf({ service: { address, token } }: Theatre): RunningPeer {
+/** The service as a peer. Its `stop` does nothing: the caller owns the service. */
+export function createKithPeer({ service: { address, token } }: BenchTarget): RunningPeer {
   return {
     address,
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },

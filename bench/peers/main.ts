@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { indexesOf } from '../populate.ts'
 import { printMachine } from '../report.ts'
-import { inTheatre } from '../run.ts'
+import { withPostgres } from '../run.ts'
 import { directus } from './directus/peer.ts'
-import { meetPeer, type Outcome } from './duel.ts'
+import { comparePeer, type Outcome } from './duel.ts'
 import { parse } from './parse/peer.ts'
 import { postgraphile, postgraphileLogged } from './postgraphile/peer.ts'
 import { printOutcomes } from './table.ts'
@@ -27,29 +27,29 @@ const options = {
   workers: 1,
   rows: [],
 }
-const chosen = values.only.split(',').map(word => all.find(({ name }) => name === word))
+const chosenPeers = values.only.split(',').map(word => all.find(({ name }) => name === word))
 const checkout = fileURLToPath(new URL('../..', import.meta.url))
 
-if (chosen.includes(undefined)) {
-  process.stderr.write(`--only takes names of peers: ${all.map(({ name }) => name).join(', ')}.\n`)
+if (chosenPeers.includes(undefined)) {
+  process.stderr.write(`--only takes peer names: ${all.map(({ name }) => name).join(', ')}.\n`)
   process.exitCode = 2
 } else if (spawnSync('wrk', ['--version']).error) {
   process.stderr.write("The benchmark needs wrk (Debian's package wrk).\n")
   process.exitCode = 2
 } else {
-  const outcomes = await inTheatre(options, async ({ enter }) => {
-    const theatre = await enter(checkout, 'kith_side')
-    printMachine(options, await indexesOf(theatre.service))
-    const found: Outcome[] = []
-    let halted = false
+  const outcomes = await withPostgres(options, async ({ addTarget }) => {
+    const target = await addTarget(checkout, 'kith_side')
+    printMachine(options, await indexesOf(target.service))
+    const outcomes: Outcome[] = []
+    let isStopping = false
     for (const signal of ['SIGINT', 'SIGTERM'])
       process.once(signal, () => {
-        halted = true
+        isStopping = true
       })
-    for (const peer of chosen) if (!halted) found.push(await meetPeer(theatre, peer!))
-    return found
+    for (const peer of chosenPeers) if (!isStopping) outcomes.push(await comparePeer(target, peer!))
+    return outcomes
   })
   printOutcomes(outcomes)
-  if (outcomes.some(outcome => 'reason' in outcome || outcome.duels.some(duel => 'failed' in duel)))
+  if (outcomes.some(outcome => 'reason' in outcome || outcome.comparisons.some(comparison => 'failed' in comparison)))
     process.exitCode = 1
 }

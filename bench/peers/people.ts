@@ -1,7 +1,7 @@
 import pg from 'pg'
 
-/** The columns of a person as the service keeps them; looked up by external id, the key that a peer can use best. */
-const table = `create table people (
+/** The columns of a person as kith stores them. The primary key is the external id, which peers find fastest. */
+const tableSql = `create table people (
   external_id text collate "C" primary key,
   id uuid not null unique,
   active boolean not null,
@@ -21,14 +21,14 @@ const table = `create table people (
   updated_at timestamptz not null
 ) with (fillfactor = 85)`
 
-const values = `('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, true, 1, 'First ' || i, 'Last ' || i,
+const valuesSql = `('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, true, 1, 'First ' || i, 'Last ' || i,
   'p' || i || '@example.org', '+39', (3000000000 + i)::text, 'en',
   jsonb_build_object('city', 'city ' || i % 1000, 'score', i, 'note', repeat('n', 60)), now(), now()
   from generate_series(1, $1::integer) i`
 const columns = 'id, active, version, first_name, last_name, email, mobile_prefix, mobile_number, language, attributes'
 
-/** What a PATCH of ours does besides: attributes are merged, the version is counted, and a log keeps both states. */
-const log = `
+/** Triggers that do the further work of a kith PATCH: merge attributes, increment the version, and log both states. */
+const triggersSql = `
   create table changes (
     sequence bigint generated always as identity primary key,
     at timestamptz not null,
@@ -50,25 +50,28 @@ const log = `
   create trigger merge before update on people for each row execute function merge();
   create trigger log after update on people for each row execute function log()`
 
-/** A table `people` of the columns of ours, with people `p1` … `p<people>`, 370 bytes each; with a log where it is wanted. */
+/**
+ * Creates a table `people` with people `p1` … `p<people>`, 370 bytes each. With `logged`, triggers do the work of a
+ * kith PATCH.
+ */
 export async function createPeople(url: string, people: number, { logged = false } = {}): Promise<void> {
   await inDatabase(url, async client => {
-    await client.query(table)
-    if (logged) await client.query(log)
+    await client.query(tableSql)
+    if (logged) await client.query(triggersSql)
     await client.query('create index people_email on people (email)')
-    const insert = `insert into people (external_id, ${columns}, created_at, updated_at) select 'p' || i, ${values}`
+    const insert = `insert into people (external_id, ${columns}, created_at, updated_at) select 'p' || i, ${valuesSql}`
     await client.query(insert, [people])
     await settle(client, 'people')
   })
 }
 
-/** The same people in the table that Parse Server has made for its class `people`. */
+/** Stores the same people in the table that Parse Server created for its class `people`. */
 export async function fillParseClass(url: string, people: number): Promise<void> {
   await inDatabase(url, async client => {
     await client.query('create index people_email on people (email)')
-    // Parse keeps a version as any number, and an identifier as text.
+    // Parse Server stores a version as a floating-point number, and an identifier as text.
     const insert = `insert into people ("objectId", ${columns}, "createdAt", "updatedAt")
-      select 'p' || i, ${values.replace('::uuid', '')}`
+      select 'p' || i, ${valuesSql.replace('::uuid', '')}`
     await client.query(insert, [people])
     await settle(client, 'people')
   })

@@ -1,5 +1,5 @@
--- One kind of request: METHOD, TARGET, BODY and HEADERS (a line each), where @person is a random number up to PEOPLE and
--- @word a random number. Every answer has to contain EXPECTED: GraphQL refuses with 200.
+-- Sends one kind of request: METHOD, TARGET, BODY and HEADERS (one per line). @person becomes a random number up to
+-- PEOPLE, and @word a random number. Every response has to contain EXPECTED, since GraphQL returns errors with 200.
 local env = os.getenv
 local method, target, body, people, expected = env("METHOD"), env("TARGET"), env("BODY"), tonumber(env("PEOPLE")), env("EXPECTED")
 local random = math.random
@@ -19,11 +19,11 @@ function setup(thread) threads[#threads + 1] = thread end
 function init() math.randomseed(os.time() + tonumber(tostring({}):sub(8), 16) % 1000000) end
 function request() return wrk.format(method, fill(target), headers, body ~= "" and fill(body) or nil) end
 function response(status, _, answer)
-  -- wrk itself counts what is 400 or more.
+  -- wrk itself counts statuses of 400 and more.
   if status < 400 and (status >= 300 or not answer:find(expected, 1, true)) then unexpected = unexpected + 1 end
 end
 
--- As the line of ../lua/requests.lua.
+-- Writes the same line as ../lua/requests.lua.
 function done(summary, latency)
   local errors, refused = summary.errors, summary.errors.status
   for _, thread in ipairs(threads) do refused = refused + thread:get("unexpected") end

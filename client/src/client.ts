@@ -67,7 +67,13 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    */
   async organization(options?: CallOptions): Promise<Organization> {
     const path = '/v1/organization'
-    return (await this.#transport.send({ method: 'GET', path, options, repeatable: true, writes: false })) as Organization
+    return (await this.#transport.send({
+      method: 'GET',
+      path,
+      options,
+      repeatable: true,
+      writes: false,
+    })) as Organization
   }
 
   #ask(path: string, options: CallOptions | undefined): Promise<unknown> {

@@ -1,13 +1,13 @@
 import { describe, it } from 'vitest'
-import { expectRefused, goodClaims, now, signOwn, useGate } from '../../test/support/gate.ts'
+import { expectRefused, now, signOwn, useGate, validClaims } from '../../test/support/gate.ts'
 
 const gate = useGate()
-const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })
 const without = (name: string) =>
-  signOwn(gate, Object.fromEntries(Object.entries(goodClaims).filter(([key]) => key !== name)))
+  signOwn(gate, Object.fromEntries(Object.entries(validClaims).filter(([key]) => key !== name)))
 
 describe('a token is refused whose claims, rightly signed,', () => {
-  const good = JSON.stringify(goodClaims).slice(1, -1)
+  const good = JSON.stringify(validClaims).slice(1, -1)
   const attacks: Record<string, () => Promise<string>> = {
     'lack exp': () => without('exp'),
     'have exp as text': () => withClaims({ exp: String(now + 60) }),

@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { encode, expectRefused, goodClaims, invalidToken, present, signOwn, useGate } from '../../test/support/gate.ts'
+import {
+  authenticate,
+  encode,
+  expectRefused,
+  invalidToken,
+  signOwn,
+  useGate,
+  validClaims,
+} from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 
 const gate = useGate()
-const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })
 
 const accepted = { subject: 'attacker', organization: { key: 'default' } }
 
@@ -29,7 +37,7 @@ describe('a token is refused of the form', () => {
     'a token in a token': ([header, ...rest]) => `${header}.${encode([header, ...rest].join('.'))}.${rest[1]}`,
   }
   it.each(Object.entries(forms))('%s', async (_, change) => {
-    await expectRefused(gate, change((await signOwn(gate, goodClaims)).split('.') as [string, string, string]))
+    await expectRefused(gate, change((await signOwn(gate, validClaims)).split('.') as [string, string, string]))
   })
 
   it('a payload that is no object', async () => {
@@ -43,9 +51,9 @@ describe('a token is refused of the form', () => {
     const base = Math.floor(((tokenBytes - (await length(0))) * 3) / 4)
     let padding = base
     while ((await length(padding + 1)) <= tokenBytes) padding++
-    expect(await present(gate.authenticator, `Bearer ${await withClaims({ pad: 'p'.repeat(padding) })}`)).toMatchObject(
-      accepted,
-    )
+    expect(
+      await authenticate(gate.authenticator, `Bearer ${await withClaims({ pad: 'p'.repeat(padding) })}`),
+    ).toMatchObject(accepted)
     gate.queries = 0
     await expectRefused(gate, await withClaims({ pad: 'p'.repeat(padding + 1) }))
   })
@@ -57,25 +65,25 @@ describe('Authorization', () => {
   it.each([[], [''], ['Basic a2l0aDpraXRo'], ['BearerX abc'], ['Digest x']].map(headers => [headers]))(
     '%j is no token: the answer has no error code',
     async headers => {
-      expect(await present(gate.authenticator, ...headers)).toEqual(expect.objectContaining(missing))
+      expect(await authenticate(gate.authenticator, ...headers)).toEqual(expect.objectContaining(missing))
     },
   )
 
   it('takes Bearer in any letters', async () => {
     const token = await withClaims({})
     for (const scheme of ['Bearer', 'bearer', 'BEARER'])
-      expect(await present(gate.authenticator, `${scheme} ${token}`)).toMatchObject(accepted)
+      expect(await authenticate(gate.authenticator, `${scheme} ${token}`)).toMatchObject(accepted)
   })
 
   it('takes exactly one space', async () => {
     const token = await withClaims({})
     for (const header of ['Bearer', 'Bearer ', `Bearer\t${token}`, `Bearer  ${token}`, `Bearer ${token},${token}`])
-      expect(await present(gate.authenticator, header)).toMatchObject(invalidToken)
+      expect(await authenticate(gate.authenticator, header)).toMatchObject(invalidToken)
   })
 
   it('stands once, also when both are right', async () => {
     const header = `Bearer ${await withClaims({})}`
-    expect(await present(gate.authenticator, header)).toMatchObject(accepted)
-    expect(await present(gate.authenticator, header, header)).toMatchObject(invalidToken)
+    expect(await authenticate(gate.authenticator, header)).toMatchObject(accepted)
+    expect(await authenticate(gate.authenticator, header, header)).toMatchObject(invalidToken)
   })
 })

@@ -2,20 +2,20 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { exportJWK } from 'jose'
 import { describe, expect, it } from 'vitest'
 import {
+  authenticate,
   encode,
   expectRefused,
-  goodClaims,
   invalidToken,
-  present,
   signForeign,
   signOwn,
   signShared,
   useGate,
+  validClaims,
 } from '../../test/support/gate.ts'
 
 const gate = useGate()
 const withHeader = (header: Record<string, unknown>) =>
-  signOwn(gate, goodClaims, { alg: 'ES256', kid: gate.kid, ...header })
+  signOwn(gate, validClaims, { alg: 'ES256', kid: gate.kid, ...header })
 
 async function publicPem(): Promise<string> {
   const key = await exportJWK(gate.keys.verifying.get(gate.kid)!.key)
@@ -26,22 +26,22 @@ async function publicPem(): Promise<string> {
 
 describe('a token is refused before any database work, whose algorithm or key', () => {
   const attacks: Record<string, () => string | Promise<string>> = {
-    'is none': () => `${encode({ alg: 'none' })}.${encode(goodClaims)}.`,
+    'is none': () => `${encode({ alg: 'none' })}.${encode(validClaims)}.`,
     'is none, with a signature': () => withHeader({ alg: 'none' }),
     'is nOnE': () => withHeader({ alg: 'nOnE' }),
-    'is NONE without kid': () => signOwn(gate, goodClaims, { alg: 'NONE' }),
-    'is missing': () => signOwn(gate, goodClaims, { kid: gate.kid }),
-    'is a list': () => signOwn(gate, goodClaims, { alg: ['ES256'], kid: gate.kid }),
+    'is NONE without kid': () => signOwn(gate, validClaims, { alg: 'NONE' }),
+    'is missing': () => signOwn(gate, validClaims, { kid: gate.kid }),
+    'is a list': () => signOwn(gate, validClaims, { alg: ['ES256'], kid: gate.kid }),
     'is ES256 in other letters': () => withHeader({ alg: 'es256' }),
     'is ES384': () => withHeader({ alg: 'ES384' }),
-    'is HS256 by the public key': async () => signShared(goodClaims, { alg: 'HS256' }, await publicPem()),
+    'is HS256 by the public key': async () => signShared(validClaims, { alg: 'HS256' }, await publicPem()),
     'is HS256 by the public key under its kid': async () =>
-      signShared(goodClaims, { alg: 'HS256', kid: gate.kid }, await publicPem()),
-    'is HS256 by the secret under an own kid': () => signShared(goodClaims, { alg: 'HS256', kid: gate.kid }),
-    'is HS256 by the secret under an unknown kid': () => signShared(goodClaims, { alg: 'HS256', kid: 'other' }),
-    'is HS256 by an empty secret': () => signShared(goodClaims, { alg: 'HS256' }, ''),
-    'is HS512': () => signShared(goodClaims, { alg: 'HS512' }),
-    'is ES256 without kid': () => signOwn(gate, goodClaims, { alg: 'ES256' }),
+      signShared(validClaims, { alg: 'HS256', kid: gate.kid }, await publicPem()),
+    'is HS256 by the secret under an own kid': () => signShared(validClaims, { alg: 'HS256', kid: gate.kid }),
+    'is HS256 by the secret under an unknown kid': () => signShared(validClaims, { alg: 'HS256', kid: 'other' }),
+    'is HS256 by an empty secret': () => signShared(validClaims, { alg: 'HS256' }, ''),
+    'is HS512': () => signShared(validClaims, { alg: 'HS512' }),
+    'is ES256 without kid': () => signOwn(gate, validClaims, { alg: 'ES256' }),
     'is named by a path': () => withHeader({ kid: '../../dev/null' }),
     'is named by SQL': () => withHeader({ kid: `x' or '1'='1` }),
     'is named by __proto__': () => withHeader({ kid: '__proto__' }),
@@ -59,7 +59,7 @@ describe('a token is refused before any database work, whose algorithm or key', 
   it.each(Object.entries(attacks))('%s', async (_, forge) => expectRefused(gate, await forge()))
 
   it('is HS256 by the secret where none is configured', async () =>
-    expectRefused(gate, signShared(goodClaims, { alg: 'HS256' }), gate.open({})))
+    expectRefused(gate, signShared(validClaims, { alg: 'HS256' }), gate.open({})))
 })
 
 describe('a token is refused, though rightly signed, whose header has', () => {
@@ -77,20 +77,20 @@ describe('a token is refused, though rightly signed, whose header has', () => {
   ])('%s', async (_, header) => expectRefused(gate, await withHeader(header)))
 
   it('a name twice', async () =>
-    expectRefused(gate, await signOwn(gate, goodClaims, `{"alg":"none","alg":"ES256","kid":"${gate.kid}"}`)))
+    expectRefused(gate, await signOwn(gate, validClaims, `{"alg":"none","alg":"ES256","kid":"${gate.kid}"}`)))
 })
 
 it('wrong signature, unknown key, wrong algorithm and broken form are answered alike, to the byte', async () => {
-  const [header, payload, signature] = (await signOwn(gate, goodClaims)).split('.')
+  const [header, payload, signature] = (await signOwn(gate, validClaims)).split('.')
   const tokens = [
     `${header}.${payload}.${'B'.repeat(signature!.length - 1)}A`,
-    `${header}.${encode({ ...goodClaims, exp: 1 })}.${signature}`,
+    `${header}.${encode({ ...validClaims, exp: 1 })}.${signature}`,
     await withHeader({ kid: 'unknown' }),
     await withHeader({ alg: 'RS256' }),
-    signShared(goodClaims, { alg: 'HS256', kid: 'unknown' }),
+    signShared(validClaims, { alg: 'HS256', kid: 'unknown' }),
     'x.y.z',
   ]
-  const refusals = await Promise.all(tokens.map(token => present(gate.authenticator, `Bearer ${token}`)))
+  const refusals = await Promise.all(tokens.map(token => authenticate(gate.authenticator, `Bearer ${token}`)))
   expect(refusals[0]).toMatchObject(invalidToken)
   expect(new Set(refusals.map(refusal => JSON.stringify(refusal))).size).toBe(1)
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sharedSecret, signShared } from '../../test/support/gate.ts'
-import { exchange, parseAnswer } from '../../test/support/process.ts'
+import { exchange, parseResponse } from '../../test/support/process.ts'
 import { allScopes, type Service, startService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
@@ -136,7 +136,7 @@ describe('a token that is right', () => {
     ['as a parameter', (good: string) => `Authorization: Bearer token="${good}"`],
   ])('is refused %s', async (_, header) => {
     const lines = ['GET /v1/schema HTTP/1.1', 'Host: kith', header(token), 'Connection: close', '', '']
-    const { status, head } = parseAnswer(await exchange(service.address, lines.join('\r\n')))
+    const { status, head } = parseResponse(await exchange(service.address, lines.join('\r\n')))
     expect(status).toBe(401)
     expect(head.toLowerCase()).toContain('www-authenticate: bearer realm="kith", error="invalid_token"')
   })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
 import { createOrganization, findOrganization } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
 
 const gate = useGate()
-const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
-const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })
+const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
 const scopesOf = async (scope: unknown) => ((await ask(await withClaims({ scope }))) as Caller).scopes
 
 describe('a caller', () => {
@@ -13,7 +13,7 @@ describe('a caller', () => {
     const { id } = (await findOrganization(gate.db, 'default'))!
     const expected = { organization: { id, key: 'default' }, subject: 'attacker', scopes: new Set(['people:read']) }
     expect(await ask(await withClaims({}))).toEqual(expected)
-    expect(await ask(signShared(goodClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
+    expect(await ask(signShared(validClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
   })
 
   it('of a token that was issued here may do what was asked for', async () => {
@@ -70,7 +70,7 @@ describe('a token that was verified', () => {
   })
 
   it('makes room when ten thousand others came after it', { timeout: 60_000 }, async () => {
-    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...goodClaims, jti: `room ${index}` }))
+    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...validClaims, jti: `room ${index}` }))
     const authenticator = gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })
     for (const token of tokens) await authenticator.authenticate([`Bearer ${token}`])
     expect(authenticator.authenticate([`Bearer ${tokens[1]}`])).not.toBeInstanceOf(Promise)

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { goodClaims, invalidToken, now, present, signOwn, signShared, useGate } from '../../test/support/gate.ts'
+import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
 import type { Fault } from '../errors.ts'
 import { createOrganization } from '../organizations/organizations.ts'
 import { type Credentials, createClient, listClients, revokeClient, verifyClient } from './clients.ts'
@@ -15,8 +15,8 @@ beforeEach(async () => {
 })
 
 const tokenOf = (claims: object = {}) =>
-  signOwn(gate, { ...goodClaims, org: organizationKey, exp: now + 3_600, client_id: client.client_id, ...claims })
-const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+  signOwn(gate, { ...validClaims, org: organizationKey, exp: now + 3_600, client_id: client.client_id, ...claims })
+const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
 const accepted = {
   subject: 'attacker',
   organization: {
@@ -67,7 +67,7 @@ describe('a token of a client', () => {
   })
 
   it('by the shared secret is one, too', async () => {
-    const claims = { ...goodClaims, org: organizationKey, client_id: client.client_id }
+    const claims = { ...validClaims, org: organizationKey, client_id: client.client_id }
     expect(await ask(signShared(claims))).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
     expect(

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { encode, goodClaims, invalidToken, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { authenticate, encode, invalidToken, now, signOwn, useGate, validClaims } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 
@@ -60,7 +60,7 @@ function open(jwksUrl: string): Authenticator {
   })
 }
 
-const outsideClaims = { ...goodClaims, iss: 'https://issuer.example', aud: 'crm', exp: now + 36_000 }
+const outsideClaims = { ...validClaims, iss: 'https://issuer.example', aud: 'crm', exp: now + 36_000 }
 
 type Signing = { key: KeyObject; alg: string; kid?: string }
 const byEc: Signing = { key: ec.privateKey, alg: 'ES256', kid: 'ec' }
@@ -72,7 +72,7 @@ function tokenOf(claims: object = {}, { key, alg, kid }: Signing = byEc, header:
   return `${signed}.${signature.toString('base64url')}`
 }
 
-const ask = (token: string) => present(authenticator, `Bearer ${token}`)
+const ask = (token: string) => authenticate(authenticator, `Bearer ${token}`)
 const accepted = { subject: 'attacker', organization: { key: 'default' } }
 const unavailable = { word: 'operation_failed', status: 503, headers: { 'Retry-After': '30' } }
 
@@ -131,7 +131,7 @@ describe('a token of the outside issuer', () => {
       expect(await ask(tokenOf({ iss }))).toMatchObject(invalidToken)
       expect(await ask(tokenOf({ iss }, byEc, header))).toMatchObject(invalidToken)
     }
-    expect(await present(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalidToken)
+    expect(await authenticate(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalidToken)
     expect(fetches).toBe(0)
   })
 })
@@ -205,7 +205,7 @@ describe('the keys of the outside issuer', () => {
   it('leave our own tokens alone when they cannot be had', async () => {
     answer = (_, response) => response.destroy()
     expect(await ask(tokenOf())).toMatchObject(unavailable)
-    expect(await ask(await signOwn(gate, goodClaims))).toMatchObject(accepted)
+    expect(await ask(await signOwn(gate, validClaims))).toMatchObject(accepted)
     expect(fetches).toBe(1)
   })
 

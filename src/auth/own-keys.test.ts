@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { encode, goodClaims, invalidToken, now, present, signOwn, useGate } from '../../test/support/gate.ts'
+import { authenticate, encode, invalidToken, now, signOwn, useGate, validClaims } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { createAuthenticator } from './authenticator.ts'
@@ -9,7 +9,7 @@ const gate = useGate()
 
 /** A token as good as any, under a kid of the right form that nobody has. */
 const unknown = async (letter: string) => {
-  const [, payload, signature] = (await signOwn(gate, goodClaims)).split('.')
+  const [, payload, signature] = (await signOwn(gate, validClaims)).split('.')
   return `${encode({ alg: 'ES256', kid: letter.repeat(43) })}.${payload}.${signature}`
 }
 
@@ -17,10 +17,10 @@ const tokenOfNewKey = async () => {
   await rotateKeys(gate.db)
   const signing = await takeSigningKey(gate.db, now + 3_600)
   const kid = signing.kid
-  return signOwn({ ...gate, signing, kid }, { ...goodClaims, jti: kid })
+  return signOwn({ ...gate, signing, kid }, { ...validClaims, jti: kid })
 }
 
-const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
 
 describe('a key that the process does not know yet', () => {
   it('is looked up once for twenty who come at once, and its tokens are taken', async () => {
@@ -49,12 +49,12 @@ describe('a key that the process does not know yet', () => {
   })
 
   it('is refused to the byte as a wrong signature is', async () => {
-    const wrong = (await signOwn(gate, goodClaims)).replace(/.{20}$/, 'A'.repeat(20))
+    const wrong = (await signOwn(gate, validClaims)).replace(/.{20}$/, 'A'.repeat(20))
     expect(await ask(await unknown('u'), gate.open({}))).toEqual(await ask(wrong))
   })
 
   it('is not looked up under a kid that cannot be one of ours, nor for another algorithm', async () => {
-    const [, payload, signature] = (await signOwn(gate, goodClaims)).split('.')
+    const [, payload, signature] = (await signOwn(gate, validClaims)).split('.')
     for (const header of [
       { alg: 'ES256', kid: 'a'.repeat(42) },
       { alg: 'ES256', kid: 'a'.repeat(44) },
@@ -104,7 +104,7 @@ describe('a remembered token', () => {
     const authenticator = gate.open({})
     const db = gate.db
     await db.query({ name: '', text: `insert into organizations (key) values ('mortal')` }, [])
-    const token = await signOwn(gate, { ...goodClaims, org: 'mortal' })
+    const token = await signOwn(gate, { ...validClaims, org: 'mortal' })
     expect(await ask(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
     await db.query({ name: '', text: `delete from organizations where key = 'mortal'` }, [])
     gate.nowMs += 10_000
@@ -120,7 +120,7 @@ describe('a remembered token', () => {
       config: loadConfig({}),
       nowMs: () => gate.nowMs,
     })
-    const headers = [`Bearer ${await signOwn(gate, goodClaims)}`]
+    const headers = [`Bearer ${await signOwn(gate, validClaims)}`]
     const caller = await authenticate(headers)
     away = true
     for (let index = 0; index < 9; index++) {

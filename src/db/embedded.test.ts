@@ -2,10 +2,18 @@ import { once } from 'node:events'
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { exists, query, queryOnceUp, serverPid, stop, until, useGround } from '../../test/support/embedded-service.ts'
+import {
+  exists,
+  query,
+  queryOnceUp,
+  serverPid,
+  stop,
+  until,
+  useEmbeddedFixture,
+} from '../../test/support/embedded-service.ts'
 import { urlOfDatabase } from './embedded.ts'
 
-const ground = useGround()
+const ground = useEmbeddedFixture()
 
 const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
 const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
@@ -14,7 +22,7 @@ const kept = [{ text: 'kept' }]
 
 describe('the embedded PostgreSQL', () => {
   it('is durable, private to its socket folder, and keeps its data from one start to the next', async () => {
-    const first = await ground.begin('serve')
+    const first = await ground.start('serve')
     const settings = `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits,
       current_setting('listen_addresses') as addresses, current_setting('server_encoding') as encoding,
       current_setting('data_checksums') as checksums, current_database() as database`
@@ -27,25 +35,25 @@ describe('the embedded PostgreSQL', () => {
     await stop(first)
     expect(await serverPid(first.dataDir)).toBeUndefined()
     expect(await exists(socketFolder(first.url))).toBe(false)
-    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(kept)
   })
 
   it('lets nobody in without the password', async () => {
-    const { url } = await ground.begin('serve')
+    const { url } = await ground.start('serve')
     const other = new URL(url)
     other.password = 'guessed'
     await expect(query(other.href, 'select 1')).rejects.toThrow(/password authentication failed/)
   })
 
   it('names other databases of the same server', async () => {
-    const { url } = await ground.begin('serve')
+    const { url } = await ground.start('serve')
     expect(await query(urlOfDatabase(url, 'postgres'), 'select current_database()')).toEqual([
       { current_database: 'postgres' },
     ])
   })
 
   it('is not reached by a Ctrl-C at the terminal, so that the service can drain first', async () => {
-    const { child, dataDir: path } = await ground.begin('serve')
+    const { child, dataDir: path } = await ground.start('serve')
     const exit = once(child, 'exit')
     process.kill(-child.pid!, 'SIGINT')
     await exit
@@ -55,34 +63,34 @@ describe('the embedded PostgreSQL', () => {
 
 describe('one service owns a data folder', () => {
   it('and a second one is refused, told the process that has it', async () => {
-    const owner = await ground.begin('serve')
-    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
+    const owner = await ground.start('serve')
+    await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
     expect(await query(owner.url, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
   it('again after its connection was cut', async () => {
-    const owner = await ground.begin('serve')
+    const owner = await ground.start('serve')
     const holders = `select pid from pg_stat_activity where application_name = 'kith serve pid ${owner.child.pid}'`
     const [cut] = await query(owner.url, holders)
     await query(owner.url, `select pg_terminate_backend(${cut!.pid})`)
     await until(async () => (await query(owner.url, holders)).some(({ pid }) => pid !== cut!.pid))
     await until(() => owner.logged.some(line => line.endsWith('is back')))
-    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
+    await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
   })
 })
 
 describe('a command', () => {
   it('shares the server of a running service and leaves it running', async () => {
-    const service = await ground.begin('serve')
+    const service = await ground.start('serve')
     await write(service.url)
-    const command = await ground.begin('command')
+    const command = await ground.start('command')
     expect(await read(command.url)).toEqual(kept)
     await stop(command)
     expect(await query(service.url, 'select text from notes')).toEqual(kept)
   })
 
   it('starts a server where none runs, and stops it at its end', async () => {
-    const command = await ground.begin('command')
+    const command = await ground.start('command')
     await write(command.url)
     await stop(command)
     expect(await serverPid(command.dataDir)).toBeUndefined()
@@ -90,16 +98,16 @@ describe('a command', () => {
   })
 
   it('leaves the server it started to a service that came meanwhile', async () => {
-    const command = await ground.begin('command')
-    const service = await ground.begin('serve')
+    const command = await ground.start('command')
+    const service = await ground.start('serve')
     await write(service.url)
     await stop(command)
     expect(await query(service.url, 'select text from notes')).toEqual(kept)
   })
 
   it('goes on when the service stops, and then stops the server', async () => {
-    const service = await ground.begin('serve')
-    const command = await ground.begin('command')
+    const service = await ground.start('serve')
+    const command = await ground.start('command')
     await write(service.url)
     await stop(service)
     expect(await query(command.url, 'select text from notes')).toEqual(kept)
@@ -112,17 +120,17 @@ describe('data that cannot be used are left alone, and the reason is one sentenc
   it('a pointer to data that are gone', async () => {
     await mkdir(ground.dataDir)
     await symlink('/nowhere', join(ground.dataDir, 'postgresql'))
-    await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that are not there any more/)
+    await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that are not there any more/)
   })
 
   it('data of another version', async () => {
     await mkdir(join(ground.dataDir, 'postgresql', 'data'), { recursive: true })
     await writeFile(join(ground.dataDir, 'postgresql', 'data', 'PG_VERSION'), '14\n')
-    await expect(ground.begin('serve')).rejects.toThrow(/are of PostgreSQL 14, this is 18/)
+    await expect(ground.start('serve')).rejects.toThrow(/are of PostgreSQL 14, this is 18/)
   })
 
   it('a data folder that is a file', async () => {
     await writeFile(ground.dataDir, '')
-    await expect(ground.begin('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)
+    await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)
   })
 })

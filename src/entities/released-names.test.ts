@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
-import { afterFirst, makeShop, resultOf, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import { makeShop, resultOf, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Write } from './write-request.ts'
 
 let service: Service
@@ -101,7 +101,7 @@ describe('a new entity with a released name', () => {
       return rows[0]!.version
     }
     const writesOf = (shop: Shop, writes: Write[]) =>
-      afterFirst('read_names_left', service.db, async () => {
+      runAfterFirst('read_names_left', service.db, async () => {
         for (const write of writes) await writeAll(service.db, shop, [write])
       })
 

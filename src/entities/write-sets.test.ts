@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
-import { makeShop, names, resultOf, type Shop, watched, write, writeAll } from '../../test/support/writes.ts'
+import { makeShop, names, recordStatements, resultOf, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import type { EntityBody, Write } from './write-request.ts'
 
@@ -16,7 +16,7 @@ const run = (organization: Shop, writes: Write[], db: Database = service.db) => 
 describe('a set', () => {
   it.each([1, 50])('creates %i people with the statements of read, make and apply', async count => {
     const organization = await shop()
-    const { db, statements, transactions } = watched(service.db)
+    const { db, statements, transactions } = recordStatements(service.db)
     const outcomes = await run(
       organization,
       names('p', count).map(name => write('create', name, { first_name: 'Ada' })),
@@ -39,7 +39,7 @@ describe('a set', () => {
       organization,
       names('p', count).map(name => write('create', name)),
     )
-    const { db, statements } = watched(service.db)
+    const { db, statements } = recordStatements(service.db)
     await run(
       organization,
       names('p', count).map(name => write('patch', name, { attribute_values: { city: 'Rome' } })),
@@ -54,7 +54,7 @@ describe('a set', () => {
       organization,
       names('p', count).map(name => write('create', name)),
     )
-    const { db, statements } = watched(service.db)
+    const { db, statements } = recordStatements(service.db)
     const everything = (index: number): EntityBody => ({
       email_consent: true,
       consents: [{ consent_type_id: 1, channel: 'sms', state: false }],
@@ -88,7 +88,7 @@ describe('a set', () => {
   it('stores nothing if no write changes anything', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'p')])
-    const { db, statements } = watched(service.db)
+    const { db, statements } = recordStatements(service.db)
     expect((await run(organization, [write('patch', 'p', { attribute_values: {} })], db)).map(resultOf)).toEqual([
       'unchanged',
     ])

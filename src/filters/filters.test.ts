@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { holds, type World } from '../../test/support/filter-evaluator.ts'
-import { looseFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
-import { mistypedIn } from '../../test/support/filter-operands.ts'
-import { makeWorld, readWorld } from '../../test/support/filter-world.ts'
+import { type Dataset, matches } from '../../test/support/filter-evaluator.ts'
+import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
+import { findMistypedOperands } from '../../test/support/filter-operands.ts'
+import { createDataset, readDataset } from '../../test/support/filter-world.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 let service: Service
 let organization: Awaited<ReturnType<Service['organization']>>
-let world: World
+let world: Dataset
 beforeAll(async () => {
   service = await startService()
   organization = await service.organization()
-  await makeWorld(organization, 7)
-  world = await readWorld(service, organization.id)
+  await createDataset(organization, 7)
+  world = await readDataset(service, organization.id)
 })
 afterAll(() => service.stop())
 
@@ -26,10 +26,10 @@ async function found(filter: unknown, stack_id: number): Promise<string[]> {
   return page.reads.map(read => read.id)
 }
 
-const entitiesOf = (stack_id: number) => [...world.reads.values()].filter(read => read.stack_id === stack_id)
+const entitiesOf = (stack_id: number) => [...world.entities.values()].filter(read => read.stack_id === stack_id)
 
 async function expectModelResult(filter: unknown, stack_id: number) {
-  const expected = entitiesOf(stack_id).filter(read => holds(filter, read, world))
+  const expected = entitiesOf(stack_id).filter(read => matches(filter, read, world))
   expect(await found(filter, stack_id)).toEqual(expected.map(({ id }) => id))
 }
 
@@ -43,7 +43,7 @@ const runs = { numRuns: 250 }
 describe.each(['being filled', 'filled'])('while indexes are %s', state => {
   beforeAll(async () => {
     if (state === 'filled') await backfillIndexes(service.db)
-    world = await readWorld(service, organization.id)
+    world = await readDataset(service, organization.id)
     const indexes = world.definitions.attributes.flatMap(({ index }) => index ?? [])
     expect(indexes.length).toBeGreaterThan(8)
     expect(indexes.every(({ ready }) => ready)).toBe(state === 'filled')
@@ -72,8 +72,8 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
 
   it('an operand is refused with its path exactly if its field can never equal it', async () => {
     await fc.assert(
-      fc.asyncProperty(looseFilters, async filter => {
-        const [path] = mistypedIn(filter, 0, world.definitions)
+      fc.asyncProperty(mistypedFilters, async filter => {
+        const [path] = findMistypedOperands(filter, 0, world.definitions)
         if (path === undefined) return expectModelResult(filter, 0)
         await expect(found(filter, 0)).rejects.toMatchObject({ refusal: { status: 400, details: [{ path }] } })
         await expect(found({ $or: [{ $not: filter }] }, 0)).rejects.toMatchObject({

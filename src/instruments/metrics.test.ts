@@ -23,7 +23,7 @@ async function growth(samples: string[], work: () => Promise<unknown>): Promise<
   const before = await metrics()
   await work()
   const after = await metrics()
-  return samples.map(sample => after.of(sample) - before.of(sample))
+  return samples.map(sample => after.value(sample) - before.value(sample))
 }
 
 const person = (word: string, method = 'GET', status = '') =>
@@ -63,7 +63,7 @@ describe('/metrics', () => {
   })
 
   it('has buckets that contain each other, the last of them all', async () => {
-    const { of, text } = await metrics()
+    const { value, text } = await metrics()
     const buckets = [
       ...text.matchAll(
         /^kith_http_request_duration_seconds_bucket\{method="POST",route="\/v1\/people",le="(.+)"\} (\d+)$/gm,
@@ -72,7 +72,7 @@ describe('/metrics', () => {
     const counts = buckets.map(([, , count]) => Number(count))
     expect(buckets.at(-1)?.[1]).toBe('+Inf')
     expect(counts).toEqual(counts.toSorted((a, b) => a - b))
-    expect(counts.at(-1)).toBe(of('kith_http_request_duration_seconds_count{method="POST",route="/v1/people"}'))
+    expect(counts.at(-1)).toBe(value('kith_http_request_duration_seconds_count{method="POST",route="/v1/people"}'))
   })
 
   it('names no address that does not exist, nor an invented method', async () => {
@@ -104,12 +104,12 @@ describe('/metrics', () => {
     await expect.poll(lock.waiting).toBe(1)
     const during = await metrics()
     // The scrape itself is one of them.
-    expect(during.of('kith_http_requests_in_flight')).toBe(2)
-    expect(during.of('kith_db_pool_connections{pool="main",state="used"}')).toBeGreaterThan(0)
+    expect(during.value('kith_http_requests_in_flight')).toBe(2)
+    expect(during.value('kith_db_pool_connections{pool="main",state="used"}')).toBeGreaterThan(0)
     leaving.abort()
     await going
-    const aborted = async () => (await metrics()).of('kith_http_aborted_total')
-    await expect.poll(aborted).toBe(before.of('kith_http_aborted_total') + 1)
+    const aborted = async () => (await metrics()).value('kith_http_aborted_total')
+    await expect.poll(aborted).toBe(before.value('kith_http_aborted_total') + 1)
     await lock.release()
   })
 
@@ -121,12 +121,12 @@ describe('/metrics', () => {
     const first = patch(0)
     await expect.poll(lock.waiting).toBe(1)
     const others = [1, 2, 3, 4, 5].map(patch)
-    await expect.poll(async () => (await metrics()).of('kith_queue_waiting{work="write"}')).toBe(5)
+    await expect.poll(async () => (await metrics()).value('kith_queue_waiting{work="write"}')).toBe(5)
     await lock.release()
     await Promise.all([first, ...others])
     const after = await metrics()
-    const grown = (sample: string) => after.of(sample) - before.of(sample)
-    expect(after.of('kith_queue_waiting{work="write"}')).toBe(0)
+    const grown = (sample: string) => after.value(sample) - before.value(sample)
+    expect(after.value('kith_queue_waiting{work="write"}')).toBe(0)
     expect(grown('kith_batch_items_count{work="write"}')).toBe(2)
     expect(grown('kith_batch_items_sum{work="write"}')).toBe(6)
   })
@@ -179,20 +179,20 @@ describe('/metrics', () => {
     const [{ rows }] = (await service.sql<{ rows: number }>('select count(*)::integer as rows from changes')) as [
       { rows: number },
     ]
-    const told = async () => (await metrics()).of('kith_change_log_rows')
+    const told = async () => (await metrics()).value('kith_change_log_rows')
     await expect.poll(told, { timeout: 5_000 }).toBeGreaterThanOrEqual(rows)
     // Statistics may add what was written just before the table was counted.
     expect(await told()).toBeLessThanOrEqual(2 * rows)
-    const { of, text } = await metrics()
-    expect(of('kith_db_up')).toBe(1)
+    const { value, text } = await metrics()
+    expect(value('kith_db_up')).toBe(1)
     expect(text).toContain('kith_event_loop_lag_seconds{quantile="0.99"}')
-    expect(of('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+    expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
   })
 
   it('tells that the database is away, and that it is back', async () => {
     const admin = urlOfDatabase(service.databaseUrl, 'postgres')
     const name = new URL(service.databaseUrl).pathname.slice(1)
-    const up = async () => (await metrics()).of('kith_db_up')
+    const up = async () => (await metrics()).value('kith_db_up')
     await query(admin, `alter database ${name} with allow_connections false`)
     await query(admin, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
     await expect.poll(up, { timeout: 10_000 }).toBe(0)

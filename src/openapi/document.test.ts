@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { ajvOf } from '../../test/support/contract.ts'
+import { createAjv } from '../../test/support/contract.ts'
 import { openApiDocument, routeTable } from '../app.ts'
 import { scopes } from '../auth/scopes.ts'
 import { loadConfig } from '../config.ts'
@@ -155,7 +155,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the examples of the document', () => {
-  const ajv = ajvOf(document)
+  const ajv = createAjv(document)
   const refuse = (pointer: string, value: unknown) => {
     const validate = ajv.compile({ $ref: `contract#${pointer}` })
     return validate(value) ? [] : [`${pointer}: ${ajv.errorsText(validate.errors)}`]

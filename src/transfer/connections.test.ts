@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exportAll, importLines, linesFrom, ofLines } from '../../test/support/lines.ts'
+import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -30,7 +30,7 @@ function begin(
   const authorization = { Authorization: `Bearer ${organization.token}` }
   const sent = request(`${service.address}${path}`, {
     method: 'POST',
-    headers: { ...authorization, ...ofLines, ...headers },
+    headers: { ...authorization, ...ndjsonHeaders, ...headers },
   })
   const answer = once(sent, 'response').then(([response]) => response as IncomingMessage)
   answer.catch(() => {})
@@ -71,7 +71,7 @@ describe('the connection of an import', () => {
       return { sent, answer }
     }
     const [first, second] = [await open(1), await open(2)]
-    const third = () => organization.send('POST', people, linesFrom(named(3)), ofLines)
+    const third = () => organization.send('POST', people, linesFrom(named(3)), ndjsonHeaders)
     const told = await third()
     expect({ status: told.status, after: told.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
     expect(told.body).toMatchObject({ error: 'operation_failed' })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { exportAll, importLines, linesFrom, ofLines } from '../../test/support/lines.ts'
+import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -319,7 +319,7 @@ describe('an import of records', () => {
   })
 
   test('of a stack that is not there is 404', async () => {
-    expect((await organization.send('POST', '/v1/stacks/nowhere/import', '{}', ofLines)).status).toBe(404)
+    expect((await organization.send('POST', '/v1/stacks/nowhere/import', '{}', ndjsonHeaders)).status).toBe(404)
   })
 })
 
@@ -333,11 +333,13 @@ describe('before a line is read', () => {
   )
 
   test('a compressed body, a query that is not known and the wrong scope are refused', async () => {
-    expect((await organization.send('POST', people, '{}', { ...ofLines, 'Content-Encoding': 'gzip' })).status).toBe(415)
+    expect(
+      (await organization.send('POST', people, '{}', { ...ndjsonHeaders, 'Content-Encoding': 'gzip' })).status,
+    ).toBe(415)
     for (const query of ['dry_run=maybe', 'dryrun=true'])
-      expect((await organization.send('POST', `${people}?${query}`, '{}', ofLines)).status).toBe(400)
+      expect((await organization.send('POST', `${people}?${query}`, '{}', ndjsonHeaders)).status).toBe(400)
     const reader = service.sender(await service.tokenFor(organization.key, 'people:read records:write'))
-    expect((await reader('POST', people, '{}', ofLines)).status).toBe(403)
+    expect((await reader('POST', people, '{}', ndjsonHeaders)).status).toBe(403)
     const writer = service.sender(await service.tokenFor(organization.key, 'people:write records:write'))
     expect((await writer('POST', '/v1/people/export')).status).toBe(403)
   })
@@ -379,7 +381,7 @@ describe('an import of many bad lines', () => {
     const good = (number: number) => number % 5_000 === 0
     const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
     const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
-    const said = (await organization.send('POST', people, body, ofLines)).body.data as Record<string, unknown>[]
+    const said = (await organization.send('POST', people, body, ndjsonHeaders)).body.data as Record<string, unknown>[]
     const told = said.flatMap(line => ('line' in line ? [line.line as number] : []))
     const ranges = said.flatMap(line => (line.refused_lines ?? []) as [number, number][])
     const further = ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => first + at))

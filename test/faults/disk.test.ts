@@ -87,10 +87,10 @@ describe('a database on a full disk', () => {
       expect(new Set(refused)).toEqual(new Set(['1']))
       expect(otherStatuses).toEqual([])
       expect(messages).toContain('The database has no disk space left.')
-      const logLines = kith.said.stdout.split('\n').filter(line => line.includes('no disk space left'))
+      const logLines = kith.output.stdout.split('\n').filter(line => line.includes('no disk space left'))
       expect(logLines.length, logLines.join('\n')).toBeGreaterThan(0)
       expect(logLines.length).toBeLessThanOrEqual(round)
-      expect(kith.said.stdout).not.toContain('53100')
+      expect(kith.output.stdout).not.toContain('53100')
       expect(recoveryMs).toBeLessThan(maxRecoveryMs)
     },
   )

@@ -33,7 +33,7 @@ async function startWithRoom() {
 /** Expects a start to fail with one line on stderr, which says that the disk is full. */
 async function expectFullDisk() {
   const kith = launch(environment)
-  expect({ code: await kith.ended, stderr: kith.said.stderr }).toEqual({
+  expect({ code: await kith.ended, stderr: kith.output.stderr }).toEqual({
     code: 1,
     stderr: expect.stringMatching(
       new RegExp(
@@ -80,7 +80,7 @@ describe('a full disk', { timeout: 300_000 }, () => {
     for (let index = 0; index < 500 && !statuses.has(503); index += 1)
       statuses.add((await send('POST', '/v1/people', { external_id: `p${index}`, attribute_values })).status)
     expect(statuses).toContain(503)
-    await expect.poll(() => kith.said.stdout).toContain('"msg":"The database has no disk space left."')
+    await expect.poll(() => kith.output.stdout).toContain('"msg":"The database has no disk space left."')
     await rm(fillerOf(disk))
     expect(await terminate(kith)).toBe(0)
   })

@@ -36,7 +36,7 @@ async function migrateUntil(url: string, killAt: number): Promise<number> {
   }
   const code = await command.ended
   wire.close()
-  if (killAt === Infinity && code !== 0) throw new Error(command.said.stderr)
+  if (killAt === Infinity && code !== 0) throw new Error(command.output.stderr)
   return messageCount
 }
 

@@ -13,8 +13,8 @@ export function printRound(fault: string, round: number, measured: Record<string
 const linesLimit = 5
 
 /** Returns the last 5 error lines of kith's log, for the message of a failed test. */
-export const lastErrors = ({ said }: Kith): string =>
-  said.stdout
+export const lastErrors = ({ output }: Kith): string =>
+  output.stdout
     .split('\n')
     .filter(line => /"level":(50|60|"error"|"fatal")/.test(line))
     .slice(-linesLimit)

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 import { openApiDocument } from '../../src/app.ts'
-import { contractOf } from '../support/contract.ts'
+import { createContractCheck } from '../support/contract.ts'
 import type { Reply, Service } from '../support/service.ts'
 
 /** A request that is sent unmodified. The sender adds only the token, the content type and the length. */
@@ -19,7 +19,7 @@ export type Sender = { send(token: string, rawRequest: RawRequest): Promise<RawR
 /** Creates a sender with keep-alive connections, which validates every response against the OpenAPI document. */
 export function createSender({ address, config }: Pick<Service, 'address' | 'config'>): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
-  const checkContract = contractOf(() => openApiDocument({ config }))
+  const checkContract = createContractCheck(() => openApiDocument({ config }))
   return {
     close: () => agent.destroy(),
     async send(token, rawRequest) {

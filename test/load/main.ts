@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { prepareEnding } from '../../bench/cleanup.ts'
+import { prepareCleanup } from '../../bench/cleanup.ts'
 import { createChecks } from './checks.ts'
 import type { Figures } from './load.ts'
 import { type LoadOptions, readOptions } from './options.ts'
@@ -23,7 +23,7 @@ async function runScenarios(options: LoadOptions): Promise<number> {
   checks.print(
     `seed ${options.seed}; ${options.work} work; ${availableParallelism()} cores for kith, PostgreSQL and generator`,
   )
-  const cleanup = prepareEnding()
+  const cleanup = prepareCleanup()
   try {
     const setup = await prepareSetup(cleanup)
     const closedLoop = await measureMaximum(setup, options)

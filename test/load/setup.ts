@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Ending } from '../../bench/cleanup.ts'
+import type { Cleanup } from '../../bench/cleanup.ts'
 import { inDatabase } from '../../bench/database.ts'
-import { prepareGround, type Service, startService } from '../../bench/environment.ts'
+import { type Service, startPostgres, startService } from '../../bench/environment.ts'
 import { organizationTokens } from '../../bench/tokens.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -19,10 +19,10 @@ export type LoadSetup = { service: Service; one: Tenant; neighbour: Tenant; link
 /** The number of links of each person of `linked`. */
 const linksPerPerson = 8
 
-export async function prepareSetup(ending: Ending): Promise<LoadSetup> {
-  const environment = await ending.hold(prepareGround, ({ stop }) => stop())
+export async function prepareSetup(cleanup: Cleanup): Promise<LoadSetup> {
+  const environment = await cleanup.acquire(startPostgres, ({ stop }) => stop())
   await environment.createDatabase('load')
-  const service = await ending.hold(
+  const service = await cleanup.acquire(
     () => startService(environment, checkout, 'load', 1),
     ({ stop }) => stop(),
   )

@@ -17,8 +17,8 @@ const { devDependencies } = JSON.parse(read('package.json')) as { devDependencie
 
 afterEach(endProcesses)
 
-/** What the COPY lines of the last stage take from the checkout, and where they put it below /opt/kith. */
-const copies = dockerfile
+/** The COPY lines of the Dockerfile's last stage: paths in the checkout, and their targets below /opt/kith. */
+const copiedPaths = dockerfile
   .slice(dockerfile.lastIndexOf('\nFROM '))
   .split('\n')
   .filter(line => line.startsWith('COPY') && !line.includes('--from'))
@@ -34,28 +34,31 @@ const ignoreLines = read('.dockerignore')
   .split('\n')
   .filter(line => line !== '' && !line.startsWith('#'))
 
-/** As Docker decides it: the last line that matches a path, or a folder above it, tells. */
-function isSent(path: string): boolean {
-  const above = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
-  let sent = true
+/**
+ * Whether Docker sends a path to the build. As in Docker, the last line that matches the path or a parent folder
+ * decides.
+ */
+function isInBuildContext(path: string): boolean {
+  const prefixes = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
+  let isIncluded = true
   for (const line of ignoreLines) {
     const pattern = line.replace(/^!/, '')
-    if (above.some(each => matchesGlob(each, pattern))) sent = line.startsWith('!')
+    if (prefixes.some(each => matchesGlob(each, pattern))) isIncluded = line.startsWith('!')
   }
-  return sent
+  return isIncluded
 }
 
-/** A folder with just the files that the image has, and the checkout's packages. */
+/** Creates a folder with only the files of the image, and a link to the checkout's packages. Returns its path. */
 async function makeImage(): Promise<string> {
   const home = join(await makeFolder(), 'kith')
   await mkdir(home)
-  for (const { source, target } of copies) {
-    expect({ source, exists: existsSync(join(checkout, source)), sent: isSent(source) }).toEqual({
+  for (const { source, target } of copiedPaths) {
+    expect({ source, exists: existsSync(join(checkout, source)), sent: isInBuildContext(source) }).toEqual({
       source,
       exists: true,
       sent: true,
     })
-    const filter = (path: string) => isSent(path.slice(checkout.length)) || path === join(checkout, source)
+    const filter = (path: string) => isInBuildContext(path.slice(checkout.length)) || path === join(checkout, source)
     await cp(join(checkout, source), join(home, target), { recursive: true, filter })
   }
   await symlink(join(checkout, 'node_modules'), join(home, 'node_modules'))
@@ -72,46 +75,46 @@ async function freePort(): Promise<number> {
 }
 
 describe('the container image', () => {
-  it('is of the Node that the tests run on', () => {
+  it('has the Node.js version that the tests run on', () => {
     expect(/^ARG NODE=(\S+)$/m.exec(dockerfile)?.[1]).toBe(devDependencies.node)
     const bases = dockerfile.match(/^FROM \S+/gm)!
     expect(bases.map(base => base.replace(/\$\{NODE\}/, 'N'))).toEqual(Array(2).fill('FROM node:N-bookworm-slim'))
   })
 
-  it('ends as another user than root, with a health check and the signal that drains', () => {
+  it('runs as another user than root, with a health check and SIGTERM as the stop signal', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(last).toMatch(/^USER node$/m)
     expect(last).toMatch(/^STOPSIGNAL SIGTERM$/m)
-    expect(last).toMatch(/^HEALTHCHECK .*CMD \["node", "\/opt\/kith\/scripts\/alive\.ts"\]$/m)
+    expect(last).toMatch(/^HEALTHCHECK .*CMD \["node", "\/opt\/kith\/scripts\/healthcheck\.ts"\]$/m)
   })
 
-  it('has all that serving takes, reads the password from a file, tells that it is alive, and drains', async () => {
+  it('has every file it needs to serve, reads the password from a file, reports its health, and drains', async () => {
     const home = await makeImage()
     const database = await createTestDatabase()
     const environment = { ...(await settingsFor(database.url, home)), HOST: '0.0.0.0', KITH_BEHIND_PROXY: '1' }
     const child = spawn(join(home, 'ops', 'kith'), ['serve'], { env: environment, cwd: '/' })
     const ended = once(child, 'exit')
     try {
-      await Promise.race([readiness(child), ended])
-      expect(await alive(home, environment)).toBe(0)
+      await Promise.race([waitUntilReady(child), ended])
+      expect(await runHealthCheck(home, environment)).toBe(0)
       // A command in the container finds the same database.
       const listed = await promisify(execFile)(join(home, 'ops', 'kith'), ['org', 'list'], { env: environment })
       expect(listed.stdout).toContain('default')
       child.kill('SIGTERM')
       expect(await ended).toEqual([0, null])
-      expect(await alive(home, environment)).toBe(1)
+      expect(await runHealthCheck(home, environment)).toBe(1)
     } finally {
       child.kill('SIGKILL')
       await database.drop()
     }
   })
 
-  it('is started with the flags of npm start', () => {
+  it('starts kith with the flags of npm start', () => {
     expect(/exec node (.*?) "\$home/.exec(read('ops/kith'))?.[1]?.split(' ')).toEqual(startFlags)
   })
 })
 
-/** The settings of a container: the password of the database comes as a file. */
+/** The settings of a container. The database password is in a file. */
 async function settingsFor(databaseUrl: string, home: string) {
   const url = new URL(databaseUrl)
   const DATABASE_PASSWORD_FILE = join(home, '..', 'password')
@@ -121,20 +124,20 @@ async function settingsFor(databaseUrl: string, home: string) {
   return { PATH, DATABASE_URL: url.href, DATABASE_PASSWORD_FILE, PORT: String(await freePort()) }
 }
 
-/** Resolves once it says that it is ready. */
-function readiness({ stdout }: ChildProcessWithoutNullStreams): Promise<void> {
-  let said = ''
+/** Resolves once the process logs that it is ready. */
+function waitUntilReady({ stdout }: ChildProcessWithoutNullStreams): Promise<void> {
+  let output = ''
   return new Promise(resolve =>
     stdout.on('data', part => {
-      said += part
-      if (said.includes('kith is ready')) resolve()
+      output += part
+      if (output.includes('kith is ready')) resolve()
     }),
   )
 }
 
-/** The exit code of the container's health check. */
-async function alive(home: string, env: Record<string, string>): Promise<number> {
-  const check = spawn(process.execPath, [join(home, 'scripts', 'alive.ts')], { env, stdio: 'ignore' })
+/** Runs the container's health check. Returns its exit code. */
+async function runHealthCheck(home: string, env: Record<string, string>): Promise<number> {
+  const check = spawn(process.execPath, [join(home, 'scripts', 'healthcheck.ts')], { env, stdio: 'ignore' })
   const [code] = await once(check, 'exit')
   return code
 }
@@ -147,7 +150,7 @@ type ComposeService = {
   healthcheck?: { test: string[] }
   volumes?: string[]
   ports?: string[]
-  readOnly?: boolean
+  read_only?: boolean
   cap_drop?: string[]
   stop_grace_period: string
 }
@@ -161,21 +164,21 @@ describe('the compose file', () => {
   }
   const { postgres, kith } = compose.services
 
-  it('has PostgreSQL 18 on a volume, with a health check', () => {
+  it('runs PostgreSQL 18 on a volume, with a health check', () => {
     expect(postgres.image).toMatch(/^postgres:18\b/)
     expect(postgres.volumes).toEqual(['postgres:/var/lib/postgresql'])
     expect(compose.volumes).toHaveProperty('postgres')
     expect(postgres.healthcheck?.test).toContain('pg_isready')
   })
 
-  it('starts both again, on a read-only root and without capabilities where kith is', () => {
+  it('restarts both services, and runs kith without capabilities on a read-only root', () => {
     expect([postgres.restart, kith.restart]).toEqual(['unless-stopped', 'unless-stopped'])
-    expect(kith).toMatchObject({ readOnly: true, cap_drop: ['ALL'] })
+    expect(kith).toMatchObject({ read_only: true, cap_drop: ['ALL'] })
     expect(kith.ports!.every(port => port.startsWith('127.0.0.1:'))).toBe(true)
     expect(Number.parseInt(kith.stop_grace_period, 10)).toBeGreaterThan(12)
   })
 
-  it('has no password in it: both read one file, which git does not keep', async () => {
+  it('contains no password: both services read one file, which git ignores', async () => {
     for (const { secrets } of [postgres, kith]) expect(secrets).toEqual(['database_password'])
     expect(new URL(kith.environment.DATABASE_URL!).password).toBe('')
     expect(postgres.environment).not.toHaveProperty('POSTGRES_PASSWORD')
@@ -191,14 +194,14 @@ describe('the systemd unit', () => {
     unit.split('\n').flatMap(line => (/^\w+=/.test(line) ? [line.split(/=(.*)/s, 2) as [string, string]] : [])),
   )
 
-  it('gives a drain its time, starts the service again after a failure, and lets it have files and connections', () => {
+  it('leaves time to drain, restarts after a failure, and allows enough open files', () => {
     expect(values.get('KillSignal')).toBe('SIGTERM')
     expect(Number(values.get('TimeoutStopSec'))).toBeGreaterThan(12)
     expect(values.get('Restart')).toBe('on-failure')
     expect(Number(values.get('LimitNOFILE'))).toBeGreaterThanOrEqual(65_536)
   })
 
-  it('runs as a user of its own that writes to its own folders alone', () => {
+  it('runs as its own user, who can write only to the folders of kith', () => {
     expect(values.get('User')).toBe('kith')
     expect(values.get('ProtectSystem')).toBe('strict')
     expect(values.get('StateDirectory')).toBe('kith')
@@ -206,7 +209,7 @@ describe('the systemd unit', () => {
     expect(values.get('CapabilityBoundingSet')).toBe('')
   })
 
-  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is one that systemd takes (needs systemd-analyze)', async () => {
+  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is valid (needs systemd-analyze)', async () => {
     const folder = await makeFolder()
     const path = join(folder, 'kith.service')
     await writeFile(path, unit.replaceAll('/opt/kith', checkout.replace(/\/$/, '')))

@@ -11,9 +11,9 @@ afterEach(endProcesses)
 
 const [copy, dump] = blocksOf('The embedded database', 'sh')
 
-// Two starts of a server of its own, on a machine that is busy with other tests.
+// The timeout allows for two starts of a server on a machine that runs other tests.
 describe('the embedded database', { timeout: 60_000 }, () => {
-  it('comes up from a copy of its folder, made while the service stood still as the manual says', async () => {
+  it('starts from a copy of its folder that the manual makes while the service is stopped', async () => {
     const [KITH_DATA_DIR, BACKUPS] = [join(await makeFolder(), '.kith'), await makeFolder()]
     const first = launch({ KITH_DATA_DIR })
     const address = await first.ready
@@ -28,7 +28,7 @@ describe('the embedded database', { timeout: 60_000 }, () => {
     expect(await terminate(second)).toBe(0)
   })
 
-  it('lets a client program in by the files beside its data that the manual names', async () => {
+  it('accepts a client program with the password and socket files that the manual names', async () => {
     const KITH_DATA_DIR = join(await makeFolder(), '.kith')
     const kith = launch({ KITH_DATA_DIR })
     await kith.ready

@@ -6,7 +6,7 @@ import { readMetrics, type Samples } from '../support/metrics.ts'
 import { checkout } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sections } from './manual.ts'
-import { familyOf, readExpression } from './promql.ts'
+import { familyOf, parseExpression } from './promql.ts'
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 
@@ -43,10 +43,10 @@ const expressions = [
   ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ where: `the panel "${title}"`, expr }))),
 ]
 
-/** What Prometheus adds to whatever it scrapes, and the label of buckets. */
-const always = { metrics: ['up'], labels: ['instance', 'job', 'le'] }
+/** The metric and labels that Prometheus adds, and the label of histogram buckets. */
+const builtIn = { metrics: ['up'], labels: ['instance', 'job', 'le'] }
 
-describe('what the alerts and the dashboard ask for', () => {
+describe('the queries of the alerts and the dashboard', () => {
   let service: Service
   let metrics: Samples
   beforeAll(async () => {
@@ -59,27 +59,27 @@ describe('what the alerts and the dashboard ask for', () => {
   })
   afterAll(() => service.stop())
 
-  it.each(expressions)('is told by /metrics, with these labels: $where', ({ expr }) => {
-    const { selectors, grouping } = readExpression(expr)
+  it.each(expressions)('use metrics and labels that /metrics exposes: $where', ({ expr }) => {
+    const { selectors, grouping } = parseExpression(expr)
     expect(selectors.length).toBeGreaterThan(0)
     for (const { metric, labels } of selectors) {
-      if (always.metrics.includes(metric)) continue
+      if (builtIn.metrics.includes(metric)) continue
       expect(familyOf(metrics.types, metric), metric).toBeDefined()
-      const told = metrics.labels(metric)
-      // What has not happened yet has no sample to see the labels by.
+      const exposed = metrics.labels(metric)
+      // A metric without samples shows no labels.
       if (metrics.text.includes(`\n${metric}{`))
-        expect([...told, ...always.labels], metric).toEqual(expect.arrayContaining([...labels, ...grouping]))
+        expect([...exposed, ...builtIn.labels], metric).toEqual(expect.arrayContaining([...labels, ...grouping]))
     }
   })
 })
 
 describe('the alerts', () => {
-  it('are some, each with a name of its own', () => {
+  it('have unique names', () => {
     expect(alerts.length).toBeGreaterThan(10)
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length)
   })
 
-  it.each(alerts)('lead to a section that says what $alert means and what to do', ({ alert, labels, annotations }) => {
+  it.each(alerts)('link to a section that says what $alert means and what to do', ({ alert, labels, annotations }) => {
     const section = sections.find(({ title }) => title === alert)
     expect(annotations.runbook).toBe(`docs/operations.md#${section?.anchor}`)
     expect(section?.text).toMatch(/\*\*Means\*\*[\s\S]+\*\*Do\*\*/)
@@ -87,14 +87,14 @@ describe('the alerts', () => {
     expect(annotations.summary).toMatch(/\S/)
   })
 
-  it('are all that the manual has sections of', () => {
-    const told = sections.map(({ title }) => title).filter(title => /^Kith[A-Z]\w+$/.test(title))
-    expect(told).toEqual(alerts.map(({ alert }) => alert))
+  it('are in the order of the manual, which has a section for each and no other', () => {
+    const documented = sections.map(({ title }) => title).filter(title => /^Kith[A-Z]\w+$/.test(title))
+    expect(documented).toEqual(alerts.map(({ alert }) => alert))
   })
 })
 
 describe('the dashboard', () => {
-  it('can be imported anywhere: it asks for the data source, and names none', () => {
+  it('asks for a data source instead of naming one', () => {
     expect(dashboard.id).toBeUndefined()
     expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(36)
     expect(dashboard.templating.list).toContainEqual(
@@ -107,7 +107,7 @@ describe('the dashboard', () => {
     expect(new Set(sources.map(source => source?.uid))).toEqual(new Set([`\${datasource}`]))
   })
 
-  it('has panels that lie beside each other, each with something to show', () => {
+  it('has panels that do not overlap, each with a query', () => {
     const cells = dashboard.panels.flatMap(({ gridPos: { h, w, x, y } }) =>
       Array.from({ length: h * w }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
     )

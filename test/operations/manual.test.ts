@@ -20,17 +20,17 @@ function isDocument(name: string) {
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
 
-/** Links of a document to files and headings of this repository. */
+/** The links of all documents to files and headings of this repository. */
 const links = documents.flatMap(document =>
   [...read(document).matchAll(/\]\((?!\w+:)([^)\s]+)\)/g)].map(([, target]) => ({ document, target: target! })),
 )
 
 describe('the documents', () => {
-  it('link to operations from the README', () => {
+  it('link from the README to the operations manual', () => {
     expect(links).toContainEqual({ document: 'README.md', target: 'docs/operations.md' })
   })
 
-  it.each(links)('lead somewhere: $document to $target', ({ document, target }) => {
+  it.each(links)('have no broken link: $document to $target', ({ document, target }) => {
     const [path = '', anchor] = target.split('#')
     const file = path === '' ? document : join(dirname(document), path)
     expect(existsSync(join(checkout, file)), file).toBe(true)
@@ -38,7 +38,7 @@ describe('the documents', () => {
   })
 })
 
-it('every query of the manual runs on the service’s tables', async () => {
+it('runs every query of the manual on the tables of the service', async () => {
   const queries = [...manual.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, text]) => text!)
   expect(queries.length).toBeGreaterThan(5)
   const database = await createTestDatabase()

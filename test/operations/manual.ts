@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** docs/operations.md as it stands. */
+/** The text of docs/operations.md. */
 export const manual = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 
-/** A heading of the manual and what stands below it, up to the next heading of any level. */
+/** A heading of the manual and the text below it, up to the next heading of any level. */
 export type Section = { title: string; anchor: string; text: string }
 
 export const sections = sectionsOf(manual)
@@ -18,10 +18,10 @@ function sectionsOf(document: string): Section[] {
     })
 }
 
-/** What the headings of a document are linked to by. */
+/** The link anchors of a document's headings. */
 export const anchorsOf = (document: string): string[] => sectionsOf(document).map(({ anchor }) => anchor)
 
-/** As code hosts make it. */
+/** The anchor of a heading, as code hosts generate it. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()
@@ -29,7 +29,10 @@ function anchorOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The blocks of this language below a heading: what the manual tells an operator to run is what the tests run. */
+/**
+ * The code blocks of a language below a heading. Throws if the heading does not exist. The tests run what operators
+ * run.
+ */
 export function blocksOf(title: string, language: string): string[] {
   const section = sections.find(each => each.title === title)
   if (!section) throw new Error(`the manual has no section "${title}"`)

@@ -1,28 +1,28 @@
 import { parser } from '@prometheus-io/lezer-promql'
 
-/** What an expression asks for: metrics, each with the labels it is chosen by, and the labels it is grouped by. */
-export type Asked = { selectors: { metric: string; labels: string[] }[]; grouping: string[] }
+/** The parts of a PromQL expression: metrics, each with the labels of its selector, and the labels of its groupings. */
+export type Expression = { selectors: { metric: string; labels: string[] }[]; grouping: string[] }
 
-/** Reads a PromQL expression by Prometheus' own grammar; throws with the place where it is none. */
-export function readExpression(expression: string): Asked {
-  const asked: Asked = { selectors: [], grouping: [] }
+/** Parses a PromQL expression with Prometheus' own grammar. Throws with the position of a syntax error. */
+export function parseExpression(expression: string): Expression {
+  const parsed: Expression = { selectors: [], grouping: [] }
   const text = expression.replaceAll('$__rate_interval', '1m')
   parser.parse(text).iterate({
     enter: ({ type, name, from, to, node }) => {
-      if (type.isError) throw new Error(`no PromQL at ${from}: ${text}`)
+      if (type.isError) throw new Error(`PromQL syntax error at ${from}: ${text}`)
       if (name === 'VectorSelector') {
         const metric = node.getChild('Identifier')!
-        asked.selectors.push({ metric: text.slice(metric.from, metric.to), labels: [] })
+        parsed.selectors.push({ metric: text.slice(metric.from, metric.to), labels: [] })
       }
       if (name !== 'LabelName') return
       const isGrouping = node.parent?.name === 'GroupingLabels'
-      const labels = isGrouping ? asked.grouping : asked.selectors.at(-1)!.labels
+      const labels = isGrouping ? parsed.grouping : parsed.selectors.at(-1)!.labels
       labels.push(text.slice(from, to))
     },
   })
-  return asked
+  return parsed
 }
 
-/** The family that a name belongs to: a histogram's parts are asked for by names of their own. */
+/** The metric that a sample name belongs to. A histogram has samples with the suffixes bucket, sum and count. */
 export const familyOf = (types: Record<string, string>, name: string): string | undefined =>
   [name, name.replace(/_(bucket|sum|count)$/, '')].find(each => types[each] !== undefined)

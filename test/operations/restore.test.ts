@@ -4,16 +4,25 @@ import { query } from '../support/embedded-service.ts'
 import { endProcesses, launch, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { blocksOf } from './manual.ts'
-import { crash, endServers, type Ground, initialise, makeGround, programs, runLines, start } from './postgresql.ts'
+import {
+  type ClusterFolder,
+  crash,
+  createCluster,
+  createClusterFolder,
+  endServers,
+  programFolder,
+  runLines,
+  startServer,
+} from './postgresql.ts'
 
-let ground: Ground
+let clusters: ClusterFolder
 let backups: string
 
 beforeEach(async () => {
-  if (!programs) return
-  ground = await makeGround()
-  backups = join(ground.folder, 'backups')
-  await runLines(ground, 'mkdir -p backups/wal')
+  if (!programFolder) return
+  clusters = await createClusterFolder()
+  backups = join(clusters.folder, 'backups')
+  await runLines(clusters, 'mkdir -p backups/wal')
 })
 
 afterEach(async () => {
@@ -21,32 +30,34 @@ afterEach(async () => {
   await endProcesses()
 })
 
-/** The one block of shell lines below this heading of the manual. */
-const lines = (title: string) => {
+/** The shell lines below a heading of the manual, which has one block of them. */
+const readShellBlock = (title: string) => {
   const blocks = blocksOf(title, 'sh')
   expect(blocks).toHaveLength(1)
   return blocks[0]!
 }
 
-/** Serves a database with the real program, and speaks to it. */
+/** Starts the service on a database. Returns it with a token and a client. */
 async function serve(url: string, token?: string) {
   const environment = { DATABASE_URL: url, LOG_LEVEL: 'warn' }
   const kith = launch(environment)
   const address = await kith.ready
-  const held = token ?? (await tokenFrom(environment))
-  return { kith, address, environment, token: held, send: senderTo(address, held) }
+  const usedToken = token ?? (await tokenFrom(environment))
+  return { kith, address, environment, token: usedToken, send: senderTo(address, usedToken) }
 }
 
 async function declare(send: Send, url: string) {
   const referrer = { key: 'referrer', owner: 'people', type: 'person' }
   expect((await send('POST', '/v1/schema/attributes', referrer)).status).toBe(201)
-  // Its index is filled in the background, which would change the row while two readings of it are compared.
+  // kith fills the index in the background. That would change the row between two reads that a test compares.
   await expect
     .poll(() => query(url, 'select index_ready from attributes'), { timeout: 10_000 })
     .toEqual([{ index_ready: true }])
 }
 
-/** Creates a person, then answers and links each time it is written again; every write is acknowledged. */
+/**
+ * Writes a person: a create in turn 0, then a PATCH with a consent and a link. Asserts that the write is acknowledged.
+ */
 async function write(send: Send, external_id: string, turn: number) {
   const body = {
     first_name: `turn ${turn}`,
@@ -65,8 +76,8 @@ async function writeMany(send: Send, prefix: string, turns: number) {
     await Promise.all(['a', 'b', 'c', 'd'].map(name => write(send, `${prefix}_${name}`, turn)))
 }
 
-/** What must come back as it was, and the order in which it is compared. */
-const orderOf = {
+/** The tables that a restore must bring back unchanged, with the order in which they are compared. */
+const tableOrders = {
   entities: 'organization_id, stack_id, id',
   links: 'organization_id, source_id, attribute_id, target_id',
   changes: 'organization_id, sequence',
@@ -78,17 +89,22 @@ const orderOf = {
   clients: 'organization_id, id',
 }
 
-type Table = keyof typeof orderOf
+type Table = keyof typeof tableOrders
 
-async function contents(url: string, tables = Object.keys(orderOf) as Table[], where = 'true') {
-  const read: Partial<Record<Table, unknown[]>> = {}
+async function readTables(url: string, tables = Object.keys(tableOrders) as Table[], where = 'true') {
+  const contents: Partial<Record<Table, unknown[]>> = {}
   for (const table of tables)
-    read[table] = await query(url, `select to_jsonb(t) from ${table} t where ${where} order by ${orderOf[table]}`)
-  return read
+    contents[table] = await query(
+      url,
+      `select to_jsonb(t) from ${table} t where ${where} order by ${tableOrders[table]}`,
+    )
+  return contents
 }
 
-/** Nothing in a database is half: numbers have no gaps, versions and consents are those of the logs. */
-async function expectWhole(url: string) {
+/**
+ * Asserts that a database is consistent: change numbers have no gaps, and versions, consents and links match the logs.
+ */
+async function expectConsistent(url: string) {
   const faults = await query(
     url,
     `select 'a number is missing' as fault, h.organization_id::text as which from change_heads h
@@ -107,83 +123,83 @@ async function expectWhole(url: string) {
   expect(faults).toEqual([])
 }
 
-async function headOf(url: string): Promise<number> {
+async function readHead(url: string): Promise<number> {
   const [row] = await query(url, 'select sequence::integer from change_heads where organization_id = 1')
   return row!.sequence as number
 }
 
-/** The next write takes the next number. */
+/** Asserts that the next write takes the next change number. */
 async function expectNextNumber(url: string, send: Send) {
-  const before = await headOf(url)
+  const before = await readHead(url)
   expect((await send('POST', '/v1/people', { external_id: 'afterwards' })).status).toBe(201)
-  expect(await headOf(url)).toBe(before + 1)
-  await expectWhole(url)
+  expect(await readHead(url)).toBe(before + 1)
+  await expectConsistent(url)
 }
 
 const needs = "needs the server and client programs of Debian's package postgresql"
 
-describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { timeout: 90_000 }, () => {
-  it('a dump taken while the service writes comes up on an empty server, with its keys, tokens and clients', async () => {
-    const first = await start(ground, await initialise(ground, 'first'))
-    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
+describe.skipIf(!programFolder)(`the backups of the manual (${needs})`, { timeout: 90_000 }, () => {
+  it('restore a dump that was taken during writes, with its keys, tokens and clients, on an empty server', async () => {
+    const first = await startServer(clusters, await createCluster(clusters, 'first'))
+    await runLines(clusters, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
     const origin = await serve(first.url)
     await declare(origin.send, first.url)
     const made = launch(origin.environment, ['client', 'create', '--org', 'default', '--scope', 'people:read'])
     expect(await made.ended).toBe(0)
     await writeMany(origin.send, 'before', 4)
-    const acknowledged = await headOf(first.url)
+    const acknowledged = await readHead(first.url)
 
     let dumping = true
-    const meanwhile = (async () => {
+    const writing = (async () => {
       for (let turn = 0; dumping; turn++) await write(origin.send, 'meanwhile', turn)
     })()
-    await runLines(ground, lines('A dump'), { DATABASE_URL: first.url, BACKUPS: backups })
+    await runLines(clusters, readShellBlock('A dump'), { DATABASE_URL: first.url, BACKUPS: backups })
     dumping = false
-    await meanwhile
+    await writing
 
-    const second = await start(ground, await initialise(ground, 'second'))
-    const places = { ADMIN_URL: second.adminUrl, RESTORED_URL: second.url, BACKUPS: backups }
-    await runLines(ground, lines('Restore a dump'), places)
-    const head = await headOf(second.url)
+    const second = await startServer(clusters, await createCluster(clusters, 'second'))
+    const restoreEnvironment = { ADMIN_URL: second.adminUrl, RESTORED_URL: second.url, BACKUPS: backups }
+    await runLines(clusters, readShellBlock('Restore a dump'), restoreEnvironment)
+    const head = await readHead(second.url)
     expect(head).toBeGreaterThanOrEqual(acknowledged)
-    const logged = [['changes'], `sequence <= ${head}`] as [Table[], string]
-    expect(await contents(second.url, ...logged)).toEqual(await contents(first.url, ...logged))
-    const settled: Table[] = ['attributes', 'consent_types', 'signing_keys', 'clients']
-    expect(await contents(second.url, settled)).toEqual(await contents(first.url, settled))
-    await expectWhole(second.url)
+    const changesToHead = [['changes'], `sequence <= ${head}`] as [Table[], string]
+    expect(await readTables(second.url, ...changesToHead)).toEqual(await readTables(first.url, ...changesToHead))
+    const unchangedTables: Table[] = ['attributes', 'consent_types', 'signing_keys', 'clients']
+    expect(await readTables(second.url, unchangedTables)).toEqual(await readTables(first.url, unchangedTables))
+    await expectConsistent(second.url)
 
     const restored = await serve(second.url, origin.token)
     const { body } = await restored.send('GET', '/v1/people/before_a')
     expect(body.data).toMatchObject({ first_name: 'turn 3', version: 4, attribute_values: { referrer: 'hub_0' } })
-    expect((await fetchToken(restored.address, made.said.stdout)).status).toBe(200)
+    expect((await fetchToken(restored.address, made.output.stdout)).status).toBe(200)
     await expectNextNumber(second.url, restored.send)
     expect(await terminate(restored.kith)).toBe(0)
   })
 
-  it('a recovery to a point between two writes has the one and not the other', async () => {
+  it('recover to a point between two writes, with the first and without the second', async () => {
     const settings = blocksOf('Archive the log', 'ini').join('').replaceAll('/var/backups/kith', backups)
-    const first = await start(ground, await initialise(ground, 'first', settings))
-    await runLines(ground, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
+    const first = await startServer(clusters, await createCluster(clusters, 'first', settings))
+    await runLines(clusters, 'createdb --maintenance-db="$ADMIN_URL" kith', { ADMIN_URL: first.adminUrl })
     const origin = await serve(first.url)
     await declare(origin.send, first.url)
     await writeMany(origin.send, 'before_backup', 3)
-    await runLines(ground, lines('A base backup'), { DATABASE_URL: first.url, BACKUPS: backups })
+    await runLines(clusters, readShellBlock('A base backup'), { DATABASE_URL: first.url, BACKUPS: backups })
     await writeMany(origin.send, 'after_backup', 3)
 
     const [point] = await query(first.url, `select clock_timestamp()::text as now`)
-    const atThePoint = await contents(first.url)
+    const contentsAtPoint = await readTables(first.url)
     await writeMany(origin.send, 'after_point', 2)
     expect((await origin.send('DELETE', '/v1/people/before_backup_a')).status).toBe(200)
     await archiveAll(first.url)
     origin.kith.child.kill('SIGKILL')
     await crash(first)
 
-    const data = join(ground.folder, 'second')
+    const data = join(clusters.folder, 'second')
     const target = { PGDATA: data, BACKUPS: backups, TARGET: point!.now as string }
-    await runLines(ground, lines('Restore to a point in time'), target)
-    const second = await start(ground, data)
-    expect(await contents(second.url)).toEqual(atThePoint)
-    await expectWhole(second.url)
+    await runLines(clusters, readShellBlock('Restore to a point in time'), target)
+    const second = await startServer(clusters, data)
+    expect(await readTables(second.url)).toEqual(contentsAtPoint)
+    await expectConsistent(second.url)
 
     const restored = await serve(second.url, origin.token)
     const status = async (external_id: string) => (await restored.send('GET', `/v1/people/${external_id}`)).status
@@ -195,7 +211,7 @@ describe.skipIf(!programs)(`backups, as the manual makes them (${needs})`, { tim
   })
 })
 
-/** Asks for a token with what `kith client create` printed. */
+/** Requests a token with the credentials that `kith client create` printed. */
 function fetchToken(address: string, printed: string): Promise<Response> {
   const [client_id, client_secret] = ['client_id', 'client_secret'].map(
     name => new RegExp(`^${name}=(.*)$`, 'm').exec(printed)![1]!,
@@ -208,7 +224,7 @@ function fetchToken(address: string, printed: string): Promise<Response> {
   return fetch(`${address}/oauth/token`, { method: 'POST', body })
 }
 
-/** Waits until all that was written so far lies in the archive. */
+/** Waits until PostgreSQL has archived everything written so far. */
 async function archiveAll(url: string) {
   const [segment] = await query(url, 'select pg_walfile_name(pg_switch_wal()) as name')
   await expect

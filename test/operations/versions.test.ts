@@ -19,32 +19,32 @@ afterEach(async () => {
 
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
 
-/** What a newer version does to the tables when it starts. */
+/** Changes the tables as the start of a newer version would. */
 async function migrateAsNewerVersion() {
   await query(database.url, `insert into migrations (name, run_on) values ('9999_of_a_newer_version', now())`)
   await query(database.url, 'alter table entities add column of_a_newer_version text')
 }
 
 describe('the version', () => {
-  it.each(['--version', '-V'])('is what kith %s prints, and nothing else', async option => {
+  it.each(['--version', '-V'])('is the only output of kith %s', async option => {
     const kith = launch({}, [option])
     expect(await kith.ended).toBe(0)
-    expect(kith.said).toEqual({ stdout: `${version}\n`, stderr: '' })
+    expect(kith.output).toEqual({ stdout: `${version}\n`, stderr: '' })
   })
 
-  it.each([1, 2])('stands in the first line of the log, in /healthz and in /metrics: %i workers', async workers => {
+  it.each([1, 2])('is in the first log line, in /healthz and in /metrics with %i workers', async workers => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const address = await kith.ready
-    const [first = ''] = kith.said.stdout.split('\n')
+    const [first = ''] = kith.output.stdout.split('\n')
     expect(JSON.parse(first)).toMatchObject({ version, node: process.version, msg: 'kith is starting' })
     expect(await (await fetch(`${address}/healthz`)).json()).toEqual({
       status: 'Success',
       data: { healthy: true, version },
     })
-    expect((await readMetrics(address)).of(`kith_build_info{version="${version}"}`)).toBe(1)
+    expect((await readMetrics(address)).value(`kith_build_info{version="${version}"}`)).toBe(1)
   })
 
-  it('has a section of the changelog, with a date, and the client has the same', () => {
+  it('has a dated section in the changelog, and is the version of the client', () => {
     const changelog = readFileSync(join(checkout, 'CHANGELOG.md'), 'utf8')
     const [unreleased, newest] = [...changelog.matchAll(/^## (.*)$/gm)].map(match => match[1]!)
     expect(unreleased).toBe('[Unreleased]')
@@ -54,25 +54,25 @@ describe('the version', () => {
   })
 })
 
-// Several starts, one of them of a worker in place of another.
-describe('on tables that a newer version has migrated', { timeout: 120_000 }, () => {
+// The timeout allows for several starts, one of them of a replaced worker.
+describe('tables that a newer version has migrated', { timeout: 120_000 }, () => {
   it.each([['serve'], ['org', 'list']])(
-    'kith %s refuses to start, names the migration, and changes nothing',
+    'make kith %s exit with the name of the migration, and stay unchanged',
     async (...words) => {
       await migrateAsNewerVersion()
-      // Of its own migrations one has not run: it must not run out of order.
+      // One of this version's own migrations has not run. It must not run out of order.
       await query(database.url, `delete from migrations where name = '0007_change_numbers'`)
       const before = await query(database.url, 'select * from migrations order by id')
       const kith = launch(environment, words)
       expect(await kith.ended).toBe(1)
-      expect(kith.said.stderr).toBe(
+      expect(kith.output.stderr).toBe(
         `A newer version of kith has migrated the database: kith ${version} does not know 9999_of_a_newer_version. Run the newer version, or restore a backup from before the upgrade.\n`,
       )
       expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
     },
   )
 
-  it.each([1, 2])('a server that runs already goes on, its replaced workers too: %i workers', async workers => {
+  it.each([1, 2])('do not stop a running server or its replaced workers, with %i workers', async workers => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const send = senderTo(await kith.ready, await tokenFrom(environment))
     await migrateAsNewerVersion()
@@ -80,7 +80,7 @@ describe('on tables that a newer version has migrated', { timeout: 120_000 }, ()
       const [worker] = workersOf(kith)
       process.kill(worker!, 'SIGKILL')
       await expect.poll(() => workersOf(kith).filter(pid => pid !== worker).length, { timeout: 60_000 }).toBe(workers)
-      await expect.poll(() => kith.said.stdout.match(/"msg":"listening at/g)?.length, { timeout: 60_000 }).toBe(3)
+      await expect.poll(() => kith.output.stdout.match(/"msg":"listening at/g)?.length, { timeout: 60_000 }).toBe(3)
     }
     for (const external_id of ['ada', 'grace']) {
       expect((await send('POST', '/v1/people', { external_id })).status).toBe(201)

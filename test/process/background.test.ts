@@ -4,7 +4,7 @@ import { endProcesses, launch, makeFolder, senderTo, terminate, tokenFrom } from
 
 afterAll(endProcesses)
 
-it('a service fills the index of an attribute that was declared over stored values, and answers by it', async () => {
+it('fills the index of an attribute that is declared over stored values, and filters by it', async () => {
   const environment = { KITH_DATA_DIR: join(await makeFolder(), '.kith'), LOG_LEVEL: 'silent' }
   const kith = launch(environment)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
@@ -15,7 +15,7 @@ it('a service fills the index of an attribute that was declared over stored valu
   }))
   expect((await send('POST', '/v1/people/batch', { operations })).body.data.failed).toBe(0)
   const filter = { filter: { 'attribute_values.size': { $gte: 297 } }, sort_direction: 'asc' }
-  const found = async () =>
+  const listExternalIds = async () =>
     (await send('POST', '/v1/people/filter', filter)).body.data.items.map(
       (person: { external_id: string }) => person.external_id,
     )
@@ -26,9 +26,11 @@ it('a service fills the index of an attribute that was declared over stored valu
     indexed: true,
   })
   expect([declared.status, declared.body.data.index_state.state]).toEqual([201, 'filling'])
-  expect(await found()).toEqual(['p297', 'p298', 'p299'])
-  const state = async () => (await send('GET', '/v1/schema/attributes/1')).body.data.index_state
-  await expect.poll(state, { timeout: 20_000, interval: 100 }).toEqual({ state: 'ready', indexed: 300, total: 300 })
-  expect(await found()).toEqual(['p297', 'p298', 'p299'])
+  expect(await listExternalIds()).toEqual(['p297', 'p298', 'p299'])
+  const readIndexState = async () => (await send('GET', '/v1/schema/attributes/1')).body.data.index_state
+  await expect
+    .poll(readIndexState, { timeout: 20_000, interval: 100 })
+    .toEqual({ state: 'ready', indexed: 300, total: 300 })
+  expect(await listExternalIds()).toEqual(['p297', 'p298', 'p299'])
   expect(await terminate(kith)).toBe(0)
 })

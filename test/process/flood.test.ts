@@ -14,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 afterEach(endProcesses)
 
-/** Memory of the service's process that is not swapped out. What its heap has come to have it keeps for a while. */
+/** The resident memory of the service's process in MiB. The heap keeps memory for a while after it needed it. */
 const memoryMib = ({ child }: Kith) =>
   Number(execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)]).toString()) / 1024
 
-const ask = async (socket: Socket) => {
+const requestHealth = async (socket: Socket) => {
   socket.write('GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n')
   return String((await once(socket, 'data'))[0]).slice(0, 12)
 }
@@ -31,71 +31,77 @@ async function openEncrypted(address: string): Promise<Socket> {
   return socket
 }
 
-/** The statuses of what a connection is answered until the service closes it. */
-async function statusesOf(socket: Socket): Promise<number[]> {
+/** The statuses of all responses on a connection, once the service has closed it. */
+async function readStatuses(socket: Socket): Promise<number[]> {
   let received = ''
   socket.setEncoding('latin1').on('data', part => (received += part))
-  // Whoever still sends may be cut off: an error, which `once` would throw.
+  // A client that still sends may get a connection reset. `events.once` would throw that error.
   await new Promise(resolve => socket.once('close', resolve))
   return [...received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
 }
 
-/** A service, 400 connections that it has accepted, and one more. `send` sends the same by each of them at once. */
-async function besiege(environment: Record<string, string> = {}) {
+/** Starts a service with 400 open connections, and one more of a well-behaved client. */
+async function openConnections(environment: Record<string, string> = {}) {
   const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment })
   const address = await kith.ready
   const usualMib = memoryMib(kith)
   const open = () => (address.startsWith('https') ? openEncrypted(address) : openSocket(address))
-  const neighbour = await open()
+  const otherSocket = await open()
   const sockets = await Promise.all(Array.from({ length: 400 }, open))
-  await Promise.all([neighbour, ...sockets].map(ask))
+  await Promise.all([otherSocket, ...sockets].map(requestHealth))
   return {
     sockets,
-    /** All of it is there before the service reads any: it reads it in one turn of its loop. */
+    /**
+     * Sends the bytes on all 400 connections. The process is stopped meanwhile, so it reads them in one event-loop
+     * turn.
+     */
     send: (bytes: string) => {
       kith.child.kill('SIGSTOP')
       for (const socket of sockets) socket.write(bytes)
       kith.child.kill('SIGCONT')
     },
-    isAsEver: async () => {
-      expect(await ask(neighbour)).toBe('HTTP/1.1 200')
-      // A heap that was never asked for as much grows to its usual size, too.
+    expectHealthy: async () => {
+      expect(await requestHealth(otherSocket)).toBe('HTTP/1.1 200')
+      // 200 MiB leave room for the heap, which grows to its usual size under the first load.
       expect(memoryMib(kith)).toBeLessThan(usualMib + 200)
     },
   }
 }
 
-/** Of one connection in one turn, where each is answered at once, and where they are under way. */
-const [mostAtOnce, mostUnderWay] = [63, 32]
+/**
+ * The requests of one connection that kith handles: at most 63 in an event-loop turn, and at most 32 that wait at a
+ * time.
+ */
+const [maxImmediate, maxPending] = [63, 32]
 
-async function expectStopped(environment: Record<string, string>, request: string, status: number, most: number) {
-  const { sockets, send, isAsEver } = await besiege(environment)
-  const answered = sockets.map(statusesOf)
+async function expectLimited(environment: Record<string, string>, request: string, status: number, max: number) {
+  const { sockets, send, expectHealthy } = await openConnections(environment)
+  const answered = sockets.map(readStatuses)
   send(request.repeat(3_000))
-  await isAsEver()
+  await expectHealthy()
   for (const statuses of await Promise.all(answered)) {
-    expect(statuses.filter(found => found === status).length).toBeLessThanOrEqual(most)
+    expect(statuses.filter(found => found === status).length).toBeLessThanOrEqual(max)
     expect(new Set([...statuses, status, 503])).toEqual(new Set([status, 503]))
   }
-  await isAsEver()
+  await expectHealthy()
 }
 
-const short = 'GET /v1/ HTTP/1.1\r\n\r\n'
-const json = 'Host: kith\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
-const inChunks = 'Host: kith\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+const shortRequest = 'GET /v1/ HTTP/1.1\r\n\r\n'
+const jsonHead = 'Host: kith\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+const chunkedHead = 'Host: kith\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
 
-describe('by each of 400 connections in one write leave the service as it was:', () => {
+describe('a flood on 400 connections, each of which sends everything in one write', () => {
   it.each([
-    ['as short as they can be', short, 400, mostUnderWay],
-    ['to where no token is asked for', 'GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n', 200, mostUnderWay],
-    ['of HTTP/1.0', 'GET /v1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 401, mostUnderWay],
-    ['with an expectation', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, mostUnderWay],
-    ['with bodies', `POST /v1/people HTTP/1.1\r\n${json}`, 401, mostAtOnce],
-    ['with bodies in chunks', `POST /v1/people HTTP/1.1\r\n${inChunks}`, 401, mostAtOnce],
-  ])('3,000 requests %s', (_what, ...asked) => expectStopped({}, ...asked))
+    ['of minimal length', shortRequest, 400, maxPending],
+    ['to an endpoint without a token', 'GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n', 200, maxPending],
+    ['in HTTP/1.0', 'GET /v1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 401, maxPending],
+    ['with an unknown Expect header', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, maxPending],
+    ['with bodies', `POST /v1/people HTTP/1.1\r\n${jsonHead}`, 401, maxImmediate],
+    ['with chunked bodies', `POST /v1/people HTTP/1.1\r\n${chunkedHead}`, 401, maxImmediate],
+  ])('leaves service and memory intact: 3,000 requests %s', (_requests, ...flood) => expectLimited({}, ...flood))
 
-  it('3,000 requests by TLS', async () => {
-    await expectStopped(await writePair(await makeFolder()), short, 400, mostUnderWay)
+  it('leaves service and memory intact: 3,000 requests over TLS', async () => {
+    await expectLimited(await writePair(await makeFolder()), shortRequest, 400, maxPending)
   })
 
   it.each([
@@ -103,26 +109,26 @@ describe('by each of 400 connections in one write leave the service as it was:',
     ['/openapi.json', 200],
     ['/docs/static/swagger-ui-bundle.js', 200],
     ['/nowhere', 404],
-  ])('32 requests of %s, of which a twentieth is carried out', async (path, status) => {
-    const { sockets, send, isAsEver } = await besiege()
-    const answered = sockets.map(statusesOf)
+  ])('handles less than a twentieth of 32 requests of %s on each connection', async (path, status) => {
+    const { sockets, send, expectHealthy } = await openConnections()
+    const answered = sockets.map(readStatuses)
     send(`GET ${path} HTTP/1.1\r\nHost: kith\r\n\r\n`.repeat(32))
-    await isAsEver()
+    await expectHealthy()
     for (const socket of sockets) socket.end()
     const statuses = (await Promise.all(answered)).flat()
     expect(statuses).toContain(503)
     expect(new Set([...statuses, status])).toEqual(new Set([status, 503]))
-    // Of each turn of the event loop in which some of it is read, 64.
+    // kith handles at most 64 requests in each event-loop turn in which it reads some of them.
     expect(statuses.filter(found => found === status).length).toBeLessThan((sockets.length * 32) / 20)
-    await isAsEver()
+    await expectHealthy()
   })
 
-  it('4,000 chunks of a byte', async () => {
-    const { sockets, send, isAsEver } = await besiege()
+  it('leaves service and memory intact: a body of 4,000 chunks of one byte', async () => {
+    const { sockets, send, expectHealthy } = await openConnections()
     const head = 'POST /oauth/token HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\n'
     send(`${head}${'1\r\nx\r\n'.repeat(4_000)}`)
-    await isAsEver()
+    await expectHealthy()
     for (const socket of sockets) socket.destroy()
-    await isAsEver()
+    await expectHealthy()
   })
 })

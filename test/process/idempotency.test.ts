@@ -21,7 +21,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-async function startOne(): Promise<{ kith: Kith; send: Send }> {
+async function startKith(): Promise<{ kith: Kith; send: Send }> {
   const kith = launch(environment)
   const address = await kith.ready
   token ??= await tokenFrom(environment)
@@ -37,10 +37,10 @@ function kill({ child, ended }: Kith) {
   return ended
 }
 
-const replayed = ({ headers }: Reply) => headers.get('idempotency-replayed')
-const written = async () => query(database.url, 'select attributes from entities')
+const readReplayedHeader = ({ headers }: Reply) => headers.get('idempotency-replayed')
+const readEntities = async () => query(database.url, 'select attributes from entities')
 
-/** Sends it until the connection of the one that was killed has let go of the key. */
+/** Sends a request until PostgreSQL has ended the killed service's transaction, which holds the key. */
 async function sendAgain(send: Send, key: string, body: object): Promise<Reply> {
   for (;;) {
     const reply = await send('POST', '/v1/people', body, { 'Idempotency-Key': key })
@@ -49,45 +49,45 @@ async function sendAgain(send: Send, key: string, body: object): Promise<Reply> 
   }
 }
 
-/** Every COMMIT of a kept answer waits for this lock. */
-const holdCommits = `
+/** Makes every COMMIT of a stored response wait for an advisory lock. */
+const blockCommitsSql = `
   create function wait_for_test() returns trigger language plpgsql as
     'begin perform pg_advisory_xact_lock_shared(4242); return null; end';
   create constraint trigger hold after update on idempotency_keys deferrable initially deferred
     for each row execute function wait_for_test()`
 
-it('kill -9 between COMMIT and the answer: after a restart the same key is answered, and the write was done once', async () => {
-  const { kith, send } = await startOne()
-  const other = await startOne()
-  await query(database.url, holdCommits)
+it('replays the response after kill -9 between COMMIT and the response, and writes only once', async () => {
+  const { kith, send } = await startKith()
+  const other = await startKith()
+  await query(database.url, blockCommitsSql)
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
   await holder.query('select pg_advisory_lock(4242)')
   const body = { attribute_values: { n: 1 } }
-  const keyed = { 'Idempotency-Key': 'the key' }
-  const unanswered = send('POST', '/v1/people', body, keyed).catch(() => 'no answer')
-  const committing = `select query from pg_stat_activity where datname = current_database() and query = 'commit' and wait_event_type = 'Lock'`
-  await expect.poll(() => query(database.url, committing)).toHaveLength(1)
-  const running = await other.send('POST', '/v1/people', body, keyed)
-  expect([running.status, running.headers.get('retry-after')]).toEqual([409, '1'])
+  const keyHeader = { 'Idempotency-Key': 'the key' }
+  const unanswered = send('POST', '/v1/people', body, keyHeader).catch(() => 'no answer')
+  const committingSql = `select query from pg_stat_activity where datname = current_database() and query = 'commit' and wait_event_type = 'Lock'`
+  await expect.poll(() => query(database.url, committingSql)).toHaveLength(1)
+  const concurrentReply = await other.send('POST', '/v1/people', body, keyHeader)
+  expect([concurrentReply.status, concurrentReply.headers.get('retry-after')]).toEqual([409, '1'])
   await kill(kith)
   expect(await unanswered).toBe('no answer')
-  expect(await written()).toEqual([])
+  expect(await readEntities()).toEqual([])
   await holder.end()
-  await expect.poll(written).toHaveLength(1)
-  const next = await startOne()
+  await expect.poll(readEntities).toHaveLength(1)
+  const next = await startKith()
   for (const { send } of [other, next]) {
-    const again = await send('POST', '/v1/people', body, keyed)
-    expect([again.status, replayed(again), again.body.data.attribute_values]).toEqual([201, 'true', { n: 1 }])
+    const again = await send('POST', '/v1/people', body, keyHeader)
+    expect([again.status, readReplayedHeader(again), again.body.data.attribute_values]).toEqual([201, 'true', { n: 1 }])
   }
-  expect(await written()).toHaveLength(1)
+  expect(await readEntities()).toHaveLength(1)
 })
 
-it('kill -9 at any time, four times: what is sent again under its key is done once, and answered as it was', async () => {
+it('writes once and replays the response when requests are sent again after kill -9 at random moments', async () => {
   const sent = new Map<string, { body: object; id?: string }>()
-  const tell = { answered: 0, unanswered: 0, done_unanswered: 0 }
+  const counts = { answered: 0, unanswered: 0, doneUnanswered: 0 }
   for (let round = 0; round < 4; round += 1) {
-    const { kith, send } = await startOne()
+    const { kith, send } = await startKith()
     const killAfter = 20 + randomInt(60)
     let answered = 0
     let killed: Promise<unknown> | undefined
@@ -106,16 +106,16 @@ it('kill -9 at any time, four times: what is sent again under its key is done on
     await Promise.all(Array.from({ length: 6 }, (_, writer) => write(writer)))
     await killed
   }
-  const done = new Set((await written()).map(row => (row.attributes as { key: string }).key))
-  const { send } = await startOne()
+  const storedKeys = new Set((await readEntities()).map(row => (row.attributes as { key: string }).key))
+  const { send } = await startKith()
   for (const [key, { body, id }] of sent) {
     const again = await sendAgain(send, key, body)
     expect(again.status).toBe(201)
-    if (id) expect([again.body.data.id, replayed(again)]).toEqual([id, 'true'])
-    tell[id ? 'answered' : 'unanswered'] += 1
-    if (!id && done.has(key)) tell.done_unanswered += 1
+    if (id) expect([again.body.data.id, readReplayedHeader(again)]).toEqual([id, 'true'])
+    counts[id ? 'answered' : 'unanswered'] += 1
+    if (!id && storedKeys.has(key)) counts.doneUnanswered += 1
   }
-  console.log(`idempotency, kill -9: ${JSON.stringify(tell)}`)
-  const keys = (await written()).map(row => (row.attributes as { key: string }).key)
+  console.log(`idempotency, kill -9: ${JSON.stringify(counts)}`)
+  const keys = (await readEntities()).map(row => (row.attributes as { key: string }).key)
   expect(keys.sort()).toEqual([...sent.keys()].sort())
 })

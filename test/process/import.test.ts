@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
-import { ofLines } from '../support/lines.ts'
+import { ndjsonHeaders } from '../support/lines.ts'
 import { endProcesses, launch, senderTo, tokenFrom } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -17,12 +17,12 @@ afterEach(async () => {
   await database.drop()
 })
 
-it('an import that is under way when the service shuts down is told so, keeps its sets, and holds up nothing', async () => {
+it('ends a running import at shutdown with an error line that reports the stored lines, and exits with 0', async () => {
   const environment = { DATABASE_URL: database.url }
   const kith = launch(environment)
   const address = await kith.ready
   const token = await tokenFrom(environment)
-  const headers = { Authorization: `Bearer ${token}`, ...ofLines }
+  const headers = { Authorization: `Bearer ${token}`, ...ndjsonHeaders }
   const sent = request(`${address}/v1/people/import`, { method: 'POST', headers })
   sent.on('error', () => {})
   sent.write('{"external_id":"ada"}\n{"external_id":"bo"}\n')

@@ -21,34 +21,34 @@ afterEach(async () => {
 
 const { PATH = '' } = process.env
 
-/** Runs `kith serve` on a pseudo-terminal of util-linux until it has answered a request; what the terminal showed. */
+/** Runs `kith serve` in a pseudo-terminal (util-linux `script`) for one request. Returns the terminal's output. */
 async function serveOnTerminal(environment: Record<string, string>): Promise<string> {
   const command = `exec ${process.execPath} ${join(checkout, 'cli', 'kith.js')} serve`
   const env = { PATH, DATABASE_URL: database.url, PORT: '0', TERM: 'xterm-256color', ...environment }
   terminal = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env })
-  let shown = ''
-  terminal.stdout!.setEncoding('utf8').on('data', part => (shown += part))
-  const find = () => /kith is ready at (http:[\d./:]+)/.exec(shown)?.[1]
-  await expect.poll(find, { timeout: 30_000 }).toBeDefined()
-  const address = find()
+  let terminalOutput = ''
+  terminal.stdout!.setEncoding('utf8').on('data', part => (terminalOutput += part))
+  const findAddress = () => /kith is ready at (http:[\d./:]+)/.exec(terminalOutput)?.[1]
+  await expect.poll(findAddress, { timeout: 30_000 }).toBeDefined()
+  const address = findAddress()
   await (await fetch(`${address}/healthz`)).text()
-  await expect.poll(() => shown).toContain('/healthz')
+  await expect.poll(() => terminalOutput).toContain('/healthz')
   const exit = once(terminal, 'exit')
   terminal.stdin!.write('\x03')
   expect(await exit).toEqual([0, null])
-  return shown.replaceAll('\r\n', '\n')
+  return terminalOutput.replaceAll('\r\n', '\n')
 }
 
 const isJson = (line: string) => line.startsWith('{') && JSON.parse(line) !== undefined
 const linesOf = (text: string) => text.split('\n').filter(line => line !== '')
 
 describe('the log', { timeout: 90_000 }, () => {
-  it('is JSON, line for line, where standard output is no terminal: the welcome, a request and the end too', async () => {
+  it('is one JSON object per line, from start to shutdown, when standard output is not a terminal', async () => {
     const kith = launch({ DATABASE_URL: database.url })
     const address = await kith.ready
     await (await fetch(`${address}/healthz`)).text()
     expect(await terminate(kith)).toBe(0)
-    const lines = linesOf(kith.said.stdout)
+    const lines = linesOf(kith.output.stdout)
     expect(lines.filter(line => !isJson(line))).toEqual([])
     const entries = lines.map(line => JSON.parse(line))
     expect(entries).toContainEqual(expect.objectContaining({ msg: 'request', route: '/healthz' }))
@@ -63,7 +63,7 @@ describe('the log', { timeout: 90_000 }, () => {
     expect(entries.at(-1)).toMatchObject({ msg: 'draining', signal: 'SIGTERM' })
   })
 
-  it('is for a person on a terminal: times, words, colors, and the three lines to paste', async () => {
+  it('is readable text on a terminal: times, levels, colors, and the three lines to paste', async () => {
     const colored = await serveOnTerminal({})
     expect(colored).not.toBe(stripVTControlCharacters(colored))
     const lines = linesOf(stripVTControlCharacters(colored))
@@ -81,7 +81,7 @@ describe('the log', { timeout: 90_000 }, () => {
     expect(pasteable[2]).toBe(`  curl -s -H "Authorization: Bearer $TOKEN" ${address}/v1/people/first`)
   })
 
-  it('has no colors on a terminal with NO_COLOR, and is JSON there with KITH_LOG_FORMAT=json', async () => {
+  it('has no colors on a terminal with NO_COLOR, and is JSON on a terminal with KITH_LOG_FORMAT=json', async () => {
     const plain = await serveOnTerminal({ NO_COLOR: '1' })
     expect(plain).toBe(stripVTControlCharacters(plain))
     expect(plain).toContain('INFO: kith is ready at')
@@ -89,12 +89,12 @@ describe('the log', { timeout: 90_000 }, () => {
     expect(linesOf(json.replace('^C', '')).filter(line => !isJson(line))).toEqual([])
   })
 
-  it('is for a person without a terminal too, where KITH_LOG_FORMAT=pretty, and loses no line at the end', async () => {
+  it('is readable text without a terminal with KITH_LOG_FORMAT=pretty, down to the last line', async () => {
     const kith = launch({ DATABASE_URL: database.url, KITH_LOG_FORMAT: 'pretty' })
-    await expect.poll(() => kith.said.stdout, { timeout: 30_000 }).toMatch(/ INFO: kith is ready at http/)
+    await expect.poll(() => kith.output.stdout, { timeout: 30_000 }).toMatch(/ INFO: kith is ready at http/)
     expect(firstStepsOf(kith)).toEqual([])
     expect(await terminate(kith)).toBe(0)
-    expect(linesOf(kith.said.stdout).at(-1)).toMatch(/ INFO: draining \{"signal":"SIGTERM"\}$/)
-    expect(kith.said.stdout).toBe(stripVTControlCharacters(kith.said.stdout))
+    expect(linesOf(kith.output.stdout).at(-1)).toMatch(/ INFO: draining \{"signal":"SIGTERM"\}$/)
+    expect(kith.output.stdout).toBe(stripVTControlCharacters(kith.output.stdout))
   })
 })

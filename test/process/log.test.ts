@@ -9,7 +9,7 @@ import {
   type Kith,
   launch,
   makeFolder,
-  parseAnswer,
+  parseResponse,
   senderTo,
   tokenFrom,
 } from '../support/process.ts'
@@ -37,40 +37,40 @@ beforeAll(async () => {
 
 afterAll(endProcesses)
 
-/** What must be found in no log: each is part of one value that is sent. */
-const canary = 'Xanthippe'
-const number = '5550199321'
+/** Texts that no log may contain. Each is part of a value that the tests send. */
+const canaryName = 'Xanthippe'
+const canaryNumber = '5550199321'
 
 const person = {
-  first_name: `${canary} A`,
-  last_name: `${canary} B`,
-  email: `${canary}@example.com`,
+  first_name: `${canaryName} A`,
+  last_name: `${canaryName} B`,
+  email: `${canaryName}@example.com`,
   mobile_prefix: '+39',
-  mobile_number: number,
+  mobile_number: canaryNumber,
   date_of_birth: '1931-07-13',
   language: 'eo',
-  attribute_values: { [`key ${canary}`]: `value ${canary}`, nested: { deep: [canary] } },
+  attribute_values: { [`key ${canaryName}`]: `value ${canaryName}`, nested: { deep: [canaryName] } },
 }
 
-/** The lines of the log that speak of this request, once the last of them is there. */
+/** The log lines of one request. Waits for the last of them. */
 async function linesOf(request_id: string | null): Promise<Record<string, unknown>[]> {
-  const find = () => kith.said.stdout.split('\n').filter(line => line.includes(`"request_id":"${request_id}"`))
+  const find = () => kith.output.stdout.split('\n').filter(line => line.includes(`"request_id":"${request_id}"`))
   await expect.poll(() => find().at(-1) ?? '').toContain('"msg":"request"')
   return find().map(line => JSON.parse(line))
 }
 
-/** Nothing of what was sent is in any log. */
-async function expectSilence() {
-  const logged = kith.said.stdout + kith.said.stderr + (await readFile(serverLog, 'utf8'))
-  expect(logged.includes(canary.toLowerCase()) || logged.includes(canary)).toBe(false)
-  expect(logged).not.toContain(number)
+/** Asserts that no log contains a value that the tests sent, or the token. */
+async function expectNoPersonalData() {
+  const logged = kith.output.stdout + kith.output.stderr + (await readFile(serverLog, 'utf8'))
+  expect(logged.includes(canaryName.toLowerCase()) || logged.includes(canaryName)).toBe(false)
+  expect(logged).not.toContain(canaryNumber)
   expect(logged).not.toContain('1931-07-13')
   expect(logged).not.toContain(token)
   expect(logged).not.toContain(token.split('.')[2])
 }
 
-describe('a request is one line of the log', () => {
-  it('with its id, method, route, status and time, and nothing else', async () => {
+describe('the log line of a request', () => {
+  it('has its id, method, route, status, duration and organization, and nothing else', async () => {
     const headers = { 'X-Request-Id': 'chosen-by-the-client' }
     expect((await send('GET', '/v1/people/nobody?email=none', undefined, headers)).status).toBe(404)
     expect(await linesOf('chosen-by-the-client')).toEqual([
@@ -81,107 +81,127 @@ describe('a request is one line of the log', () => {
         method: 'GET',
         route: '/v1/people/{external_id}',
         status: 404,
-        durationMs: expect.any(Number),
+        duration_ms: expect.any(Number),
         organization: 'default',
         msg: 'request',
       },
     ])
   })
 
-  it('also when it is refused before it is known who asks, or where', async () => {
-    for (const path of ['/v1/people/ada', `/v1/${canary}`, `/${canary}`, '/healthz']) {
+  it('is also written for a request without a token or route', async () => {
+    for (const path of ['/v1/people/ada', `/v1/${canaryName}`, `/${canaryName}`, '/healthz']) {
       const response = await fetch(`${address}${path}`)
       const lines = await linesOf(response.headers.get('X-Request-Id'))
       expect(lines).toHaveLength(1)
       expect(lines[0]).toMatchObject({ method: 'GET', status: response.status, msg: 'request' })
     }
-    await expectSilence()
+    await expectNoPersonalData()
   })
 })
 
-describe('the log is silent about people:', () => {
-  const name = encodeURIComponent(`id ${canary}`)
+describe('the log without personal data', () => {
+  const name = encodeURIComponent(`id ${canaryName}`)
   const cases: [string, number, () => Promise<Reply>][] = [
-    ['a create', 201, () => send('POST', '/v1/people', { external_id: `id ${canary}`, ...person })],
-    ['a read', 200, () => send('GET', `/v1/people/${name}?${canary}=${canary}`)],
-    ['a patch from the query', 200, () => send('PATCH', `/v1/people/${name}?first_name=${canary}`)],
+    ['a create', 201, () => send('POST', '/v1/people', { external_id: `id ${canaryName}`, ...person })],
+    ['a read', 200, () => send('GET', `/v1/people/${name}?${canaryName}=${canaryName}`)],
+    ['a patch from the query', 200, () => send('PATCH', `/v1/people/${name}?first_name=${canaryName}`)],
     ['a replacement', 200, () => send('PUT', `/v1/people/${name}`, person)],
-    ['a name that is taken', 409, () => send('POST', '/v1/people', { external_id: `id ${canary}`, ...person })],
-    ['broken JSON', 400, () => send('POST', '/v1/people', `{"first_name":"${canary}"`)],
-    ['a wrong type', 400, () => send('POST', '/v1/people', { ...person, email: [canary] })],
-    ['a broken rule', 400, () => send('POST', '/v1/people', { ...person, email: canary })],
-    ['an unknown key', 400, () => send('POST', '/v1/people', { ...person, [canary]: canary })],
-    ['a broken query', 400, () => send('PATCH', `/v1/people/${name}?first_name[${canary}`)],
-    ['somebody who is not there', 404, () => send('GET', `/v1/people/not-${canary}`)],
-    ['somebody who cannot be patched', 500, () => send('PATCH', `/v1/people/not-${canary}`, person)],
-    ['an identifier of no form', 400, () => send('GET', `/v1/people/internal/${canary}`)],
-    ['a stack that is not there', 404, () => send('GET', `/v1/stacks/${canary}/${canary}`)],
-    ['an address that is not there', 404, () => send('GET', `/v1/${canary}/${name}`)],
-    ['a method that is not there', 405, () => send('POST', `/v1/people/${name}`, person)],
-    ['a path with a broken escape', 400, () => send('GET', `/v1/people/${canary}%E0%A4%A`)],
-    ['too large a body', 413, () => send('POST', '/v1/people', { first_name: canary.repeat(200_000) })],
-    ['too long a path', 414, () => send('GET', `/v1/people/${canary.repeat(1_000)}`)],
-    ['a token of no form', 401, () => senderTo(address, canary)('GET', `/v1/people/${name}`)],
-    ['a token of another signature', 401, () => senderTo(address, `${token}${canary}`)('GET', `/v1/people/${name}`)],
-    ['a header', 404, () => send('GET', `/v1/people/a`, undefined, { 'X-Request-Id': `${canary}!`, Cookie: canary })],
-    ['a removal', 200, () => send('DELETE', `/v1/people/${name}`)],
+    [
+      'an external_id that is taken',
+      409,
+      () => send('POST', '/v1/people', { external_id: `id ${canaryName}`, ...person }),
+    ],
+    ['malformed JSON', 400, () => send('POST', '/v1/people', `{"first_name":"${canaryName}"`)],
+    ['a wrong type', 400, () => send('POST', '/v1/people', { ...person, email: [canaryName] })],
+    ['an invalid value', 400, () => send('POST', '/v1/people', { ...person, email: canaryName })],
+    ['an unknown field', 400, () => send('POST', '/v1/people', { ...person, [canaryName]: canaryName })],
+    ['a malformed query', 400, () => send('PATCH', `/v1/people/${name}?first_name[${canaryName}`)],
+    ['a read of a missing person', 404, () => send('GET', `/v1/people/not-${canaryName}`)],
+    ['a patch of a missing person', 500, () => send('PATCH', `/v1/people/not-${canaryName}`, person)],
+    ['a malformed identifier', 400, () => send('GET', `/v1/people/internal/${canaryName}`)],
+    ['an unknown stack', 404, () => send('GET', `/v1/stacks/${canaryName}/${canaryName}`)],
+    ['an unknown path', 404, () => send('GET', `/v1/${canaryName}/${name}`)],
+    ['a method that the path does not have', 405, () => send('POST', `/v1/people/${name}`, person)],
+    ['a path with a malformed escape', 400, () => send('GET', `/v1/people/${canaryName}%E0%A4%A`)],
+    ['a body over the limit', 413, () => send('POST', '/v1/people', { first_name: canaryName.repeat(200_000) })],
+    ['a path over the limit', 414, () => send('GET', `/v1/people/${canaryName.repeat(1_000)}`)],
+    ['a malformed token', 401, () => senderTo(address, canaryName)('GET', `/v1/people/${name}`)],
+    [
+      'a token with an invalid signature',
+      401,
+      () => senderTo(address, `${token}${canaryName}`)('GET', `/v1/people/${name}`),
+    ],
+    [
+      'values in headers',
+      404,
+      () => send('GET', `/v1/people/a`, undefined, { 'X-Request-Id': `${canaryName}!`, Cookie: canaryName }),
+    ],
+    ['a deletion', 200, () => send('DELETE', `/v1/people/${name}`)],
   ]
 
-  it.each(cases)('%s, %i', async (_, status, ask) => {
+  it.each(cases)('has no value of %s, which returns %i', async (_, status, ask) => {
     const answer = await ask()
     expect(answer.status).toBe(status)
     const lines = await linesOf(answer.headers.get('X-Request-Id'))
     expect(lines.filter(line => line.msg === 'request')).toMatchObject([{ status }])
-    await expectSilence()
+    await expectNoPersonalData()
   })
 
-  it('a fault that the database explains with the very values, 500', async () => {
+  it('has no value of a database error whose message quotes the row', async () => {
     await query(url, `alter table entities add constraint nobody check (first_name <> '${person.first_name}')`)
-    const { status, body, headers } = await send('POST', '/v1/people', { external_id: `x ${canary}`, ...person })
+    const { status, body, headers } = await send('POST', '/v1/people', { external_id: `x ${canaryName}`, ...person })
     expect(status).toBe(500)
     expect(body).toMatchObject({ error: 'operation_failed', errorstack: { request_id: body.request_id } })
-    expect(JSON.stringify(body)).not.toMatch(new RegExp(`${canary}|nobody|constraint|entities`))
+    expect(JSON.stringify(body)).not.toMatch(new RegExp(`${canaryName}|nobody|constraint|entities`))
     const lines = await linesOf(headers.get('X-Request-Id'))
     expect(lines).toMatchObject([
       { level: 50, fault: 'database', code: '23514', constraint: 'nobody' },
       { status: 500 },
     ])
     await query(url, 'alter table entities drop constraint nobody')
-    await expectSilence()
+    await expectNoPersonalData()
   })
 
-  it('a full disk of the database, which it names as one', async () => {
+  it('names a full disk of the database, and has no value of the error', async () => {
     await query(
       url,
       `create function fill() returns trigger language plpgsql as
          $$ begin raise exception 'no room for %', new.first_name using errcode = 'disk_full'; end $$;
        create trigger fill before insert on entities for each row execute function fill()`,
     )
-    const { status, headers } = await send('POST', '/v1/people', { ...person, external_id: `y ${canary}` })
+    const { status, headers } = await send('POST', '/v1/people', { ...person, external_id: `y ${canaryName}` })
     expect(status).toBe(503)
     expect(await linesOf(headers.get('X-Request-Id'))).toMatchObject([{ status: 503 }])
-    expect(kith.said.stdout).toMatch(/"level":40,[^\n]*"msg":"The database has no disk space left\."/)
+    expect(kith.output.stdout).toMatch(/"level":40,[^\n]*"msg":"The database has no disk space left\."/)
     await query(url, 'drop trigger fill on entities; drop function fill')
-    await expectSilence()
+    await expectNoPersonalData()
   })
 })
 
-describe('what is no HTTP request is answered in the error envelope, and not quoted in the log:', () => {
+describe('bytes that are not a valid HTTP request', () => {
   it.each([
-    ['no HTTP at all', `${canary}\r\n\r\n`, 400],
-    ['a broken header', `GET /healthz HTTP/1.1\r\nHost: kith\r\nX-${canary} broken\r\n\r\n`, 400],
-    ['no host', `GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
-    ['an expectation', `GET /healthz HTTP/1.1\r\nHost: kith\r\nConnection: close\r\nExpect: ${canary}\r\n\r\n`, 400],
-    ['a broken length', `POST /v1/people HTTP/1.1\r\nHost: kith\r\nContent-Length: ${canary}\r\n\r\n`, 400],
-    ['headers of over 16 KiB', `GET / HTTP/1.1\r\nHost: kith\r\nX-Long: ${canary.repeat(2_000)}\r\n\r\n`, 431],
-    ['an address over all limits', `GET /${canary.repeat(2_000)} HTTP/1.1\r\nHost: kith\r\n\r\n`, 431],
-  ])('%s', async (_, bytes, status) => {
-    const answer = parseAnswer(await exchange(address, bytes))
+    ['other than HTTP', `${canaryName}\r\n\r\n`, 400],
+    ['with a malformed header', `GET /healthz HTTP/1.1\r\nHost: kith\r\nX-${canaryName} broken\r\n\r\n`, 400],
+    ['without a Host header', `GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
+    [
+      'with an unknown Expect header',
+      `GET /healthz HTTP/1.1\r\nHost: kith\r\nConnection: close\r\nExpect: ${canaryName}\r\n\r\n`,
+      400,
+    ],
+    [
+      'with a malformed Content-Length',
+      `POST /v1/people HTTP/1.1\r\nHost: kith\r\nContent-Length: ${canaryName}\r\n\r\n`,
+      400,
+    ],
+    ['with headers of over 16 KiB', `GET / HTTP/1.1\r\nHost: kith\r\nX-Long: ${canaryName.repeat(2_000)}\r\n\r\n`, 431],
+    ['with a target over the limit', `GET /${canaryName.repeat(2_000)} HTTP/1.1\r\nHost: kith\r\n\r\n`, 431],
+  ])('get an error in the envelope and stay out of the log: %s', async (_, bytes, status) => {
+    const answer = parseResponse(await exchange(address, bytes))
     expect(answer.status).toBe(status)
     expect(answer.body).toMatchObject({ error: 'invalid_parameter', errorstack: null, details: [] })
     expect(answer.head.toLowerCase()).toContain(`x-request-id: ${answer.body.request_id}`)
-    expect(JSON.stringify(answer.body)).not.toContain(canary)
-    await expectSilence()
+    expect(JSON.stringify(answer.body)).not.toContain(canaryName)
+    await expectNoPersonalData()
     expect((await fetch(`${address}/healthz`)).status).toBe(200)
   })
 })

@@ -7,9 +7,9 @@ afterEach(endProcesses)
 it.each([
   ['one process', ['serve']],
   ['several workers', ['serve', '--workers', '2']],
-])('%s on the embedded server say that it runs', async (_, words) => {
+])('reports the embedded server as up with %s', async (_, words) => {
   const kith = launch({ KITH_DATA_DIR: await makeFolder() }, words)
-  const { of } = await readMetrics(await kith.ready)
-  expect([of('kith_embedded_database_up'), of('kith_db_up')]).toEqual([1, 1])
+  const { value } = await readMetrics(await kith.ready)
+  expect([value('kith_embedded_database_up'), value('kith_db_up')]).toEqual([1, 1])
   expect(await terminate(kith)).toBe(0)
 })

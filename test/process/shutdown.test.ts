@@ -16,7 +16,7 @@ import {
   lockPerson,
   makeFolder,
   openSocket,
-  parseAnswer,
+  parseResponse,
   senderTo,
   terminate,
   tokenFrom,
@@ -38,10 +38,10 @@ afterEach(async () => {
   await database.drop()
 })
 
-type Ground = { kith: Kith; address: string; send: Send; token: string }
+type Service = { kith: Kith; address: string; send: Send; token: string }
 
-/** A service with one person, whose row is locked by somebody else. */
-async function serveLocked(url = database.url): Promise<Ground> {
+/** Starts a service with one person, and locks the person's row on another connection. */
+async function serveLocked(url = database.url): Promise<Service> {
   const kith = launch(environment)
   const address = await kith.ready
   const token = await tokenFrom(environment)
@@ -51,7 +51,7 @@ async function serveLocked(url = database.url): Promise<Ground> {
   return { kith, address, send, token }
 }
 
-/** A PATCH that waits for the lock. */
+/** Sends a PATCH, and waits until it waits for the lock. */
 async function startPatch(send: Send) {
   const answer = send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
   answer.catch(() => {})
@@ -60,10 +60,10 @@ async function startPatch(send: Send) {
 }
 
 /** Waits until the service has noticed the signal. */
-const untilDraining = ({ said }: Kith) => expect.poll(() => said.stdout).toContain('draining')
+const untilDraining = ({ output }: Kith) => expect.poll(() => output.stdout).toContain('draining')
 
 describe('SIGTERM while a request is in flight', () => {
-  it('lets it be answered, and then ends with 0', async () => {
+  it('answers the request and then exits with 0', async () => {
     const { kith, send } = await serveLocked()
     const patch = await startPatch(send)
     kith.child.kill('SIGTERM')
@@ -75,7 +75,7 @@ describe('SIGTERM while a request is in flight', () => {
     expect(rows).toEqual([{ first_name: 'Ada', version: 2 }])
   })
 
-  it('turns /readyz to 503 for whoever asks meanwhile, and /healthz stays', async () => {
+  it('returns 503 at /readyz while it drains, and still 200 at /healthz', async () => {
     const { kith, address, send } = await serveLocked()
     const patch = await startPatch(send)
     expect((await fetch(`${address}/readyz`)).status).toBe(200)
@@ -91,7 +91,7 @@ describe('SIGTERM while a request is in flight', () => {
     expect(await kith.ended).toBe(0)
   })
 
-  it('answers in its envelope whatever comes meanwhile, on connections old and new', async () => {
+  it('answers requests in the envelope while it drains, on old and new connections', async () => {
     const { kith, address, send, token } = await serveLocked()
     const old = await openSocket(address)
     const patch = await startPatch(send)
@@ -100,7 +100,7 @@ describe('SIGTERM while a request is in flight', () => {
     const request = `GET /v1/people/ada HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
     old.write(request)
     for (const answer of [await text(old), await exchange(address, request)]) {
-      const { status, body } = parseAnswer(answer)
+      const { status, body } = parseResponse(answer)
       if (status === 200) expect(body).toMatchObject({ status: 'Success', data: { external_id: 'ada' } })
       else
         expect({ status, ...body }).toMatchObject({
@@ -114,7 +114,7 @@ describe('SIGTERM while a request is in flight', () => {
     expect(await kith.ended).toBe(0)
   })
 
-  it('ends with 0 within the time when the request never can be answered but by 504', async () => {
+  it('exits with 0 after the 504 of a request that cannot be completed', async () => {
     environment.KITH_LIMIT_REQUEST_MS = '5000'
     const { kith, send } = await serveLocked()
     const patch = await startPatch(send)
@@ -123,31 +123,31 @@ describe('SIGTERM while a request is in flight', () => {
   })
 })
 
-/** The bytes of a request with the token of a {@link Ground}. */
-const bytesOf = ({ token }: Ground, target: string, headers = '') =>
+/** The bytes of a request with the token of a {@link Service}. */
+const formatRequest = ({ token }: Service, target: string, headers = '') =>
   `${target} HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`
 
-describe('SIGTERM and connections that were open before', () => {
-  it('serves a request that arrives by one of them while requests of new connections are refused', async () => {
-    const ground = await serveLocked()
-    const { kith, address, send } = ground
+describe('SIGTERM with open connections', () => {
+  it('serves a request on an open connection while it refuses those on new connections', async () => {
+    const service = await serveLocked()
+    const { kith, address, send } = service
     const patch = await startPatch(send)
     const old = await openSocket(address)
     const answer = text(old)
     kith.child.kill('SIGTERM')
     await untilDraining(kith)
-    const request = bytesOf(ground, 'GET /v1/people/ada')
-    // A byte now and then shows that the request is on its way.
+    const request = formatRequest(service, 'GET /v1/people/ada')
+    // A header now and then shows that the client is still sending the request.
     old.write(request.slice(0, -2))
-    while (parseAnswer(await exchange(address, request)).status === 200) old.write('X-On-Its-Way: yes\r\n')
+    while (parseResponse(await exchange(address, request)).status === 200) old.write('X-On-Its-Way: yes\r\n')
     old.write('\r\n')
-    expect(parseAnswer(await answer)).toMatchObject({ status: 200, body: { data: { external_id: 'ada' } } })
+    expect(parseResponse(await answer)).toMatchObject({ status: 200, body: { data: { external_id: 'ada' } } })
     await lock!.release()
     expect((await patch.answer).status).toBe(200)
     expect(await kith.ended).toBe(0)
   })
 
-  it('ends an idle one by a 503 that answers what the client sends in that moment, which is not begun', async () => {
+  it('closes an idle connection with a 503, and does not run a request that arrives in that moment', async () => {
     const kith = launch(environment)
     const address = await kith.ready
     const token = await tokenFrom(environment)
@@ -161,9 +161,9 @@ describe('SIGTERM and connections that were open before', () => {
     await expect.poll(() => parts.join('')).toContain('"healthy":true')
     kith.child.kill('SIGTERM')
     await expect.poll(() => parts.length, { timeout: 10_000, interval: 1 }).toBeGreaterThan(1)
-    socket.write(bytesOf({ token } as Ground, 'POST /v1/people?external_id=late'))
+    socket.write(formatRequest({ token } as Service, 'POST /v1/people?external_id=late'))
     await closed
-    const { status, head, body } = parseAnswer(parts.slice(1).join(''))
+    const { status, head, body } = parseResponse(parts.slice(1).join(''))
     expect([status, body.error, faults]).toEqual([503, 'operation_failed', []])
     expect(head).toMatch(/^Connection: close\r$/m)
     expect(head).toMatch(/^Retry-After: 1\r$/m)
@@ -171,7 +171,7 @@ describe('SIGTERM and connections that were open before', () => {
     expect(await query(database.url, 'select from entities')).toEqual([])
   })
 
-  it('leaves an idle one open for as long as everything is served, though nothing was asked for a while', async () => {
+  it('still serves a request on an idle connection right after the signal', async () => {
     const kith = launch(environment)
     const address = await kith.ready
     const token = await tokenFrom(environment)
@@ -179,33 +179,34 @@ describe('SIGTERM and connections that were open before', () => {
     const answer = text(socket)
     kith.child.kill('SIGTERM')
     await untilDraining(kith)
-    socket.write(bytesOf({ token } as Ground, 'POST /v1/people?external_id=ada'))
-    expect(parseAnswer(await answer).status).toBe(201)
+    socket.write(formatRequest({ token } as Service, 'POST /v1/people?external_id=ada'))
+    expect(parseResponse(await answer).status).toBe(201)
     expect(await kith.ended).toBe(0)
   })
 
-  it('answers all requests that were sent together, and closes after the last', async () => {
-    const ground = await serveLocked()
-    const socket = await openSocket(ground.address)
+  it('answers all pipelined requests, and closes the connection after the last', async () => {
+    const service = await serveLocked()
+    const socket = await openSocket(service.address)
     const answers = text(socket)
     socket.write(
-      bytesOf(ground, 'PATCH /v1/people/ada?first_name=Ada') + bytesOf(ground, 'POST /v1/people?external_id=bo'),
+      formatRequest(service, 'PATCH /v1/people/ada?first_name=Ada') +
+        formatRequest(service, 'POST /v1/people?external_id=bo'),
     )
     await expect.poll(lock!.waiting).toBe(1)
-    ground.kith.child.kill('SIGTERM')
-    await untilDraining(ground.kith)
+    service.kith.child.kill('SIGTERM')
+    await untilDraining(service.kith)
     await lock!.release()
     const heads = (await answers).split(/(?=HTTP\/1\.1 )/)
-    expect(heads.map(head => [parseAnswer(head).status, /^Connection: close\r$/m.test(head)])).toEqual([
+    expect(heads.map(head => [parseResponse(head).status, /^Connection: close\r$/m.test(head)])).toEqual([
       [200, false],
       [201, true],
     ])
-    expect(await ground.kith.ended).toBe(0)
+    expect(await service.kith.ended).toBe(0)
   })
 })
 
-describe('SIGTERM is not held up', () => {
-  it('by clients that went away before they were answered', async () => {
+describe('a shutdown', () => {
+  it('does not wait for clients that disconnected before their response', async () => {
     const { kith, address, token } = await serveLocked()
     for (const request of ['GET /v1/people/ada', 'PATCH /v1/people/ada?first_name=Ada']) {
       const socket = await openSocket(address)
@@ -213,11 +214,11 @@ describe('SIGTERM is not held up', () => {
       if (request.startsWith('PATCH')) await expect.poll(lock!.waiting).toBe(1)
       socket.destroy()
     }
-    await expect.poll(() => kith.said.stdout).toContain('"aborted":true')
+    await expect.poll(() => kith.output.stdout).toContain('"aborted":true')
     await lock!.release()
     kith.child.kill('SIGTERM')
     await untilDraining(kith)
-    // Nobody is inside: nothing is waited for, least of all the patience of a drain.
+    // No request is in flight, so the shutdown does not wait for the drain timeout.
     const ended = await Promise.race([kith.ended, setTimeout(5_000, 'still there')])
     expect(ended).toBe(0)
     expect(await query(database.url, `select first_name from entities where external_id = 'ada'`)).toEqual([
@@ -225,15 +226,15 @@ describe('SIGTERM is not held up', () => {
     ])
   })
 
-  it('by clients that come again and again: after a moment they are told to go elsewhere', async () => {
+  it('does not wait for clients that keep sending requests, and answers them with 503 after a moment', async () => {
     environment.KITH_LIMIT_REQUEST_MS = '5000'
     const { kith, address, send, token } = await serveLocked()
     const patch = await startPatch(send)
     kith.child.kill('SIGTERM')
     await untilDraining(kith)
     const request = `GET /v1/people/ada HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\n\r\n`
-    let last = parseAnswer(await exchange(address, request))
-    while (last.status === 200) last = parseAnswer(await exchange(address, request))
+    let last = parseResponse(await exchange(address, request))
+    while (last.status === 200) last = parseResponse(await exchange(address, request))
     expect(last).toMatchObject({ status: 503, body: { error: 'operation_failed' } })
     expect(last.head).toMatch(/retry-after: 1/i)
     await lock!.release()
@@ -241,7 +242,7 @@ describe('SIGTERM is not held up', () => {
     expect(await kith.ended).toBe(0)
   })
 
-  it('by a connection on which nothing was ever asked', async () => {
+  it('does not wait for a connection without any request', async () => {
     const kith = launch(environment)
     const socket = await openSocket(await kith.ready)
     const closed = new Promise(resolve => socket.resume().once('close', resolve))
@@ -249,14 +250,14 @@ describe('SIGTERM is not held up', () => {
     await closed
   })
 
-  it('by a client that keeps its connection', async () => {
+  it('does not wait for a client that keeps its connection alive', async () => {
     const kith = launch(environment)
     const address = await kith.ready
     expect((await fetch(`${address}/readyz`)).status).toBe(200)
     expect(await terminate(kith)).toBe(0)
   })
 
-  it('by a body that never comes', async () => {
+  it('waits for an incomplete body only until the request deadline', async () => {
     environment.KITH_LIMIT_REQUEST_MS = '1000'
     const kith = launch(environment)
     const address = await kith.ready
@@ -265,28 +266,28 @@ describe('SIGTERM is not held up', () => {
     socket.write(
       `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 20\r\nExpect: 100-continue\r\n\r\n{"first_`,
     )
-    // The signal must not overtake the request.
-    const [heard] = await once(socket, 'data')
-    expect(String(heard)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    // The signal must not reach the service before the request.
+    const [received] = await once(socket, 'data')
+    expect(String(received)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     const answer = text(socket)
     expect(await terminate(kith)).toBe(0)
-    expect(parseAnswer(await answer)).toMatchObject({ status: 504, body: { error: 'operation_failed' } })
+    expect(parseResponse(await answer)).toMatchObject({ status: 504, body: { error: 'operation_failed' } })
   })
 })
 
-/** The embedded database of a service that runs. */
-async function urlOf(dataDir: string): Promise<string> {
+/** The URL of a running service's embedded database. */
+async function embeddedUrl(dataDir: string): Promise<string> {
   const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   await stop()
   return url
 }
 
-it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', async () => {
+it('stops the embedded PostgreSQL after requests in flight are stored', async () => {
   const dataDir = join(await makeFolder(), '.kith')
   environment = { KITH_DATA_DIR: dataDir }
   const kith = launch(environment)
   await kith.ready
-  const url = await urlOf(dataDir)
+  const url = await embeddedUrl(dataDir)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
   await send('POST', '/v1/people', { external_id: 'ada' })
   lock = await lockPerson(url, 'ada')
@@ -299,12 +300,12 @@ it('SIGTERM stops the embedded PostgreSQL last: what was in flight is stored', a
   expect(await hasServer(dataDir)).toBe(false)
 
   const next = launch(environment)
-  const reading = senderTo(await next.ready, await tokenFrom(environment))
-  expect((await reading('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'Ada', version: 2 })
+  const sendToNext = senderTo(await next.ready, await tokenFrom(environment))
+  expect((await sendToNext('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'Ada', version: 2 })
   expect(await terminate(next)).toBe(0)
 })
 
-it('SIGTERM while the service starts leaves no embedded PostgreSQL behind', async () => {
+it('leaves no embedded PostgreSQL behind after SIGTERM during the start', async () => {
   const dataDir = join(await makeFolder(), '.kith')
   const kith = launch({ KITH_DATA_DIR: dataDir })
   await expect.poll(() => hasServer(dataDir), { interval: 5, timeout: 25_000 }).toBe(true)

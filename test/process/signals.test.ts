@@ -30,9 +30,9 @@ afterEach(async () => {
   await endProcesses()
 })
 
-const untilDraining = ({ said }: Kith) => expect.poll(() => said.stdout).toContain('draining')
+const untilDraining = ({ output }: Kith) => expect.poll(() => output.stdout).toContain('draining')
 
-/** A service on a PostgreSQL of its own, with a PATCH under way that waits for a lock. */
+/** Starts a service with an embedded PostgreSQL, and a PATCH that waits for a lock. */
 async function startPatch(workers: number) {
   const kith = launchByNpm(environment, '--workers', `${workers}`)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
@@ -47,7 +47,7 @@ async function startPatch(workers: number) {
 }
 
 describe.each([1, 2])('npm start with %i workers', workers => {
-  it('a second signal of the process group that follows at once is the same stop: what is under way is answered', async () => {
+  it('answers a request in flight when a second signal follows at once', async () => {
     const { kith, patch } = await startPatch(workers)
     process.kill(-kith.child.pid!, 'SIGINT')
     await setTimeout(10)
@@ -59,36 +59,36 @@ describe.each([1, 2])('npm start with %i workers', workers => {
     expect(await hasServer(dataDir)).toBe(false)
   })
 
-  it('a later signal gives up what is under way, and the embedded PostgreSQL is stopped all the same', async () => {
+  it('aborts requests in flight and stops the embedded PostgreSQL at a later second signal', async () => {
     const { kith, patch } = await startPatch(workers)
     process.kill(-kith.child.pid!, 'SIGTERM')
     await untilDraining(kith)
-    // Up to here it is the same stop.
+    // kith ignores a second signal within 2 s of the first.
     await setTimeout(2_100)
     process.kill(-kith.child.pid!, 'SIGTERM')
     await expect(patch).rejects.toThrow()
     expect(await kith.ended).toBe(0)
-    expect(kith.said.stdout).toContain('another signal')
+    expect(kith.output.stdout).toContain('another signal')
     expect(await hasServer(dataDir)).toBe(false)
   })
 })
 
-it('an error that nobody caught ends the process with 1, and one more while it stops changes nothing', async () => {
+it('exits with 1 after an uncaught error, also when another one follows during the shutdown', async () => {
   const fault = "process.on('SIGWINCH', () => setImmediate(() => { throw new RangeError('of a test') }))"
   const kith = launch({ ...environment, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(fault)}` })
   await kith.ready
   kith.child.kill('SIGWINCH')
-  await expect.poll(() => kith.said.stdout).toContain('"fault":"RangeError"')
+  await expect.poll(() => kith.output.stdout).toContain('"fault":"RangeError"')
   kith.child.kill('SIGWINCH')
   expect(await kith.ended).toBe(1)
   expect(await hasServer(dataDir)).toBe(false)
 })
 
-it('a standard output that was closed ends the process with 1, after the embedded PostgreSQL', async () => {
+it('stops the embedded PostgreSQL and exits with 1 when its standard output is closed', async () => {
   const kith = launch(environment)
   const address = await kith.ready
   kith.child.stdout!.destroy()
-  // What is logged finds nobody who reads it.
+  // The log lines of these requests go to the closed pipe.
   const answers = Array.from({ length: 20 }, () => fetch(`${address}/healthz`).then(({ status }) => status))
   await Promise.allSettled(answers)
   expect(await kith.ended).toBe(1)

@@ -20,8 +20,8 @@ beforeAll(async () => {
   const service = await startService({}, primary.url)
   const organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
-  const asked = { organizationKey: organization.key, name: 'a program', scope: 'people:read' }
-  credentials = await createClient(service.db, asked)
+  const clientOptions = { organizationKey: organization.key, name: 'a program', scope: 'people:read' }
+  credentials = await createClient(service.db, clientOptions)
   await service.stop()
   standby = await startStandby(primary)
   kith = launch({ DATABASE_URL: standby.url })
@@ -54,7 +54,7 @@ const readOnly = {
 }
 
 describe('a service on a standby', () => {
-  it('starts, and answers reads', async () => {
+  it('starts and answers reads', async () => {
     expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'Ada' })
     expect((await send('POST', '/v1/people/list', {})).body.data.items).toHaveLength(1)
     const filter = { first_name: 'Ada' }
@@ -66,14 +66,14 @@ describe('a service on a standby', () => {
     expect(JSON.parse(await exported.text())).toMatchObject({ external_id: 'ada' })
   })
 
-  it.each(writes)('answers 503 to %s', async (_, write) => {
+  it.each(writes)('returns 503 for %s', async (_, write) => {
     const { status, headers, body } = await write()
     expect([status, headers.get('Retry-After')]).toEqual([503, '1'])
     expect(body).toMatchObject(readOnly)
     expect(body).not.toHaveProperty('outcome')
   })
 
-  it('ends an import with the same words', async () => {
+  it('ends an import with the same error', async () => {
     const response = await fetch(`${address}/v1/people/import`, {
       method: 'POST',
       headers: { Authorization: authorization, 'Content-Type': 'application/x-ndjson' },
@@ -82,7 +82,7 @@ describe('a service on a standby', () => {
     expect(JSON.parse(await response.text())).toMatchObject(readOnly)
   })
 
-  it('answers 503 where a token needs the signing key to be kept for longer', async () => {
+  it('returns 503 for a token whose signing key would have to be extended', async () => {
     await query(primary.url, 'update signing_keys set vouches_until = now()')
     await until(
       async () => (await query(standby.url, 'select from signing_keys where vouches_until < now()')).length > 0,
@@ -92,29 +92,29 @@ describe('a service on a standby', () => {
     expect([response.status, await response.json()]).toMatchObject([503, readOnly])
   })
 
-  it('says at /readyz that it takes no writes, and that it lives', async () => {
+  it('returns 503 at /readyz, since it takes no writes, and 200 at /healthz', async () => {
     const { status, headers, body } = await send('GET', '/readyz')
     expect([status, headers.get('Retry-After')]).toEqual([503, '1'])
     expect(body).toMatchObject(readOnly)
     expect((await send('GET', '/healthz')).status).toBe(200)
   })
 
-  it('starts, and says what is missing, where the tables are of an older version', async () => {
+  it('exits with 1 and tells to migrate the primary when the tables are missing', async () => {
     await query(primary.url, 'create database empty')
     const url = new URL(standby.url)
     url.pathname = '/empty'
     await until(() => query(url.href, 'select 1').then(Boolean, () => false))
     const other = launch({ DATABASE_URL: url.href })
     expect(await other.ended).toBe(1)
-    expect(other.said.stderr).toMatch(/read-only.*migrate the primary/)
+    expect(other.output.stderr).toMatch(/read-only.*migrate the primary/)
   })
 
-  it('takes writes once the standby is promoted, and has told of it once', async () => {
+  it('takes writes once the standby is promoted, and has logged its state only once', async () => {
     await query(standby.url, 'select pg_promote()')
     await until(async () => (await send('GET', '/readyz')).status === 200)
     expect((await send('PATCH', '/v1/people/ada', patch)).status).toBe(200)
-    const told = kith.said.stdout.split('\n').filter(line => line.includes('read-only'))
-    expect(told).toHaveLength(1)
-    expect(kith.said.stdout).not.toMatch(/"level":50|in the background failed/)
+    const readOnlyLines = kith.output.stdout.split('\n').filter(line => line.includes('read-only'))
+    expect(readOnlyLines).toHaveLength(1)
+    expect(kith.output.stdout).not.toMatch(/"level":50|in the background failed/)
   })
 })

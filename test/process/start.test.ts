@@ -9,11 +9,11 @@ import { createTestDatabase } from '../support/database.ts'
 import { checkout, endProcesses, firstStepsOf, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
-let elsewhere: string
+let otherFolder: string
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  elsewhere = await makeFolder()
+  otherFolder = await makeFolder()
 })
 
 afterEach(async () => {
@@ -21,22 +21,22 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** Runs lines in a shell of another terminal, which stands in a folder of its own. */
+/** Runs lines in another shell, in a folder of its own. Returns the JSON documents that they print. */
 async function paste(lines: string[], environment: Record<string, string> = {}) {
   const { PATH = '', HOME = '' } = process.env
-  const shell = spawn('sh', [], { cwd: elsewhere, env: { PATH, HOME, ...environment } })
+  const shell = spawn('sh', [], { cwd: otherFolder, env: { PATH, HOME, ...environment } })
   shell.stdin.end(`${lines.join('\n')}\n`)
   const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
   expect({ code: shell.exitCode, stderr }).toEqual({ code: 0, stderr: '' })
-  // The answers come without a newline between them.
+  // The responses have no newline between them.
   return stdout
     .replaceAll('}{"', '}\n{"')
     .split('\n')
     .map(answer => JSON.parse(answer))
 }
 
-const patched = { status: 'Success', data: true }
-const read = {
+const patchResponse = { status: 'Success', data: true }
+const readResponse = {
   status: 'Success',
   data: expect.objectContaining({
     external_id: 'first',
@@ -47,65 +47,68 @@ const read = {
   }),
 }
 
-describe('the log of a start shows the address and three lines', () => {
-  it('that work as pasted, on the embedded database, and a second time', async () => {
-    const dataDir = join(elsewhere, '.kith')
+describe('the three lines that a start logs', () => {
+  it('work as pasted on the embedded database, and work again', async () => {
+    const dataDir = join(otherFolder, '.kith')
     const kith = launch({ KITH_DATA_DIR: dataDir })
     expect(await kith.ready).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const lines = firstStepsOf(kith)
     expect(lines).toHaveLength(3)
-    expect(await paste(lines)).toEqual([patched, read])
-    expect(await paste(lines)).toEqual([patched, { ...read, data: expect.objectContaining({ version: 3 }) }])
+    expect(await paste(lines)).toEqual([patchResponse, readResponse])
+    expect(await paste(lines)).toEqual([
+      patchResponse,
+      { ...readResponse, data: expect.objectContaining({ version: 3 }) },
+    ])
     expect(await terminate(kith)).toBe(0)
     expect(await hasServer(dataDir)).toBe(false)
   })
 
-  it('that work with the same DATABASE_URL set, and do not repeat its password', async () => {
+  it('work with the same DATABASE_URL, and do not contain its password', async () => {
     const environment = { DATABASE_URL: database.url }
     const kith = launch(environment)
     await kith.ready
-    expect(await paste(firstStepsOf(kith), environment)).toEqual([patched, read])
-    expect(kith.said.stdout).not.toContain(new URL(database.url).password)
-    expect(kith.said.stdout + kith.said.stderr).not.toContain(database.url)
+    expect(await paste(firstStepsOf(kith), environment)).toEqual([patchResponse, readResponse])
+    expect(kith.output.stdout).not.toContain(new URL(database.url).password)
+    expect(kith.output.stdout + kith.output.stderr).not.toContain(database.url)
   })
 
-  it('that find the data folder of a service that was started in another folder', async () => {
-    const name = `${basename(elsewhere)}'s $HOME`
-    const kith = launch({ KITH_DATA_DIR: name }, ['serve'], elsewhere)
+  it('find the data folder of a service that was started in another folder', async () => {
+    const name = `${basename(otherFolder)}'s $HOME`
+    const kith = launch({ KITH_DATA_DIR: name }, ['serve'], otherFolder)
     await kith.ready
-    expect(await hasServer(join(elsewhere, name))).toBe(true)
-    // Lines that mean another folder make it in the checkout.
+    expect(await hasServer(join(otherFolder, name))).toBe(true)
+    // Wrong lines would create the folder in the checkout.
     onTestFinished(() => rm(join(checkout, name), { recursive: true, force: true }))
-    expect(await paste(firstStepsOf(kith))).toEqual([patched, read])
+    expect(await paste(firstStepsOf(kith))).toEqual([patchResponse, readResponse])
     expect(await terminate(kith)).toBe(0)
   })
 })
 
-/** What a start that fails ends with. */
-async function refusal(environment: Record<string, string>, cwd?: string): Promise<string> {
+/** Starts a service that must fail without a stack trace. Returns its standard error. */
+async function expectStartFailure(environment: Record<string, string>, cwd?: string): Promise<string> {
   const kith = launch(environment, ['serve'], cwd)
   expect(await kith.ended).toBe(1)
-  expect(kith.said.stdout).not.toContain('kith is ready')
-  expect(kith.said.stdout + kith.said.stderr).not.toMatch(/^\s+at /m)
-  return kith.said.stderr
+  expect(kith.output.stdout).not.toContain('kith is ready')
+  expect(kith.output.stdout + kith.output.stderr).not.toMatch(/^\s+at /m)
+  return kith.output.stderr
 }
 
-describe('a start that cannot be ends with 1 and no stack trace:', () => {
-  it('a port that is taken is named, in one sentence, and no database server is left running', async () => {
+describe('a failed start', () => {
+  it('names a port that is taken in one sentence, and leaves no database server running', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
-    const dataDir = join(elsewhere, '.kith')
-    expect(await refusal({ KITH_DATA_DIR: dataDir, PORT: `${port}` })).toMatch(
+    const dataDir = join(otherFolder, '.kith')
+    expect(await expectStartFailure({ KITH_DATA_DIR: dataDir, PORT: `${port}` })).toMatch(
       new RegExp(`^PORT ${port} on 127\\.0\\.0\\.1 is taken [^\\n]*\\n$`),
     )
     expect(await hasServer(dataDir)).toBe(false)
     other.close()
   })
 
-  it('a bad environment is one list with every problem, before anything is made', async () => {
-    const dataDir = join(elsewhere, '.kith')
-    const stderr = await refusal({
+  it('lists every problem of the environment before it creates anything', async () => {
+    const dataDir = join(otherFolder, '.kith')
+    const stderr = await expectStartFailure({
       KITH_DATA_DIR: dataDir,
       PORT: '65536',
       DATABASE_URL: 'mysql://kith:s3cret@localhost/kith',
@@ -134,26 +137,26 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
     expect(await hasServer(dataDir)).toBe(false)
   })
 
-  it.each(['/proc/kith', '/proc/kith/data'])('a data folder that cannot be made: %s', async dataDir => {
-    expect(await refusal({ KITH_DATA_DIR: dataDir })).toBe(
+  it.each(['/proc/kith', '/proc/kith/data'])('names a data folder that cannot be created: %s', async dataDir => {
+    expect(await expectStartFailure({ KITH_DATA_DIR: dataDir })).toBe(
       `The data folder ${dataDir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
     )
   })
 
-  it('TLS files that are not there are named by the setting', async () => {
-    const TLS_CERT_FILE = join(elsewhere, 'certificate.pem')
-    const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(elsewhere, 'key.pem') }
-    const stderr = await refusal(settings)
+  it('names the setting of a missing TLS file', async () => {
+    const TLS_CERT_FILE = join(otherFolder, 'certificate.pem')
+    const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(otherFolder, 'key.pem') }
+    const stderr = await expectStartFailure(settings)
     expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
     expect(stderr).toContain('TLS_CERT_FILE')
     expect(stderr).toContain(TLS_CERT_FILE)
   })
 
-  it('a data folder that is in use says who has it', async () => {
-    const dataDir = join(elsewhere, '.kith')
+  it('names the process that uses the data folder', async () => {
+    const dataDir = join(otherFolder, '.kith')
     const owner = launch({ KITH_DATA_DIR: dataDir })
     const address = await owner.ready
-    expect(await refusal({ KITH_DATA_DIR: dataDir })).toMatch(
+    expect(await expectStartFailure({ KITH_DATA_DIR: dataDir })).toMatch(
       new RegExp(`^The data folder \\S+ is in use by another service, kith serve pid ${owner.child.pid}: [^\\n]*\\n$`),
     )
     expect((await fetch(`${address}/readyz`)).status).toBe(200)
@@ -161,9 +164,9 @@ describe('a start that cannot be ends with 1 and no stack trace:', () => {
   })
 })
 
-it('starts twice in a row on the same folder, and finds what was there', async () => {
-  const environment = { KITH_DATA_DIR: join(elsewhere, '.kith'), NODE_ENV: 'production' }
-  // The same consent given again is a write.
+it('finds its data when it starts again on the same folder', async () => {
+  const environment = { KITH_DATA_DIR: join(otherFolder, '.kith'), NODE_ENV: 'production' }
+  // A repeated consent is a write too, so each start adds a version.
   for (const version of [2, 3]) {
     const kith = launch(environment)
     await kith.ready

@@ -10,9 +10,9 @@ import { type Organization, type Reply, type Service, startService } from '../su
 const requestMs = 1_000
 
 let postgres: OwnPostgres
-/** Its commits wait for no standby: for what a test finds there before it begins. */
-let prepared: Service
-/** Its commits wait for a standby that is not there. */
+/** A service whose commits wait for no standby. It creates the data that tests start with. */
+let localService: Service
+/** The service under test. Its commits wait for a missing standby. */
 let service: Service
 let organization: Organization
 let send: Organization['send']
@@ -22,36 +22,36 @@ beforeAll(async () => {
   const local = new URL(postgres.url)
   local.searchParams.set('options', '-c synchronous_commit=local')
   await migrate(local.href)
-  prepared = await startService({}, local.href)
+  localService = await startService({}, local.href)
   service = await startService({ KITH_LIMIT_REQUEST_MS: String(requestMs) }, postgres.url)
   await setStandby('nobody')
 })
 afterAll(async () => {
   await service?.stop()
-  await prepared?.stop()
+  await localService?.stop()
   await postgres?.stop()
   await endProcesses()
 })
 beforeEach(async () => {
-  organization = await prepared.organization()
+  organization = await localService.organization()
   send = service.sender(organization.token)
   for (const external_id of ['ada', 'bob']) await organization.client.people.create({ external_id })
 })
 
-/** Sets whom commits wait for, '' for nobody, and returns once they do. */
+/** Sets the standby that commits wait for, '' for none. Returns once the setting has an effect. */
 async function setStandby(name: string) {
   await query(postgres.url, `alter system set synchronous_standby_names = '${name}'`)
   await query(postgres.url, 'select pg_reload_conf()')
-  const { token } = await prepared.organization()
+  const { token } = await localService.organization()
   const write = () => service.sender(token)('POST', '/v1/people', {})
   await until(async () => (await write()).status === (name === '' ? 201 : 503))
 }
 
-/** How many changes the log holds under a mark: what was run twice is there twice. */
-const changesOf = async (mark: string) =>
+/** The number of changes in the log with a mark. A write that runs twice has two. */
+const countChanges = async (mark: string) =>
   (await query(postgres.url, `select from changes where after::text like '%"${mark}"%'`)).length
 
-const unknown = {
+const unknownOutcome = {
   status: 503,
   body: { error: 'operation_failed', message: expect.stringMatching(/may have been done/), outcome: 'unknown' },
 }
@@ -75,35 +75,35 @@ const writes: [what: string, changes: number, write: (mark: string) => Promise<R
   ['a changed consent type', 1, mark => send('PATCH', '/v1/schema/consent-types/1', { name: mark })],
 ]
 
-describe('while the synchronous standby is away', () => {
-  it.each(writes)('%s is answered as of unknown outcome, and is not run again', async (what, changes, write) => {
+describe('while the synchronous standby is missing', () => {
+  it.each(writes)('reports an unknown outcome for %s, and does not run it again', async (what, changes, write) => {
     const mark = what.replaceAll(' ', '_').toLowerCase()
-    expect(await write(mark)).toMatchObject(unknown)
-    expect(await changesOf(mark)).toBe(changes)
+    expect(await write(mark)).toMatchObject(unknownOutcome)
+    expect(await countChanges(mark)).toBe(changes)
   })
 
-  it('writes that share a set are all answered so, and none is run again', async () => {
+  it('reports an unknown outcome for all writes of a set, and runs none again', async () => {
     const rename = (external_id: string) => send('PATCH', `/v1/people/${external_id}`, { first_name: 'shared' })
     const lock = await service.db.connect()
     await lock.query('begin; lock table entities')
-    // The first write waits for the lock and has nothing to commit. The others queue behind it, and share the next set.
+    // The first write waits for the lock and commits nothing. The others queue behind it and share the next set.
     const missing = rename('nobody')
-    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'`
-    await until(async () => (await query(postgres.url, waiting)).length === 1)
+    const waitingSql = `select from pg_stat_activity where wait_event_type = 'Lock'`
+    await until(async () => (await query(postgres.url, waitingSql)).length === 1)
     const shared = ['ada', 'bob'].map(rename)
     await until(() => queueLengths(service.db).write === 2)
     await lock.end()
     expect((await missing).body.error).toBe('not_found')
-    for (const reply of await Promise.all(shared)) expect(reply).toMatchObject(unknown)
-    expect(await changesOf('shared')).toBe(2)
+    for (const reply of await Promise.all(shared)) expect(reply).toMatchObject(unknownOutcome)
+    expect(await countChanges('shared')).toBe(2)
   })
 
-  it('a deletion is answered so', async () => {
-    expect(await send('DELETE', '/v1/people/ada')).toMatchObject(unknown)
+  it('reports an unknown outcome for a deletion', async () => {
+    expect(await send('DELETE', '/v1/people/ada')).toMatchObject(unknownOutcome)
     expect((await send('GET', '/v1/people/ada')).status).toBe(404)
   })
 
-  it('an import ends with a line that says so, and counts none of its lines', async () => {
+  it('ends an import with an unknown outcome, and counts none of its lines', async () => {
     const response = await fetch(`${service.address}/v1/people/import`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${organization.token}`, 'Content-Type': 'application/x-ndjson' },
@@ -112,14 +112,14 @@ describe('while the synchronous standby is away', () => {
         .join('\n'),
     })
     const last = JSON.parse((await response.text()).trim().split('\n').at(-1)!)
-    expect(last).toMatchObject({ ...unknown.body, progress: { received: 0, updated: 0 } })
-    // The last line may have come too late for the first set; a set behind it cannot begin to commit.
-    expect(await changesOf('new ada')).toBe(1)
-    expect(await changesOf('new bob')).toBeLessThanOrEqual(1)
+    expect(last).toMatchObject({ ...unknownOutcome.body, progress: { received: 0, updated: 0 } })
+    // The second line may miss the first set. A later set cannot begin to commit.
+    expect(await countChanges('new ada')).toBe(1)
+    expect(await countChanges('new bob')).toBeLessThanOrEqual(1)
   })
 
-  it('a token is not issued on a key that may end before it', async () => {
-    const { client_id, client_secret } = await createClient(prepared.db, {
+  it('issues no token whose signing key may expire before it', async () => {
+    const { client_id, client_secret } = await createClient(localService.db, {
       organizationKey: organization.key,
       name: 'a program',
       scope: 'people:read',
@@ -129,30 +129,30 @@ describe('while the synchronous standby is away', () => {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'client_credentials', client_id, client_secret }),
     })
-    expect({ status: response.status, body: await response.json() }).toMatchObject(unknown)
+    expect({ status: response.status, body: await response.json() }).toMatchObject(unknownOutcome)
   })
 
-  it('what is there already is not acknowledged when it is asked for again', async () => {
+  it('does not acknowledge a repeated write whose first commit still waits', async () => {
     const again = () => send('PATCH', '/v1/people/ada', { first_name: 'again' })
     const keyed = () => send('PATCH', '/v1/people/bob', { first_name: 'keyed' }, { 'Idempotency-Key': 'a-key' })
-    for (const ask of [again, again, keyed, keyed]) expect(await ask()).toMatchObject(unknown)
+    for (const ask of [again, again, keyed, keyed]) expect(await ask()).toMatchObject(unknownOutcome)
     await setStandby('')
     expect((await keyed()).headers.get('Idempotency-Replayed')).toBe('true')
     expect((await again()).status).toBe(200)
-    expect([await changesOf('again'), await changesOf('keyed')]).toEqual([1, 1])
+    expect([await countChanges('again'), await countChanges('keyed')]).toEqual([1, 1])
     await setStandby('nobody')
   })
 
-  it('reads are answered', async () => {
+  it('answers reads', async () => {
     expect(await send('GET', '/v1/people/ada')).toMatchObject({ status: 200, body: { data: { external_id: 'ada' } } })
     expect((await send('POST', '/v1/people/list', {})).body.data.items).toHaveLength(2)
   })
 
-  it('a write that is cancelled before its COMMIT is not done, and is told so', async () => {
+  it('returns 504 for a write that is cancelled before COMMIT, and does not store it', async () => {
     const lock = await service.db.connect()
     await lock.query(`begin; select from entities where external_id = 'ada' for update`)
     expect((await send('PATCH', '/v1/people/ada', { first_name: 'late' })).status).toBe(504)
     await lock.end()
-    expect(await changesOf('late')).toBe(0)
+    expect(await countChanges('late')).toBe(0)
   })
 })

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../support/certificate.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { endProcesses, exchange, launch, makeFolder, parseAnswer, terminate } from '../support/process.ts'
+import { endProcesses, exchange, launch, makeFolder, parseResponse, terminate } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 
@@ -31,7 +31,7 @@ function makePair(): Pair {
   }
 }
 
-/** The files of a pair in a folder of the test's own, and the settings that name them. */
+/** Writes a pair to files in a new folder. Returns the settings that name them. */
 async function writePair({ certificate, key }: Pair) {
   const folder = await makeFolder()
   const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
@@ -40,80 +40,80 @@ async function writePair({ certificate, key }: Pair) {
   return { TLS_CERT_FILE, TLS_KEY_FILE }
 }
 
-/** GET on a new connection (or an agent's), which is closed to any certificate but this. */
-async function ask(address: string, path: string, ca: string, options: RequestOptions = {}) {
-  const asked = get({ host: '127.0.0.1', port: new URL(address).port, path, ca, agent: false, ...options })
-  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+/** Sends a GET on a new connection, or on an agent's. The connection fails with any other certificate than `ca`. */
+async function sendGet(address: string, path: string, ca: string, options: RequestOptions = {}) {
+  const request = get({ host: '127.0.0.1', port: new URL(address).port, path, ca, agent: false, ...options })
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
   return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
 }
 
-it.each(['127.0.0.1', '0.0.0.0'])('with the TLS files it serves HTTPS and nothing else on HOST %s', async host => {
+it.each(['127.0.0.1', '0.0.0.0'])('serves HTTPS only, on HOST %s, when the TLS files are set', async host => {
   const pair = makePair()
   const kith = launch({ DATABASE_URL: database.url, HOST: host, ...(await writePair(pair)) })
   const address = await kith.ready
   const { protocol, hostname, port } = new URL(address)
   expect({ protocol, hostname }).toEqual({ protocol: 'https:', hostname: host })
 
-  const { status, headers, body } = await ask(address, '/readyz', pair.certificate)
+  const { status, headers, body } = await sendGet(address, '/readyz', pair.certificate)
   expect({ status, body }).toEqual({ status: 200, body: { status: 'Success', data: { ready: true } } })
   expect(headers['strict-transport-security']).toBe('max-age=31536000')
 
   const plain = await exchange(`http://127.0.0.1:${port}`, 'GET /readyz HTTP/1.1\r\nHost: kith\r\n\r\n').catch(() => '')
-  if (plain !== '') expect(parseAnswer(plain)).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
+  if (plain !== '') expect(parseResponse(plain)).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
   expect(await terminate(kith)).toBe(0)
 })
 
-it('the limit of the headers is the configured one under TLS too', async () => {
+it('applies the configured header limit over TLS', async () => {
   const pair = makePair()
   const limit = { KITH_LIMIT_HEADER_BYTES: '2048' }
   const address = await launch({ DATABASE_URL: database.url, ...limit, ...(await writePair(pair)) }).ready
   const statusWith = async (bytes: number) =>
-    (await ask(address, '/healthz', pair.certificate, { headers: { 'X-Large': 'x'.repeat(bytes) } })).status
+    (await sendGet(address, '/healthz', pair.certificate, { headers: { 'X-Large': 'x'.repeat(bytes) } })).status
   expect([await statusWith(1_500), await statusWith(2_100)]).toEqual([200, 431])
 })
 
 describe('SIGHUP', () => {
-  it('takes new files for new connections, and leaves those that are open alone', async () => {
+  it('reloads the certificate for new connections, and leaves open connections alone', async () => {
     const [first, second] = [makePair(), makePair()]
     const files = await writePair(first)
     const kith = launch({ DATABASE_URL: database.url, ...files })
     const address = await kith.ready
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    expect((await ask(address, '/healthz', first.certificate, { agent })).status).toBe(200)
+    expect((await sendGet(address, '/healthz', first.certificate, { agent })).status).toBe(200)
 
     await writeFile(files.TLS_CERT_FILE, second.certificate)
     await writeFile(files.TLS_KEY_FILE, second.key)
     kith.child.kill('SIGHUP')
-    await expect.poll(() => kith.said.stdout).toContain('were read again')
-    expect((await ask(address, '/healthz', second.certificate)).status).toBe(200)
-    await expect(ask(address, '/healthz', first.certificate)).rejects.toThrow()
-    expect((await ask(address, '/healthz', first.certificate, { agent })).status).toBe(200)
+    await expect.poll(() => kith.output.stdout).toContain('were read again')
+    expect((await sendGet(address, '/healthz', second.certificate)).status).toBe(200)
+    await expect(sendGet(address, '/healthz', first.certificate)).rejects.toThrow()
+    expect((await sendGet(address, '/healthz', first.certificate, { agent })).status).toBe(200)
     agent.destroy()
     expect(await terminate(kith)).toBe(0)
   })
 
-  it('keeps the old certificate where a file is none, is of another pair or is not there, and the log says so', async () => {
+  it('keeps the old certificate and logs why when a file is malformed, of another pair or missing', async () => {
     const pair = makePair()
     const files = await writePair(pair)
     const kith = launch({ DATABASE_URL: database.url, ...files })
     const address = await kith.ready
-    const refusals = () => kith.said.stdout.match(/TLS_(CERT|KEY)_FILE.*the old certificate stays/g)?.length ?? 0
-    const spoils = [
+    const refusals = () => kith.output.stdout.match(/TLS_(CERT|KEY)_FILE.*the old certificate stays/g)?.length ?? 0
+    const damages = [
       () => writeFile(files.TLS_CERT_FILE, 'half a certif'),
       () => writeFile(files.TLS_CERT_FILE, makePair().certificate),
       () => rm(files.TLS_KEY_FILE),
     ]
-    for (const [index, spoil] of spoils.entries()) {
+    for (const [index, spoil] of damages.entries()) {
       await spoil()
       kith.child.kill('SIGHUP')
       await expect.poll(refusals).toBe(index + 1)
-      expect((await ask(address, '/healthz', pair.certificate)).status).toBe(200)
+      expect((await sendGet(address, '/healthz', pair.certificate)).status).toBe(200)
     }
     expect(await terminate(kith)).toBe(0)
   })
 })
 
-it('SIGHUP reaches every worker', async () => {
+it('reloads the certificate in every worker at SIGHUP', async () => {
   const [first, second] = [makePair(), makePair()]
   const files = await writePair(first)
   const kith = launch({ DATABASE_URL: database.url, ...files }, ['serve', '--workers', '2'])
@@ -121,23 +121,23 @@ it('SIGHUP reaches every worker', async () => {
   await writeFile(files.TLS_CERT_FILE, second.certificate)
   await writeFile(files.TLS_KEY_FILE, second.key)
   kith.child.kill('SIGHUP')
-  await expect.poll(() => kith.said.stdout.match(/were read again/g)?.length).toBe(2)
-  for (let turn = 0; turn < 4; turn++) expect((await ask(address, '/healthz', second.certificate)).status).toBe(200)
+  await expect.poll(() => kith.output.stdout.match(/were read again/g)?.length).toBe(2)
+  for (let turn = 0; turn < 4; turn++) expect((await sendGet(address, '/healthz', second.certificate)).status).toBe(200)
   expect(await terminate(kith)).toBe(0)
 })
 
-it('files of two pairs stop the start with one sentence', async () => {
+it('exits with one sentence when certificate and key belong to different pairs', async () => {
   const kith = launch({ DATABASE_URL: database.url, ...(await writePair({ ...makePair(), key: makePair().key })) })
   expect(await kith.ended).toBe(1)
-  expect(kith.said.stderr).toMatch(/^TLS_CERT_FILE \S+ and TLS_KEY_FILE \S+ cannot be used: [^\n]*\n$/)
+  expect(kith.output.stderr).toMatch(/^TLS_CERT_FILE \S+ and TLS_KEY_FILE \S+ cannot be used: [^\n]*\n$/)
 })
 
-it('without them it starts on another HOST only behind a proxy that ends TLS', async () => {
+it('listens on another HOST without TLS files only if KITH_BEHIND_PROXY is set', async () => {
   const settings = { DATABASE_URL: database.url, HOST: '0.0.0.0' }
   const refused = launch(settings)
   expect(await refused.ended).toBe(1)
-  expect(refused.said.stderr).toMatch(/^The configuration cannot be used:\n {2}- HOST [^\n]*TLS_CERT_FILE[^\n]*\n$/)
-  const behind = launch({ ...settings, KITH_BEHIND_PROXY: '1' })
-  const { port } = new URL(await behind.ready)
+  expect(refused.output.stderr).toMatch(/^The configuration cannot be used:\n {2}- HOST [^\n]*TLS_CERT_FILE[^\n]*\n$/)
+  const proxied = launch({ ...settings, KITH_BEHIND_PROXY: '1' })
+  const { port } = new URL(await proxied.ready)
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
 })

@@ -24,43 +24,45 @@ afterEach(async () => {
 })
 
 const run = async (...words: string[]) => {
-  const { ended, said } = launch(settings, words)
-  expect(await ended, said.stderr).toBe(0)
-  return said
+  const { ended, output } = launch(settings, words)
+  expect(await ended, output.stderr).toBe(0)
+  return output
 }
 
-describe('kith keys rotate, beside running servers', () => {
-  it('refuses no token in use, and every server takes those of the new key at once', { timeout: 120_000 }, async () => {
+describe('kith keys rotate with running servers', () => {
+  it('keeps tokens in use valid, and every server takes tokens of the new key at once', {
+    timeout: 120_000,
+  }, async () => {
     const addresses = await Promise.all([launch(settings).ready, launch(settings).ready])
     const tokens = [await tokenFrom(settings)]
     let rotating = true
-    let asked = 0
+    let requestCount = 0
     const refused: unknown[] = []
-    const ask = async (address: string, token: string) => {
+    const sendRead = async (address: string, token: string) => {
       const { status, body } = await senderTo(address, token)('GET', '/v1/schema')
-      asked++
+      requestCount++
       if (status !== 200) refused.push([status, body])
     }
     const users = addresses.map(async address => {
-      while (rotating) await Promise.all(tokens.map(token => ask(address, token)))
+      while (rotating) await Promise.all(tokens.map(token => sendRead(address, token)))
     })
     for (let rotation = 0; rotation < 3; rotation++) {
       await run('keys', 'rotate')
       tokens.push(await tokenFrom(settings))
-      await Promise.all(addresses.map(address => ask(address, tokens.at(-1)!)))
+      await Promise.all(addresses.map(address => sendRead(address, tokens.at(-1)!)))
     }
     rotating = false
     await Promise.all(users)
-    console.log(`${asked} requests by ${tokens.length} keys beside three rotations`)
+    console.log(`${requestCount} requests with tokens of ${tokens.length} keys during three rotations`)
     expect(refused).toEqual([])
     const kids = new Set(tokens.map(token => token.split('.')[0]))
     expect(kids.size).toBe(4)
-    const shown = (await (await fetch(`${addresses[0]}/.well-known/jwks.json`)).json()) as { keys: unknown[] }
-    expect(shown.keys).toHaveLength(4)
+    const jwks = (await (await fetch(`${addresses[0]}/.well-known/jwks.json`)).json()) as { keys: unknown[] }
+    expect(jwks.keys).toHaveLength(4)
   })
 })
 
-it('kith client create gives what POST /oauth/token of a running server takes, and revoke ends it', async () => {
+it('creates a client whose credentials a running server takes at POST /oauth/token until it is revoked', async () => {
   const address = await launch(settings).ready
   const { stdout } = await run('client', 'create', '--org', 'default', '--scope', 'schema:read')
   const form = `grant_type=client_credentials&${stdout.trim().replace('\n', '&')}`
@@ -83,7 +85,7 @@ describe('an outside issuer', () => {
 
   beforeEach(async () => {
     const key = tls.privateKey.export({ type: 'pkcs8', format: 'pem' })
-    const set = { keys: [{ ...signing.publicKey.export({ format: 'jwk' }), kid: 'theirs', use: 'sig' }] }
+    const set = { keys: [{ ...signing.publicKey.export({ format: 'jwk' }), kid: 'outside', use: 'sig' }] }
     issuer = createServer({ cert: certificate, key }, (_, response) => response.end(JSON.stringify(set)))
     issuer.listen(0, '127.0.0.1')
     await once(issuer, 'listening')
@@ -96,29 +98,29 @@ describe('an outside issuer', () => {
   })
   afterEach(() => issuer.close())
 
-  function tokenOf() {
+  function signToken() {
     const exp = Math.floor(Date.now() / 1_000) + 600
     const claims = { iss: 'https://issuer.example', aud: 'crm', sub: 'ada', org: 'default', scope: 'schema:read', exp }
-    const signed = `${encode({ alg: 'RS256', kid: 'theirs' })}.${encode(claims)}`
+    const signed = `${encode({ alg: 'RS256', kid: 'outside' })}.${encode(claims)}`
     return `${signed}.${sign('sha256', Buffer.from(signed), signing.privateKey).toString('base64url')}`
   }
 
-  it('is believed over https, where its certificate is vouched for', async () => {
+  it('is trusted over https if its certificate is trusted', async () => {
     const folder = await makeFolder()
     const file = join(folder, 'issuer.pem')
     await writeFile(file, certificate)
     const address = await launch({ ...environment, NODE_EXTRA_CA_CERTS: file }).ready
-    expect((await senderTo(address, tokenOf())('GET', '/v1/schema')).status).toBe(200)
+    expect((await senderTo(address, signToken())('GET', '/v1/schema')).status).toBe(200)
   })
 
-  it('is not where nobody vouches for it; the log says why, and our own tokens are taken', async () => {
+  it('is not trusted with an untrusted certificate: the log says why, and own tokens still work', async () => {
     const kith = launch(environment)
     const address = await kith.ready
-    const { status, headers, body } = await senderTo(address, tokenOf())('GET', '/v1/schema')
+    const { status, headers, body } = await senderTo(address, signToken())('GET', '/v1/schema')
     expect([status, body.error, headers.get('retry-after')]).toEqual([503, 'operation_failed', '30'])
     const reason = /"msg":"the keys of the outside issuer cannot be read: [^"]*self-signed certificate/
-    // The answer may arrive before the line does.
-    await expect.poll(() => kith.said.stdout).toMatch(reason)
+    // The response may arrive before the log line.
+    await expect.poll(() => kith.output.stdout).toMatch(reason)
     expect((await senderTo(address, await tokenFrom(settings))('GET', '/v1/schema')).status).toBe(200)
   })
 })
@@ -127,9 +129,9 @@ it.each([
   ['a weak secret', { AUTH_SECRET: 'a'.repeat(40) }, /AUTH_SECRET/],
   ['a short secret', { AUTH_SECRET: 'abcdefghijklmnopqrstuvwxyz01234' }, /AUTH_SECRET/],
   ['half an outside issuer', { AUTH_ISSUER: 'https://issuer.example' }, /AUTH_ISSUER/],
-])('%s stops the start', async (_, given, problem) => {
-  const kith = launch({ ...settings, ...given })
+])('exits with 1 at the start because of %s', async (_, invalidSettings, problem) => {
+  const kith = launch({ ...settings, ...invalidSettings })
   expect(await kith.ended).toBe(1)
-  expect(kith.said.stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
-  expect(kith.said.stderr).toMatch(problem)
+  expect(kith.output.stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
+  expect(kith.output.stderr).toMatch(problem)
 })

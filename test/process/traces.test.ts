@@ -20,8 +20,8 @@ afterEach(async () => {
   await database.drop()
 })
 
-async function start(more: Record<string, string> = {}): Promise<{ kith: Kith; send: Send }> {
-  const kith = launch({ ...environment, ...more })
+async function start(settings: Record<string, string> = {}): Promise<{ kith: Kith; send: Send }> {
+  const kith = launch({ ...environment, ...settings })
   const send = senderTo(await kith.ready, await tokenFrom({ DATABASE_URL: database.url }))
   await send('POST', '/v1/people', { external_id: 'ada' })
   return { kith, send }
@@ -30,19 +30,19 @@ async function start(more: Record<string, string> = {}): Promise<{ kith: Kith; s
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerId = '00f067aa0ba902b7'
 
-/** A span and those below it, by name, in order of their beginning. */
+/** The child spans of a span, by name, in order of their start. */
 type Tree = { [name: string]: Tree }
 
 function treeOf(span: ReceivedSpan): Tree {
-  const below = collector.spans
+  const children = collector.spans
     .filter(other => other.parentSpanId === span.spanId && other.traceId === span.traceId)
     .sort((a, b) => (BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1))
-  return Object.fromEntries(below.map(child => [child.name, treeOf(child)]))
+  return Object.fromEntries(children.map(child => [child.name, treeOf(child)]))
 }
 
 const spansOf = (name: string) => collector.spans.filter(span => span.name === name)
 
-it('a PATCH is a span for each of its stages, below the span of its caller', async () => {
+it('sends a span for each stage of a PATCH, below the span of the caller', async () => {
   const { kith, send } = await start({ OTEL_SERVICE_NAME: 'contacts' })
   const traceparent = `00-${traceId}-${callerId}-01`
   await send('PATCH', '/v1/people/ada', { first_name: 'Ada' }, { traceparent })
@@ -60,11 +60,11 @@ it('a PATCH is a span for each of its stages, below the span of its caller', asy
     wait: {},
     'write batch': { transaction: { lock_named: {}, apply_changes: {}, commit: {} } },
   })
-  const line = kith.said.stdout.split('\n').find(text => text.includes('"PATCH"'))
+  const line = kith.output.stdout.split('\n').find(text => text.includes('"PATCH"'))
   expect(JSON.parse(line!).trace_id).toBe(traceId)
 })
 
-it('a batch that several requests share is one span, and they name each other', async () => {
+it('sends one span for a batch of several requests, linked with their spans', async () => {
   const { kith, send } = await start()
   for (const external_id of ['b', 'c', 'd']) await send('POST', '/v1/people', { external_id })
   const lock = await lockPerson(database.url, 'ada')
@@ -92,7 +92,7 @@ it('a batch that several requests share is one span, and they name each other', 
   expect(Object.keys(treeOf(shared))).toEqual(['transaction'])
 })
 
-it('a caller who wants no trace is not traced, and one who is no caller is not followed', async () => {
+it('does not trace a request that is not sampled, and ignores a malformed traceparent', async () => {
   const { kith, send } = await start()
   collector.spans.length = 0
   const hostile = [
@@ -116,7 +116,7 @@ it('a caller who wants no trace is not traced, and one who is no caller is not f
   expect(spansOf('GET /v1/stacks/{stack_key}/{external_id}')).toEqual([])
 })
 
-it('a span says nothing of what is stored, and of a refusal only its word', async () => {
+it('puts no stored value into a span, and only the error code of a refusal', async () => {
   const { kith, send } = await start()
   await send('PATCH', '/v1/people/zqcanary', { first_name: 'zqcanary' })
   await send('POST', '/v1/people', { external_id: 'zqcanary', email: 'zqcanary@example.com' })
@@ -130,27 +130,27 @@ it('a span says nothing of what is stored, and of a refusal only its word', asyn
   expect(missing!.status.code).toBe(2)
 })
 
-it('a collector that is away costs no request, and one line of log', async () => {
+it('fails no request and logs one line when the collector is unreachable', async () => {
   collector.stop()
   const { kith, send } = await start({ OTEL_EXPORTER_OTLP_TIMEOUT: '100' })
   for (let index = 0; index < 20; index += 1) expect((await send('GET', '/v1/people/ada')).status).toBe(200)
   expect(await terminate(kith)).toBe(0)
-  expect(kith.said.stdout.match(/traces are not sent/g)).toHaveLength(1)
+  expect(kith.output.stdout.match(/traces are not sent/g)).toHaveLength(1)
 })
 
-const tellLoaded = `import { registerHooks } from 'node:module'
+const reportLoadedScript = `import { registerHooks } from 'node:module'
 registerHooks({ load(url, context, next) {
   if (/opentelemetry.(sdk|exporter)/.test(url)) process._rawDebug('loaded ' + url)
   return next(url, context)
 } })`
 
-it('without the variables nothing that makes traces is even loaded', async () => {
-  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(tellLoaded)}`
+it('loads no tracing modules without the OTEL variables', async () => {
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(reportLoadedScript)}`
   const without = launch({ DATABASE_URL: database.url, NODE_OPTIONS })
   await without.ready
   expect(await terminate(without)).toBe(0)
-  expect(without.said.stderr).not.toContain('loaded')
+  expect(without.output.stderr).not.toContain('loaded')
   const { kith } = await start({ NODE_OPTIONS })
   expect(await terminate(kith)).toBe(0)
-  expect(kith.said.stderr).toContain('loaded')
+  expect(kith.output.stderr).toContain('loaded')
 })

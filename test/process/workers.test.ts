@@ -19,7 +19,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** Two people written by many at once, each a key of its own: whatever is lost is missed. */
+/** Sends 120 concurrent writes to two people, each with a key of its own, so that a lost write shows. */
 async function writeOverlapping(senders: Send[]): Promise<void> {
   const writes = names('k', 120).map((key, index) => {
     const [own, other] = index % 2 === 0 ? ['a', 'b'] : ['b', 'a']
@@ -44,7 +44,7 @@ async function declareFriends(send: Send) {
     await send('POST', '/v1/schema/attributes', { key, owner: 'people', type: 'person' })
 }
 
-it('several workers serve one port, lose no write, and end together', async () => {
+it('serves one port with several workers, loses no write, and ends all of them', async () => {
   const kith = launch(environment, ['serve', '--workers', '2'])
   const address = await kith.ready
   const workers = workersOf(kith)
@@ -57,24 +57,24 @@ it('several workers serve one port, lose no write, and end together', async () =
   expect(workers.filter(isAlive)).toEqual([])
 })
 
-it('whichever worker is asked, /metrics tells of all of them', async () => {
+it('reports all workers at /metrics, whichever worker answers', async () => {
   const kith = launch(environment, ['serve', '--workers', '3'])
   const address = await kith.ready
   const token = await tokenFrom(environment)
-  // Connections go to the workers in turn, so each of them answers some.
+  // Connections go to the workers in turn, so each worker answers some.
   const authorization = { Authorization: `Bearer ${token}`, Connection: 'close' }
   for (let index = 0; index < 12; index += 1)
     await (await fetch(`${address}/v1/people/nobody`, { headers: authorization })).text()
   for (let index = 0; index < 4; index += 1) {
-    const { of } = await readMetrics(address)
-    expect(of('kith_http_requests_total{method="GET",route="/v1/people/{external_id}",status="404"}')).toBe(12)
-    expect(of('kith_cache_requests_total{cache="token",outcome="miss"}')).toBe(3)
-    expect(of('kith_db_up')).toBe(1)
+    const { value } = await readMetrics(address)
+    expect(value('kith_http_requests_total{method="GET",route="/v1/people/{external_id}",status="404"}')).toBe(12)
+    expect(value('kith_cache_requests_total{cache="token",outcome="miss"}')).toBe(3)
+    expect(value('kith_db_up')).toBe(1)
   }
   expect(await terminate(kith)).toBe(0)
 })
 
-it('a worker that dies is replaced, and the service goes on', async () => {
+it('replaces a worker that dies, and keeps serving', async () => {
   const kith = launch(environment, ['serve', '--workers', '2'])
   const address = await kith.ready
   const send = senderTo(address, await tokenFrom(environment))
@@ -82,20 +82,20 @@ it('a worker that dies is replaced, and the service goes on', async () => {
   process.kill(first!, 'SIGKILL')
   await expect.poll(() => workersOf(kith).filter(pid => pid !== first).length, { timeout: 15_000 }).toBe(2)
   await expect.poll(() => send('GET', '/v1/people/nobody').then(({ status }) => status)).toBe(404)
-  expect(kith.said.stdout).toContain('a worker has ended, and is replaced')
+  expect(kith.output.stdout).toContain('a worker has ended, and is replaced')
   expect(await terminate(kith)).toBe(0)
 })
 
-it('workers that cannot start say why once, and end the start', async () => {
+it('reports once why workers cannot start, and exits with 1', async () => {
   const taken = launch(environment)
   const port = new URL(await taken.ready).port
   const kith = launch({ ...environment, PORT: port }, ['serve', '--workers', '3'])
   expect(await kith.ended).toBe(1)
-  expect(kith.said.stderr.match(/PORT/g)).toHaveLength(2)
-  expect(kith.said.stderr).toContain(`PORT ${port} on 127.0.0.1 is taken by another program`)
+  expect(kith.output.stderr.match(/PORT/g)).toHaveLength(2)
+  expect(kith.output.stderr).toContain(`PORT ${port} on 127.0.0.1 is taken by another program`)
 })
 
-it('two servers on one database write the same people, lose nothing, and know what the other declares at once', async () => {
+it('loses no write with two servers on one database, and each knows at once what the other declares', async () => {
   const servers = [launch(environment), launch(environment)]
   const token = await tokenFrom(environment)
   const senders = await Promise.all(servers.map(async ({ ready }) => senderTo(await ready, token)))

@@ -9,8 +9,10 @@ import { query } from './embedded-service.ts'
 import { endProcesses } from './process.ts'
 import { type Service, startService } from './service.ts'
 
-/** What the tests of `kith backup` and `kith restore` work with; what it made is gone after each test. */
-export type BackupGround = {
+/**
+ * The fixture of the tests of `kith backup` and `kith restore`. Its databases and services are removed after each test.
+ */
+export type BackupFixture = {
   folder: string
   /** The name of a file that does not exist yet. */
   newFile(): string
@@ -24,7 +26,8 @@ export type BackupGround = {
   serveOn(url: string): Promise<Service>
 }
 
-export function useBackupGround(): BackupGround {
+/** Creates the fixture, and registers its setup and cleanup with the test file. */
+export function useBackupFixture(): BackupFixture {
   let files = 0
   const cleanups: (() => Promise<unknown>)[] = []
   const newDatabase = async (options?: { tables: boolean }) => {
@@ -32,12 +35,12 @@ export function useBackupGround(): BackupGround {
     cleanups.push(drop)
     return url
   }
-  const ground: BackupGround = {
+  const fixture: BackupFixture = {
     folder: '',
     newFile: () => `${++files}.backup`,
-    pathTo: file => join(ground.folder, file),
-    start: (words, environment) => startCommand(words, environment, ground.folder),
-    kith: (words, url) => ground.start(words, { DATABASE_URL: url }).ended,
+    pathTo: file => join(fixture.folder, file),
+    start: (words, environment) => startCommand(words, environment, fixture.folder),
+    kith: (words, url) => fixture.start(words, { DATABASE_URL: url }).ended,
     newDatabase: () => newDatabase(),
     emptyDatabase: () => newDatabase({ tables: false }),
     async serveOn(url) {
@@ -47,17 +50,20 @@ export function useBackupGround(): BackupGround {
     },
   }
   beforeAll(async () => {
-    ground.folder = await mkdtemp(join(tmpdir(), 'kith-backup-'))
+    fixture.folder = await mkdtemp(join(tmpdir(), 'kith-backup-'))
   })
   afterEach(async () => {
     await endProcesses()
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
   })
-  afterAll(() => rm(ground.folder, { recursive: true }))
-  return ground
+  afterAll(() => rm(fixture.folder, { recursive: true }))
+  return fixture
 }
 
-/** Every row of every table that PostgreSQL logs, found in the catalog by a way of the test's own. */
+/**
+ * Reads every row of every persistent table but `migrations`, by table. It finds the tables in the catalog,
+ * independently of kith.
+ */
 export async function contentsOf(url: string): Promise<Record<string, unknown[]>> {
   const tables = await query(
     url,

@@ -4,21 +4,22 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { pipeline } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 
-/** A balancer in front of services, as simple as they come. */
+/** A minimal load balancer in front of services. */
 export type Balancer = {
   address: string
-  /** The services it hands on to, by address. */
+  /** The addresses of all services. */
   services: Set<string>
-  /** Those of them that were ready when asked last. */
+  /** The addresses of the services that were ready at the last check. */
   ready: ReadonlySet<string>
   stop(): Promise<void>
 }
 
-const lookIntervalMs = 100
+const checkIntervalMs = 100
 
 /**
- * Asks each service's /readyz again and again, and takes turns among those that answer 200: with each connection, knowing
- * nothing of HTTP, or as a proxy with each request, over connections of its own that it keeps.
+ * Starts a balancer that polls each service's /readyz every 100 ms and takes turns among those that return 200. With
+ * `connection` it balances TCP connections without knowledge of HTTP. With `request` it is an HTTP proxy that keeps its
+ * own connections alive.
  */
 export async function startBalancer(per: 'connection' | 'request'): Promise<Balancer> {
   const services = new Set<string>()
@@ -26,7 +27,7 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
   const sockets = new Set<Socket>()
   let turns = 0
 
-  const look = async (address: string) => {
+  const checkReadiness = async (address: string) => {
     const isReady = await fetch(`${address}/readyz`, { headers: { Connection: 'close' } }).then(
       ({ ok }) => ok,
       () => false,
@@ -34,18 +35,18 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
     if (isReady && services.has(address)) ready.add(address)
     else ready.delete(address)
   }
-  const looking = setInterval(() => {
-    for (const address of [...services, ...ready]) void look(address)
-  }, lookIntervalMs)
+  const checkTimer = setInterval(() => {
+    for (const address of [...services, ...ready]) void checkReadiness(address)
+  }, checkIntervalMs)
 
-  // A database that stalls leaves no service ready for a moment: what arrives then waits.
-  const choose = async () => {
-    while (ready.size === 0) await setTimeout(lookIntervalMs, undefined, { ref: false })
+  // While a database stalls, no service is ready. Connections and requests wait meanwhile.
+  const chooseService = async () => {
+    while (ready.size === 0) await setTimeout(checkIntervalMs, undefined, { ref: false })
     turns += 1
     const { hostname, port } = new URL([...ready][turns % ready.size]!)
     return { host: hostname, port: Number(port) }
   }
-  const server = per === 'connection' ? handConnectionsOn(choose, sockets) : handRequestsOn(choose)
+  const server = per === 'connection' ? createTcpBalancer(chooseService, sockets) : createHttpProxy(chooseService)
   server.on('connection', socket => sockets.add(socket))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -54,7 +55,7 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
     services,
     ready,
     stop: async () => {
-      clearInterval(looking)
+      clearInterval(checkTimer)
       for (const socket of sockets) socket.destroy()
       server.close()
       await once(server, 'close')
@@ -64,34 +65,34 @@ export async function startBalancer(per: 'connection' | 'request'): Promise<Bala
 
 type Target = { host: string; port: number }
 
-function handConnectionsOn(choose: () => Promise<Target>, sockets: Set<Socket>): Server {
+function createTcpBalancer(chooseService: () => Promise<Target>, sockets: Set<Socket>): Server {
   return createServer({ allowHalfOpen: true }, async socket => {
-    const behind = connect({ ...(await choose()), allowHalfOpen: true })
+    const upstream = connect({ ...(await chooseService()), allowHalfOpen: true })
     for (const [one, other] of [
-      [socket, behind],
-      [behind, socket],
+      [socket, upstream],
+      [upstream, socket],
     ] as const) {
       sockets.add(one)
       one.once('close', () => sockets.delete(one))
-      // What is cut off on one side is cut off on the other.
+      // An error on one side resets the connection on the other.
       one.on('error', () => other.resetAndDestroy())
       one.pipe(other)
     }
   })
 }
 
-function handRequestsOn(choose: () => Promise<Target>): Server {
+function createHttpProxy(chooseService: () => Promise<Target>): Server {
   const agent = new http.Agent({ keepAlive: true })
-  const handOn = async (request: IncomingMessage, response: ServerResponse) => {
+  const forward = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, url, headers } = request
-    const behind = http.request({ ...(await choose()), agent, method, path: url, headers })
-    behind.on('response', answer => {
-      const { connection: _, 'keep-alive': __, ...kept } = answer.headers
-      response.writeHead(answer.statusCode!, kept)
+    const upstream = http.request({ ...(await chooseService()), agent, method, path: url, headers })
+    upstream.on('response', answer => {
+      const { connection: _, 'keep-alive': __, ...forwardedHeaders } = answer.headers
+      response.writeHead(answer.statusCode!, forwardedHeaders)
       pipeline(answer, response, () => {})
     })
-    behind.on('error', () => response.destroy())
-    pipeline(request, behind, () => {})
+    upstream.on('error', () => response.destroy())
+    pipeline(request, upstream, () => {})
   }
-  return http.createServer(handOn).once('close', () => agent.destroy())
+  return http.createServer(forward).once('close', () => agent.destroy())
 }

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-// DER (ITU-T X.690): a tag, a length, the content.
+// DER encodes a value as tag, length and content (ITU-T X.690).
 function der(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content)
   const length = body.length < 128 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff]
@@ -14,7 +14,7 @@ const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 const bits = (content: Uint8Array) => der(0x03, Buffer.from([0]), content)
 const time = (moment: Date) => der(0x17, Buffer.from(`${moment.toISOString().replace(/\D/g, '').slice(2, 14)}Z`))
 
-/** A certificate of 127.0.0.1 that its own key has signed (RFC 5280), good for `hours` from now, as PEM. */
+/** Creates a self-signed certificate of 127.0.0.1 (RFC 5280) as PEM. It is valid for `hours` from now. */
 export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 1): string {
   const ecdsaWithSha256 = sequence(oid('2a8648ce3d040302'))
   const name = sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from('kith test')))))
@@ -35,7 +35,7 @@ export function selfSigned(publicKey: KeyObject, privateKey: KeyObject, hours = 
   return `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
 }
 
-/** Writes such a certificate and its key to files of this folder; answers the settings that name them. */
+/** Writes a self-signed certificate and its key to files in the folder. Returns the settings that name them. */
 export async function writePair(folder: string): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pair = { TLS_CERT_FILE: join(folder, 'certificate.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 
-/** A span as it came, its attributes by name. */
+/** A span as the collector received it, with its attributes by name. */
 export type ReceivedSpan = {
   traceId: string
   spanId: string
@@ -15,7 +15,7 @@ export type ReceivedSpan = {
   startTimeUnixNano: string
   endTimeUnixNano: string
   status: { code?: number }
-  /** Of the resource. */
+  /** The `service.name` of the resource. */
   service: string
 }
 
@@ -32,7 +32,7 @@ type Batch = {
 const readAttributes = (attributes: Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]!]))
 
-/** A collector that speaks OTLP over HTTP, in JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
+/** Starts a collector for OTLP over HTTP in JSON (https://opentelemetry.io/docs/specs/otlp/#otlphttp). */
 export async function startCollector(): Promise<Collector> {
   const spans: ReceivedSpan[] = []
   const server = createServer(async (request, response) => {

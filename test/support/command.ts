@@ -6,15 +6,16 @@ import { fileURLToPath } from 'node:url'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
-export type Ended = { code: number | null; stdout: string; stderr: string }
+/** The result of a command. `code`: the exit code, or null if a signal ended it. */
+export type CommandResult = { code: number | null; stdout: string; stderr: string }
 
-/** A command that runs, and what it will have said. */
-export type Running = { child: ChildProcessWithoutNullStreams; ended: Promise<Ended> }
+/** A running command, and its result. */
+export type RunningCommand = { child: ChildProcessWithoutNullStreams; ended: Promise<CommandResult> }
 
-/** Starts `kith` in a process of its own, with this environment and nothing else. */
-export function startCommand(words: string[], environment: Record<string, string>, cwd: string): Running {
+/** Starts `kith` as a process with exactly this environment. */
+export function startCommand(words: string[], environment: Record<string, string>, cwd: string): RunningCommand {
   const child = spawn(process.execPath, [program, ...words], { cwd, env: environment })
-  // It may end before it has read what it is given.
+  // The command may exit before it has read its standard input.
   child.stdin.on('error', () => {})
   const ended = Promise.all([text(child.stdout).catch(() => 'closed'), text(child.stderr), once(child, 'close')]).then(
     ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr }),
@@ -22,27 +23,27 @@ export function startCommand(words: string[], environment: Record<string, string
   return { child, ended }
 }
 
-/** A door in front of a service that closes once, when so many bytes have gone through in either direction. */
+/** Starts a TCP proxy that breaks a connection once, after `up` bytes to the service or `down` bytes from it. */
 export async function breakingProxy(
   address: string,
-  after: { up?: number; down?: number },
+  limits: { up?: number; down?: number },
 ): Promise<{ address: string; server: Server }> {
   const { hostname, port } = new URL(address)
-  let left = { up: after.up ?? Number.POSITIVE_INFINITY, down: after.down ?? Number.POSITIVE_INFINITY }
-  const server = createServer(inside => {
-    const outside = connect({ host: hostname, port: Number(port) })
-    const cut = () => [inside, outside].map(socket => socket.destroy())
-    const relay = (from: Socket, to: Socket, way: 'up' | 'down') => {
+  let left = { up: limits.up ?? Number.POSITIVE_INFINITY, down: limits.down ?? Number.POSITIVE_INFINITY }
+  const server = createServer(clientSocket => {
+    const serviceSocket = connect({ host: hostname, port: Number(port) })
+    const cut = () => [clientSocket, serviceSocket].map(socket => socket.destroy())
+    const relay = (from: Socket, to: Socket, direction: 'up' | 'down') => {
       from.on('error', cut).on('close', () => to.end())
       from.on('data', (piece: Buffer) => {
-        left[way] -= piece.length
-        if (left[way] > 0) return void to.write(piece)
+        left[direction] -= piece.length
+        if (left[direction] > 0) return void to.write(piece)
         left = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY }
         cut()
       })
     }
-    relay(inside, outside, 'up')
-    relay(outside, inside, 'down')
+    relay(clientSocket, serviceSocket, 'up')
+    relay(serviceSocket, clientSocket, 'down')
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -6,8 +6,8 @@ import { urlOfDatabase } from '../../src/db/embedded.ts'
 import type {} from './postgres.ts'
 
 /**
- * A migrated, empty database of the caller's own on the run's PostgreSQL, or one without tables; `drop` ends whoever is
- * still connected.
+ * Creates a database on the run's PostgreSQL: migrated and empty, or without tables. `drop` removes it and closes its
+ * connections.
  */
 export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `kith_test_${randomBytes(8).toString('hex')}`
@@ -28,7 +28,7 @@ async function copyTemplate(client: pg.Client, name: string) {
       await client.query(`create database ${name} template ${template}`)
       return
     } catch (error) {
-      // object_in_use: somebody, autovacuum perhaps, is connected to the template for a moment.
+      // object_in_use: another connection, such as autovacuum, uses the template for a moment.
       if ((error as { code?: string }).code !== '55006') throw error
       await setTimeout(50)
     }

@@ -1,11 +1,11 @@
 import { startEmbedded } from '../../src/db/embedded.ts'
 
-// A process with an embedded PostgreSQL, for the tests to talk to and to kill:
-// node embedded-process.ts <dataDir> <serve|command>. It reports by IPC and stops on the message 'stop'.
+// A process with an embedded PostgreSQL that tests can query and kill: node embedded-process.ts <dataDir> <serve|command>.
+// It reports by IPC, and stops on the message 'stop'.
 const [dataDir = '', purpose = 'serve'] = process.argv.slice(2)
 const log = (line: string) => process.send?.({ log: line })
 
-// Whoever launched us is gone, or we are done.
+// The IPC channel closes when the parent process is gone, or when this process is done.
 process.once('disconnect', () => process.exit())
 
 try {

@@ -11,47 +11,47 @@ import { commandLine } from '../../src/db/embedded/processes.ts'
 
 const script = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
 
-/** A process of its own with an embedded PostgreSQL; `logged` grows as it logs. */
-export type Service = { child: ChildProcess; url: string; dataDir: string; logged: string[] }
+/** A process with an embedded PostgreSQL. `logged` has its log lines so far. */
+export type EmbeddedProcess = { child: ChildProcess; url: string; dataDir: string; logged: string[] }
 
 type Message = { url?: string; dataDir?: string; error?: string; log?: string }
 
-/** What a test has: `base` is its own folder, `dataDir` lies in it and does not exist yet. */
-export type Ground = {
+/** The fixture of a test. `base` is its own folder. `dataDir` is a path inside that does not exist yet. */
+export type EmbeddedFixture = {
   base: string
   dataDir: string
-  /** Processes that are ended with the test. */
+  /** Processes that the fixture kills after the test. */
   children: ChildProcess[]
-  /** Launches a process that starts the PostgreSQL of `dataDir`, in a process group of its own. */
+  /** Launches a process that starts the PostgreSQL of `dataDir`, in its own process group. */
   launch(purpose: 'serve' | 'command'): ChildProcess
-  /** Launches one and waits for it; rejects with the sentence it was refused with. */
-  begin(purpose: 'serve' | 'command'): Promise<Service>
+  /** Launches such a process and waits until its server is ready. Rejects with its error message. */
+  start(purpose: 'serve' | 'command'): Promise<EmbeddedProcess>
 }
 
-/** Gives every test of the file its own ground, and clears away whatever it left running. */
-export function useGround(): Ground {
-  const ground: Ground = {
+/** Gives every test of the file a fixture of its own, and stops what the test left running. */
+export function useEmbeddedFixture(): EmbeddedFixture {
+  const fixture: EmbeddedFixture = {
     base: '',
     dataDir: '',
     children: [],
     launch: purpose => {
-      const child = fork(script, [ground.dataDir, purpose], { execArgv: [], detached: true })
-      ground.children.push(child)
+      const child = fork(script, [fixture.dataDir, purpose], { execArgv: [], detached: true })
+      fixture.children.push(child)
       return child
     },
-    begin: purpose => readiness(ground.launch(purpose)),
+    start: purpose => waitUntilReady(fixture.launch(purpose)),
   }
   beforeEach(async () => {
-    ground.base = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))
-    await chmod(ground.base, 0o755)
-    ground.dataDir = join(ground.base, '.kith')
-    ground.children = []
+    fixture.base = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))
+    await chmod(fixture.base, 0o755)
+    fixture.dataDir = join(fixture.base, '.kith')
+    fixture.children = []
   })
-  afterEach(() => clearGround(ground))
-  return ground
+  afterEach(() => cleanUp(fixture))
+  return fixture
 }
 
-async function clearGround({ base, dataDir, children }: Ground) {
+async function cleanUp({ base, dataDir, children }: EmbeddedFixture) {
   for (const child of children) await kill(child)
   const path = await realpath(join(dataDir, 'postgresql')).catch(() => undefined)
   if (path) await endServer(path)
@@ -59,10 +59,10 @@ async function clearGround({ base, dataDir, children }: Ground) {
   await rm(base, { recursive: true, maxRetries: 10 })
 }
 
-function readiness(child: ChildProcess): Promise<Service> {
+function waitUntilReady(child: ChildProcess): Promise<EmbeddedProcess> {
   const logged: string[] = []
   return new Promise((resolve, reject) => {
-    child.once('exit', code => reject(new Error(`ended with ${code} before it was ready`)))
+    child.once('exit', code => reject(new Error(`exited with ${code} before it was ready`)))
     child.on('message', ({ url, dataDir, error, log }: Message) => {
       if (log !== undefined) logged.push(log)
       if (error !== undefined) reject(new Error(error))
@@ -73,14 +73,14 @@ function readiness(child: ChildProcess): Promise<Service> {
 
 export const isRunning = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
 
-/** Lets the process stop its PostgreSQL and end. */
-export async function stop({ child }: Service) {
+/** Makes the process stop its PostgreSQL, and waits for its exit. */
+export async function stop({ child }: EmbeddedProcess) {
   const exit = once(child, 'exit')
   child.send('stop')
   await exit
 }
 
-/** kill -9 of one process, awaited. */
+/** Kills a process with SIGKILL, and waits for its exit. */
 export async function kill(child: ChildProcess) {
   if (!isRunning(child)) return
   const exit = once(child, 'exit')
@@ -88,14 +88,14 @@ export async function kill(child: ChildProcess) {
   await exit
 }
 
-/** The server process of a PostgreSQL's folder; undefined when none lives. */
+/** The pid of the server process on a PostgreSQL folder. Undefined if none runs. */
 export async function serverPid(path: string): Promise<number | undefined> {
   const text = await readFile(join(path, 'data', 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number(text.split('\n')[0])
   return pid > 0 && (await commandLine(pid)).includes(`postgres -D ${path}`) ? pid : undefined
 }
 
-/** kill -9 of the server process alone, awaited; its pid. */
+/** Kills only the server process with SIGKILL, and waits for its end. Returns its pid; throws if none runs. */
 export async function killServer(path: string): Promise<number> {
   const pid = await serverPid(path)
   if (pid === undefined) throw new Error(`no server runs on ${path}`)
@@ -106,21 +106,22 @@ export async function killServer(path: string): Promise<number> {
 
 async function endServer(path: string) {
   const pid = await serverPid(path)
-  // An immediate shutdown: unlike kill -9 it takes the other processes of the server along before it ends.
+  // SIGQUIT is an immediate shutdown. Unlike SIGKILL, it ends the other processes of the server too.
   if (pid !== undefined) process.kill(pid, 'SIGQUIT')
   while (await serverPid(path)) await setTimeout(10)
   const socketDir = await readFile(join(path, 'socket'), 'utf8').catch(() => undefined)
   if (socketDir) await rm(socketDir, { recursive: true, force: true })
 }
 
+/** Whether a path exists. */
 export const exists = (path: string) => lstat(path).then(Boolean, () => false)
 
-/** Resolves when `find` says so. */
+/** Polls every 5 ms until `find` returns true. */
 export async function until(find: () => boolean | Promise<boolean>) {
   while (!(await find())) await setTimeout(5)
 }
 
-/** Rows of one statement on a connection of its own. */
+/** Runs a statement on a new connection. Returns its rows. */
 export async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
@@ -132,7 +133,7 @@ export async function query(url: string, text: string): Promise<Record<string, u
   }
 }
 
-/** Rows of one statement, as soon as the server answers it. */
+/** Runs a statement until the server answers it. Returns its rows. */
 export async function queryOnceUp(url: string, text: string): Promise<Record<string, unknown>[]> {
   for (;;) {
     const rows = await query(url, text).catch(() => undefined)

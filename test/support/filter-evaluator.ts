@@ -2,74 +2,80 @@ import { isDeepStrictEqual } from 'node:util'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
 
-/** An entity as a read shows it, and the ids of those it links to, by attribute. */
-export type Read = { stack_id: number; id: string; shown: Shown; links: ReadonlyMap<number, readonly string[]> }
+/** An entity as a read returns it, and the ids of its link targets by attribute. */
+export type StoredEntity = { stack_id: number; id: string; json: Json; links: ReadonlyMap<number, readonly string[]> }
 
-/** All entities of an organization. */
-export type World = { definitions: Definitions; reads: ReadonlyMap<string, Read> }
+/** The definitions and all entities of an organization, the entities by id. */
+export type Dataset = { definitions: Definitions; entities: ReadonlyMap<string, StoredEntity> }
 
-type Shown = Record<string, unknown>
+type Json = Record<string, unknown>
 
-/** Whether a filter holds of an entity, by the words of the documentation and what a read shows; it knows no SQL. */
-export function holds(filter: unknown, read: Read, world: World): boolean {
-  return Object.entries(filter as Shown).every(([key, operand]) => memberHolds(key, operand, read, world))
+/** Whether an entity matches a filter. It follows the documentation and the entity's JSON, and uses no SQL. */
+export function matches(filter: unknown, read: StoredEntity, world: Dataset): boolean {
+  return Object.entries(filter as Json).every(([key, operand]) => memberMatches(key, operand, read, world))
 }
 
-function memberHolds(key: string, operand: unknown, read: Read, world: World): boolean {
-  if (key === '$and') return (operand as unknown[]).every(filter => holds(filter, read, world))
-  if (key === '$or') return (operand as unknown[]).some(filter => holds(filter, read, world))
-  if (key === '$not') return !holds(operand, read, world)
+function memberMatches(key: string, operand: unknown, read: StoredEntity, world: Dataset): boolean {
+  if (key === '$and') return (operand as unknown[]).every(filter => matches(filter, read, world))
+  if (key === '$or') return (operand as unknown[]).some(filter => matches(filter, read, world))
+  if (key === '$not') return !matches(operand, read, world)
   if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
-    return testHolds(key, '$eq', operand, read, world)
-  return Object.entries(operand).every(([operator, value]) => testHolds(key, operator, value, read, world))
+    return testMatches(key, '$eq', operand, read, world)
+  return Object.entries(operand).every(([operator, value]) => testMatches(key, operator, value, read, world))
 }
 
-function testHolds(key: string, operator: string, operand: unknown, read: Read, world: World): boolean {
-  const { shown } = read
+function testMatches(key: string, operator: string, operand: unknown, read: StoredEntity, world: Dataset): boolean {
+  const { json } = read
   if (key === 'consents') {
-    const wanted = Object.entries((operand as Shown) ?? {})
-    return (shown.consents as Shown[]).some(entry => wanted.every(([name, value]) => entry[name] === value))
+    const conditions = Object.entries((operand as Json) ?? {})
+    return (json.consents as Json[]).some(entry => conditions.every(([name, value]) => entry[name] === value))
   }
   if (!key.startsWith('attribute_values.')) {
-    if (key === 'created_at' || key === 'updated_at') return compareMoments(operator, shown[key], operand)
-    const cased = key === 'id' || key === 'record_id' ? lowered(operand) : operand
-    return valueHolds(operator, [shown[key]], cased, undefined)
+    if (key === 'created_at' || key === 'updated_at') return compareMoments(operator, json[key], operand)
+    const normalized = key === 'id' || key === 'record_id' ? toLowerCase(operand) : operand
+    return valueMatches(operator, [json[key]], normalized, undefined)
   }
   const name = key.slice('attribute_values.'.length)
   const attribute = world.definitions.declared.get(read.stack_id)?.get(name)
   if (operator === '$some' || operator === '$none' || operator === '$every')
-    return quantified(operator, operand, attribute!, read, world)
-  const values = shown.attribute_values as Shown
+    return quantifierMatches(operator, operand, attribute!, read, world)
+  const values = json.attribute_values as Json
   const value = Object.hasOwn(values, name) ? values[name] : undefined
   const elements = attribute?.cardinality === 'many' && Array.isArray(value) ? value.filter(one => one !== null) : []
-  return valueHolds(operator, [value, ...elements], operand, attribute)
+  return valueMatches(operator, [value, ...elements], operand, attribute)
 }
 
-const lowered = (operand: unknown): unknown =>
-  typeof operand === 'string' ? operand.toLowerCase() : Array.isArray(operand) ? operand.map(lowered) : operand
+const toLowerCase = (operand: unknown): unknown =>
+  typeof operand === 'string' ? operand.toLowerCase() : Array.isArray(operand) ? operand.map(toLowerCase) : operand
 
-function quantified(operator: string, filter: unknown, { id }: Attribute, read: Read, world: World): boolean {
-  const targets = (read.links.get(id) ?? []).map(target => world.reads.get(target)!)
-  if (operator === '$every') return targets.every(target => holds(filter, target, world))
-  return targets.some(target => holds(filter, target, world)) === (operator === '$some')
+function quantifierMatches(
+  operator: string,
+  filter: unknown,
+  { id }: Attribute,
+  read: StoredEntity,
+  world: Dataset,
+): boolean {
+  const targets = (read.links.get(id) ?? []).map(target => world.entities.get(target)!)
+  if (operator === '$every') return targets.every(target => matches(filter, target, world))
+  return targets.some(target => matches(filter, target, world)) === (operator === '$some')
 }
 
-/** `candidates`: the value, and its elements where the attribute holds many. */
-function valueHolds(operator: string, candidates: unknown[], operand: unknown, attribute?: Attribute): boolean {
+/** Compares values with an operand. `candidates`: the value, then its elements if the attribute has many. */
+function valueMatches(operator: string, candidates: unknown[], operand: unknown, attribute?: Attribute): boolean {
   const missing = candidates[0] === null || candidates[0] === undefined
-  const equals = (wanted: unknown) =>
-    wanted === null ? missing : candidates.some(candidate => isDeepStrictEqual(candidate, wanted))
+  const equals = (expected: unknown) =>
+    expected === null ? missing : candidates.some(candidate => isDeepStrictEqual(candidate, expected))
   if (operator === '$eq') return equals(operand)
   if (operator === '$neq') return !equals(operand)
   if (operator === '$in') return (operand as unknown[]).some(equals)
   if (operator === '$nin') return !(operand as unknown[]).some(equals)
   if (operator === '$exists') return missing !== operand
   return candidates.some(candidate => {
-    if (operator in order) return inOrder(operator, compared(candidate, operand, attribute))
+    if (operator in order) return inOrder(operator, compareValues(candidate, operand, attribute))
     if (typeof candidate !== 'string') return false
-    const [text, sought] = [candidate.toLowerCase(), String(operand).toLowerCase()]
-    if (operator === '$contains') return text.includes(sought)
-    return operator === '$starts_with' ? text.startsWith(sought) : text.endsWith(sought)
+    const [text, search] = [candidate.toLowerCase(), String(operand).toLowerCase()]
+    if (operator === '$contains') return text.includes(search)
+    return operator === '$starts_with' ? text.startsWith(search) : text.endsWith(search)
   })
 }
 
@@ -82,8 +88,8 @@ const order: Record<string, (sign: number) => boolean> = {
 
 const inOrder = (operator: string, sign: number | undefined) => sign !== undefined && order[operator]!(sign)
 
-/** Less than zero, zero, or more; undefined where the two have no order. */
-function compared(value: unknown, operand: unknown, attribute?: Attribute): number | undefined {
+/** The order of two values: below zero, zero or above. Undefined if they have no order. */
+function compareValues(value: unknown, operand: unknown, attribute?: Attribute): number | undefined {
   if (typeof value === 'number' && typeof operand === 'number') return value - operand
   if (typeof value !== 'string' || typeof operand !== 'string') return undefined
   if (attribute?.type === 'date' && !(isDate(value) && isDate(operand))) return undefined

@@ -1,30 +1,30 @@
 import fc from 'fast-check'
-import { dates, from, json, long, many, moments, numbers, people, texts, words } from './filter-world.ts'
+import { dates, from, json, longTexts, many, moments, numbers, people, texts, words } from './filter-world.ts'
 
 type Operands = {
   values: fc.Arbitrary<unknown>
-  /** Bounds of ranges, where there is an order. */
+  /** Bounds of ranges, if the type has an order. */
   bounds?: fc.Arbitrary<unknown>
-  /** Texts to search for, where texts are searched. */
-  sought?: fc.Arbitrary<string>
+  /** Texts to search for, if the type can be searched. */
+  searches?: fc.Arbitrary<string>
 }
 
-const ordered = (values: fc.Arbitrary<unknown>, sought?: fc.Arbitrary<string>): Operands => ({
+const orderedOperands = (values: fc.Arbitrary<unknown>, searches?: fc.Arbitrary<string>): Operands => ({
   values,
   bounds: values,
-  ...(sought && { sought }),
+  ...(searches && { searches }),
 })
 const someTexts = from([...words, 'o', 'x', 'α', 'Σ', '2020'])
 const names = texts.filter(text => text !== '')
 const recordIds = from(['0'.repeat(24), '66f0a1B2c3d4e5f60718293a', 'f'.repeat(24)])
 const uuids = from(['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', 'FFFFFFFF-ffff-ffff-ffff-ffffffffffff'])
 
-const text = ordered(texts, someTexts)
+const text = orderedOperands(texts, someTexts)
 const name = { ...text, values: names }
-const number = ordered(from(numbers))
+const number = orderedOperands(from(numbers))
 const boolean: Operands = { values: fc.boolean() }
-const date = ordered(from(dates), from(['', '0', '2', '20', '29', '2020-02-29']))
-const moment = ordered(from(moments))
+const date = orderedOperands(from(dates), from(['', '0', '2', '20', '29', '2020-02-29']))
+const moment = orderedOperands(from(moments))
 const anything = { values: json, bounds: fc.oneof(texts, from(numbers)), sought: someTexts }
 
 const element = ({ values, ...rest }: Operands, elements: fc.Arbitrary<unknown>): Operands => ({
@@ -42,7 +42,7 @@ const shared: Record<string, Operands> = {
 }
 const personFields: Record<string, Operands> = {
   ...shared,
-  id: ordered(uuids, from(['', '0', 'A', 'ff'])),
+  id: orderedOperands(uuids, from(['', '0', 'A', 'ff'])),
   first_name: text,
   last_name: text,
   email: name,
@@ -72,34 +72,37 @@ const personKeys: Record<string, Operands> = {
   friends: manyNames,
   bought: manyNames,
 }
-const orderFields: Record<string, Operands> = { ...shared, record_id: ordered(recordIds, from(['6', 'F', '00', ''])) }
+const orderFields: Record<string, Operands> = {
+  ...shared,
+  record_id: orderedOperands(recordIds, from(['6', 'F', '00', ''])),
+}
 const orderKeys: Record<string, Operands> = { total: number, buyer: name, any: anything }
 
-const ranged = (operand: fc.Arbitrary<unknown>) =>
+const rangeTests = (operand: fc.Arbitrary<unknown>) =>
   fc.record({ operator: from(['$lt', '$lte', '$gt', '$gte']), operand })
-const equal = (operand: fc.Arbitrary<unknown>) => fc.record({ operator: from(['$eq', '$neq']), operand })
-const listed = (operand: fc.Arbitrary<unknown>) =>
+const equalityTests = (operand: fc.Arbitrary<unknown>) => fc.record({ operator: from(['$eq', '$neq']), operand })
+const listTests = (operand: fc.Arbitrary<unknown>) =>
   fc.record({ operator: from(['$in', '$nin']), operand: fc.array(operand, { maxLength: 4 }) })
-const searched = (operand: fc.Arbitrary<string>) =>
+const searchTests = (operand: fc.Arbitrary<string>) =>
   fc.record({ operator: from(['$contains', '$starts_with', '$ends_with']), operand })
-const existing = fc.record({ operator: fc.constant('$exists'), operand: fc.boolean() })
+const existenceTests = fc.record({ operator: fc.constant('$exists'), operand: fc.boolean() })
 
-const isBare = (operand: unknown) => typeof operand !== 'object' || operand === null || Array.isArray(operand)
+const isPlainValue = (operand: unknown) => typeof operand !== 'object' || operand === null || Array.isArray(operand)
 
-/** One or two operators on a field, or a value alone. */
-function testsOf({ values, bounds, sought }: Operands): fc.Arbitrary<unknown> {
+/** Generates one or two operators on a field, or a bare value. */
+function testsOf({ values, bounds, searches: sought }: Operands): fc.Arbitrary<unknown> {
   const nullable = fc.option(values, { freq: 6 })
   const one = fc.oneof(
-    equal(nullable),
-    listed(nullable),
-    existing,
-    ...(bounds ? [ranged(bounds)] : []),
-    ...(sought ? [searched(sought)] : []),
+    equalityTests(nullable),
+    listTests(nullable),
+    existenceTests,
+    ...(bounds ? [rangeTests(bounds)] : []),
+    ...(sought ? [searchTests(sought)] : []),
   )
   const operators = fc
     .array(one, { minLength: 1, maxLength: 2 })
     .map(made => Object.fromEntries(made.map(({ operator, operand }) => [operator, operand])))
-  return fc.oneof({ weight: 3, arbitrary: operators }, { weight: 1, arbitrary: nullable.filter(isBare) })
+  return fc.oneof({ weight: 3, arbitrary: operators }, { weight: 1, arbitrary: nullable.filter(isPlainValue) })
 }
 
 const fieldsOf = (fields: Record<string, Operands>, prefix = '') =>
@@ -115,29 +118,29 @@ const consents = fc
     { consent_type_id: 1, channel: 'sms' },
     { consent_type_id: 2, channel: 'email' },
   )
-  .chain(wanted => fc.option(fc.boolean()).map(state => ({ ...wanted, ...(state !== null && { state }) })))
-  .map(wanted => ({ consents: { $some: wanted } }))
+  .chain(condition => fc.option(fc.boolean()).map(state => ({ ...condition, ...(state !== null && { state }) })))
+  .map(condition => ({ consents: { $some: condition } }))
 
-/** Operands of every sort on every field of people: what the field can equal among much that it cannot. */
-export const looseFilters: fc.Arbitrary<unknown> = fc
+/** Generates operands of every type on every field of people, most of which the field can never equal. */
+export const mistypedFilters: fc.Arbitrary<unknown> = fc
   .record({
     name: from([...Object.keys(personFields), ...Object.keys(personKeys).map(key => `attribute_values.${key}`)]),
     tests: testsOf({
       values: fc.oneof(json, uuids, from(['active', 'x'])),
       bounds: fc.oneof(texts, from(numbers), uuids),
-      sought: fc.oneof(someTexts, from(['2020-', '02', 'ab', 'x-', '2020-02-29T', 'ff-ff'])),
+      searches: fc.oneof(someTexts, from(['2020-', '02', 'ab', 'x-', '2020-02-29T', 'ff-ff'])),
     }),
   })
   .map(({ name, tests }) => ({ [name]: tests }))
 
 type Depth = { levels: number; hops: number }
 
-const quantified = (name: string, filters: fc.Arbitrary<unknown>) =>
+const quantifiedFilters = (name: string, filters: fc.Arbitrary<unknown>) =>
   fc
     .record({ quantifier: from(['$some', '$none', '$every']), filters })
     .map(({ quantifier, filters }) => ({ [`attribute_values.${name}`]: { [quantifier]: filters } }))
 
-function combined(leaf: fc.Arbitrary<unknown>, deeper: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+function combineFilters(leaf: fc.Arbitrary<unknown>, deeper: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 4, arbitrary: leaf },
     { weight: 1, arbitrary: fc.array(deeper, { maxLength: 3 }).map($and => ({ $and })) },
@@ -146,7 +149,7 @@ function combined(leaf: fc.Arbitrary<unknown>, deeper: fc.Arbitrary<unknown>): f
   )
 }
 
-/** Filters on people that are accepted. */
+/** Generates valid filters on people. */
 export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
   const plain = fc.oneof(
     { weight: 4, arbitrary: fieldsOf(personFields) },
@@ -154,33 +157,33 @@ export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }):
     { weight: 1, arbitrary: consents },
   )
   if (levels === 1) return plain
-  const far = { levels: levels - 1, hops: hops - 1 }
-  const across =
+  const targetDepth = { levels: levels - 1, hops: hops - 1 }
+  const throughLinks =
     hops === 0
       ? plain
       : fc.oneof(
-          quantified('referrer', personFilters(far)),
-          quantified('friends', personFilters(far)),
-          quantified('mixed', personFilters(far)),
-          quantified('bought', orderFilters(far)),
+          quantifiedFilters('referrer', personFilters(targetDepth)),
+          quantifiedFilters('friends', personFilters(targetDepth)),
+          quantifiedFilters('mixed', personFilters(targetDepth)),
+          quantifiedFilters('bought', orderFilters(targetDepth)),
         )
-  const leaf = fc.oneof({ weight: 3, arbitrary: plain }, { weight: 2, arbitrary: across })
-  return combined(leaf, personFilters({ levels: levels - 1, hops }))
+  const leaf = fc.oneof({ weight: 3, arbitrary: plain }, { weight: 2, arbitrary: throughLinks })
+  return combineFilters(leaf, personFilters({ levels: levels - 1, hops }))
 }
 
-/** Filters on orders that are accepted. */
+/** Generates valid filters on orders. */
 export function orderFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
   const plain = fc.oneof(fieldsOf(orderFields), fieldsOf(orderKeys, 'attribute_values.'))
   if (levels === 1) return plain
-  const across = hops === 0 ? plain : quantified('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
-  return combined(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))
+  const across = hops === 0 ? plain : quantifiedFilters('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
+  return combineFilters(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))
 }
 
-/** One condition on an indexed key with operands of its type, those that are stored among them. */
+/** Generates a condition on one key with operands of its type, some of which are stored. */
 export const typedFilters: fc.Arbitrary<unknown> = fc.oneof(
   ...[
-    { key: 'city', operand: from([...words, ...long]) },
-    { key: 'tags', operand: from([...words, ...long]) },
+    { key: 'city', operand: from([...words, ...longTexts]) },
+    { key: 'tags', operand: from([...words, ...longTexts]) },
     { key: 'score', operand: from(numbers) },
     { key: 'joined', operand: from(moments) },
     { key: 'born', operand: from(dates) },
@@ -189,10 +192,15 @@ export const typedFilters: fc.Arbitrary<unknown> = fc.oneof(
     { key: 'mixed', operand: from([...people, ...words.filter(word => word !== '')]) },
   ].map(({ key, operand }) =>
     fc
-      .array(key === 'vip' ? equal(operand) : fc.oneof(equal(operand), ranged(operand), listed(operand)), {
-        minLength: 1,
-        maxLength: 2,
-      })
+      .array(
+        key === 'vip'
+          ? equalityTests(operand)
+          : fc.oneof(equalityTests(operand), rangeTests(operand), listTests(operand)),
+        {
+          minLength: 1,
+          maxLength: 2,
+        },
+      )
       .map(made => ({
         [`attribute_values.${key}`]: Object.fromEntries(made.map(({ operator, operand }) => [operator, operand])),
       })),

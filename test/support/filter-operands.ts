@@ -3,22 +3,30 @@ import type { Attribute, Definitions } from '../../src/organizations/definitions
 
 type Values = Record<string, unknown>
 
-/** Where a filter has an operand that its field can never equal, by the words of the documentation: JSON Pointers. */
-export function mistypedIn(filter: unknown, stack_id: number, definitions: Definitions, path = '/filter'): string[] {
+/** Finds operands that their field can never equal, according to the documentation. Returns their JSON Pointers. */
+export function findMistypedOperands(
+  filter: unknown,
+  stack_id: number,
+  definitions: Definitions,
+  path = '/filter',
+): string[] {
   return Object.entries(filter as Values).flatMap(([key, operand]) => {
-    const at = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (key === '$not') return mistypedIn(operand, stack_id, definitions, at)
+    const pointer = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    if (key === '$not') return findMistypedOperands(operand, stack_id, definitions, pointer)
     if (key === '$and' || key === '$or')
-      return (operand as unknown[]).flatMap((one, index) => mistypedIn(one, stack_id, definitions, `${at}/${index}`))
-    if (key === 'consents') return mistypedConsent((operand as Values).$some as Values, definitions, `${at}/$some`)
+      return (operand as unknown[]).flatMap((one, index) =>
+        findMistypedOperands(one, stack_id, definitions, `${pointer}/${index}`),
+      )
+    if (key === 'consents')
+      return findMistypedConsent((operand as Values).$some as Values, definitions, `${pointer}/$some`)
     const attribute = definitions.declared.get(stack_id)?.get(key.slice('attribute_values.'.length))
-    const field = key.startsWith('attribute_values.') ? kindOf(attribute) : { kind: fixed[key]!, many: false }
+    const field = key.startsWith('attribute_values.') ? kindOf(attribute) : { kind: fieldKinds[key]!, many: false }
     if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
-      return mistyped(field, '$eq', operand, at)
+      return findMistyped(field, '$eq', operand, pointer)
     return Object.entries(operand).flatMap(([operator, value]) =>
       quantifiers.includes(operator)
-        ? mistypedIn(value, attribute!.target_stack_id!, definitions, `${at}/${operator}`)
-        : mistyped(field, operator, value, `${at}/${operator}`),
+        ? findMistypedOperands(value, attribute!.target_stack_id!, definitions, `${pointer}/${operator}`)
+        : findMistyped(field, operator, value, `${pointer}/${operator}`),
     )
   })
 }
@@ -28,7 +36,7 @@ const quantifiers = ['$some', '$none', '$every']
 type Kind = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'any' | 'id' | 'record_id' | 'state'
 type FieldKind = { kind: Kind; many: boolean }
 
-const fixed: Record<string, Kind> = {
+const fieldKinds: Record<string, Kind> = {
   external_id: 'name',
   id: 'id',
   record_id: 'record_id',
@@ -54,20 +62,20 @@ function kindOf(attribute: Attribute | undefined): FieldKind {
   return { kind, many: cardinality === 'many' }
 }
 
-const ids: Partial<Record<Kind, string>> = {
+const forms: Partial<Record<Kind, string>> = {
   date: 'dddd-dd-dd',
   id: 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx',
   record_id: 'x'.repeat(24),
 }
 
-function mistyped(field: FieldKind, operator: string, operand: unknown, path: string): string[] {
+function findMistyped(field: FieldKind, operator: string, operand: unknown, path: string): string[] {
   const { kind } = field
   if (operator === '$exists') return []
   if (operator === '$in' || operator === '$nin')
-    return (operand as unknown[]).flatMap((value, index) => mistyped(field, '$eq', value, `${path}/${index}`))
-  if (operator === '$eq' || operator === '$neq') return unequal(field, operand, path)
+    return (operand as unknown[]).flatMap((value, index) => findMistyped(field, '$eq', value, `${path}/${index}`))
+  if (operator === '$eq' || operator === '$neq') return findUnequal(field, operand, path)
   if (operator === '$contains' || operator === '$starts_with' || operator === '$ends_with') {
-    const form = ids[kind]
+    const form = forms[kind]
     const fits = form ? isPart(operator, String(operand), form) : ['text', 'name', 'any'].includes(kind)
     return fits ? [] : [path]
   }
@@ -76,10 +84,10 @@ function mistyped(field: FieldKind, operator: string, operand: unknown, path: st
   return hasOrder && (operand === '' ? kind === 'text' || kind === 'name' : canEqual(kind, operand)) ? [] : [path]
 }
 
-function unequal({ kind, many }: FieldKind, operand: unknown, path: string): string[] {
+function findUnequal({ kind, many }: FieldKind, operand: unknown, path: string): string[] {
   if (operand === null || kind === 'any') return []
   if (!many || !Array.isArray(operand)) return canEqual(kind, operand) ? [] : [path]
-  // A relationship without a link shows nothing, and a target without a name shows null.
+  // A relationship without links is absent from the JSON, and a target without external_id is null.
   if (kind === 'name' && operand.length === 0) return [path]
   const wrong = operand.findIndex(element => (element === null ? kind !== 'name' : !canEqual(kind, element)))
   return wrong === -1 ? [] : [`${path}/${wrong}`]
@@ -92,11 +100,14 @@ function canEqual(kind: Kind, value: unknown): boolean {
   if (kind === 'state') return ['active', 'placeholder'].includes(value)
   if (kind === 'date') return isDate(value)
   if (kind === 'datetime') return isDateTime(value)
-  const form = ids[kind]
+  const form = forms[kind]
   return form === undefined || (value.length === form.length && isPart('$starts_with', value, form))
 }
 
-/** Whether a text can stand at the start, at the end or anywhere in a form of `d` (a digit), `x` (a hexadecimal one) and `-`. */
+/**
+ * Whether a text can occur at the start, at the end or anywhere in a form of `d` (digit), `x` (hexadecimal digit) and
+ * `-`.
+ */
 function isPart(operator: string, text: string, form: string): boolean {
   const last = form.length - text.length
   const starts = operator === '$starts_with' ? [0] : operator === '$ends_with' ? [last] : [...form].map((_, at) => at)
@@ -106,12 +117,16 @@ function isPart(operator: string, text: string, form: string): boolean {
   )
 }
 
-function mistypedConsent({ consent_type_id, channel }: Values, { consent_types }: Definitions, path: string): string[] {
-  const shown = consent_types
+function findMistypedConsent(
+  { consent_type_id, channel }: Values,
+  { consent_types }: Definitions,
+  path: string,
+): string[] {
+  const activeChannels = consent_types
     .filter(({ state }) => state === 'active')
     .flatMap(({ id, channels }) => channels.map(one => ({ id, channel: one.channel })))
-  const ofType = shown.filter(({ id }) => consent_type_id === undefined || id === consent_type_id)
+  const ofType = activeChannels.filter(({ id }) => consent_type_id === undefined || id === consent_type_id)
   if (consent_type_id !== undefined && ofType.length === 0) return [`${path}/consent_type_id`]
-  const isThere = channel === undefined || ofType.some(one => one.channel === channel)
-  return isThere ? [] : [`${path}/channel`]
+  const hasChannel = channel === undefined || ofType.some(one => one.channel === channel)
+  return hasChannel ? [] : [`${path}/channel`]
 }

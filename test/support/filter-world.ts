@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { readSerialized } from '../../src/entities/entity-reader.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
-import type { Read, World } from './filter-evaluator.ts'
+import type { Dataset, StoredEntity } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'
 
 export const words = [
@@ -20,7 +20,7 @@ export const words = [
   'a%c',
   "o'x",
 ]
-export const long = ['a', 'b', ''].map(end => 'x'.repeat(70) + end)
+export const longTexts = ['a', 'b', ''].map(end => 'x'.repeat(70) + end)
 export const numbers = [0, 1, 2, 2.5, -1, -2.25, 9007199254740991, 1.5e-7, 0.1]
 export const dates = ['2020-02-29', '2021-01-01', '0001-01-01', '9999-12-31']
 export const moments = [
@@ -38,25 +38,25 @@ export const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
 const orders = Array.from({ length: 8 }, (_, index) => `o${index}`)
 
 export const from = <T>(values: readonly T[]) => fc.constantFrom(...values)
-export const texts = from([...words, ...long, ...dates, ...moments, ...wrong, 'p1', 'o1'])
+export const texts = from([...words, ...longTexts, ...dates, ...moments, ...wrong, 'p1', 'o1'])
 export const json = fc.oneof(texts, from(numbers), fc.boolean(), from(structures))
 export const many = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 3, nil: undefined })
-const given = (values: object) => JSON.parse(JSON.stringify(values)) as Record<string, unknown>
+const withoutUndefined = (values: object) => JSON.parse(JSON.stringify(values)) as Record<string, unknown>
 const record = (model: Record<string, fc.Arbitrary<unknown>>) =>
-  fc.record(Object.fromEntries(Object.entries(model).map(([key, value]) => [key, maybe(value)]))).map(given)
+  fc.record(Object.fromEntries(Object.entries(model).map(([key, value]) => [key, maybe(value)]))).map(withoutUndefined)
 
-/** Values from before the schema: of other types, and plain where there will be links. */
+/** Values from before the schema: of other types, and plain values in later relationships. */
 const earlyValues = record({
   ...{ city: json, score: json, joined: json, born: json, tags: json, moments: json, mixed: json, any: json },
 })
 const personValues = record({
-  city: fc.oneof(from(words), from(long)),
+  city: fc.oneof(from(words), from(longTexts)),
   score: from(numbers),
   joined: from(moments),
   born: from(dates),
   vip: fc.boolean(),
-  tags: many(from([...words, ...long])),
+  tags: many(from([...words, ...longTexts])),
   counts: many(from(numbers)),
   referrer: from(people),
   friends: many(from(people)),
@@ -75,49 +75,55 @@ const profile = record({
   email_consent: fc.boolean(),
 })
 
-const attribute = (send: Send, body: object) => must(send('POST', '/v1/schema/attributes', body))
+const declareAttribute = (send: Send, body: object) => requireSuccess(send('POST', '/v1/schema/attributes', body))
 
-async function must(replying: ReturnType<Send>) {
-  const reply = await replying
+async function requireSuccess(response: ReturnType<Send>) {
+  const reply = await response
   if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
   return reply.body.data
 }
 
 const sample = <T>(values: fc.Arbitrary<T>, count: number, seed: number) => fc.sample(values, { numRuns: count, seed })
 
-/** Some dozens of people and orders with every kind of value, stored before and after their keys were declared. */
-export async function makeWorld(organization: { send: Send }, seed: number): Promise<void> {
+/** Stores 45 people and 10 orders with every kind of value, some of them before their keys are declared. */
+export async function createDataset(organization: { send: Send }, seed: number): Promise<void> {
   const { send } = organization
-  await must(send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] }))
-  for (const key of ['orders', 'visits']) await must(send('POST', '/v1/schema/stacks', { key, kind: 'item' }))
-  const mentor = await attribute(send, { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' })
+  await requireSuccess(send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] }))
+  for (const key of ['orders', 'visits']) await requireSuccess(send('POST', '/v1/schema/stacks', { key, kind: 'item' }))
+  const mentor = await declareAttribute(send, { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' })
   for (const [index, values] of sample(earlyValues, 15, seed).entries())
-    await must(
+    await requireSuccess(
       send('POST', '/v1/people', {
         external_id: `early${index}`,
         attribute_values: { ...values, mentor: index % 3 ? ['p1', 'p2'] : [] },
       }),
     )
-  await must(send('PATCH', `/v1/schema/attributes/${mentor.id}`, { state: 'archived' }))
-  const plain = { owner: 'people', indexed: true }
-  await attribute(send, { ...plain, key: 'city', type: 'text' })
-  await attribute(send, { ...plain, key: 'score', type: 'number' })
-  await attribute(send, { ...plain, key: 'joined', type: 'datetime' })
-  await attribute(send, { ...plain, key: 'born', type: 'date' })
-  await attribute(send, { ...plain, key: 'vip', type: 'boolean' })
-  await attribute(send, { ...plain, key: 'tags', type: 'text', cardinality: 'many' })
-  await attribute(send, { ...plain, key: 'moments', type: 'datetime', cardinality: 'many' })
-  await attribute(send, { key: 'raw', owner: 'people', type: 'json' })
-  await attribute(send, { key: 'counts', owner: 'people', type: 'number', cardinality: 'many' })
-  await attribute(send, { key: 'referrer', owner: 'people', type: 'person' })
-  await attribute(send, { key: 'mixed', owner: 'people', type: 'person' })
-  await attribute(send, { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
-  await attribute(send, { key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' })
-  await attribute(send, { key: 'total', owner: 'orders', type: 'number', indexed: true })
-  await attribute(send, { key: 'buyer', owner: 'orders', type: 'person' })
+  await requireSuccess(send('PATCH', `/v1/schema/attributes/${mentor.id}`, { state: 'archived' }))
+  const indexedOfPeople = { owner: 'people', indexed: true }
+  await declareAttribute(send, { ...indexedOfPeople, key: 'city', type: 'text' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'score', type: 'number' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'joined', type: 'datetime' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'born', type: 'date' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'vip', type: 'boolean' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'tags', type: 'text', cardinality: 'many' })
+  await declareAttribute(send, { ...indexedOfPeople, key: 'moments', type: 'datetime', cardinality: 'many' })
+  await declareAttribute(send, { key: 'raw', owner: 'people', type: 'json' })
+  await declareAttribute(send, { key: 'counts', owner: 'people', type: 'number', cardinality: 'many' })
+  await declareAttribute(send, { key: 'referrer', owner: 'people', type: 'person' })
+  await declareAttribute(send, { key: 'mixed', owner: 'people', type: 'person' })
+  await declareAttribute(send, { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
+  await declareAttribute(send, {
+    key: 'bought',
+    owner: 'people',
+    type: 'stack',
+    target_stack: 'orders',
+    cardinality: 'many',
+  })
+  await declareAttribute(send, { key: 'total', owner: 'orders', type: 'number', indexed: true })
+  await declareAttribute(send, { key: 'buyer', owner: 'orders', type: 'person' })
   const bodies = sample(fc.record({ profile, values: personValues }), 30, seed)
   for (const [index, { profile, values }] of bodies.entries())
-    await must(
+    await requireSuccess(
       send('POST', '/v1/people', {
         ...profile,
         external_id: index < 24 ? `p${index}` : null,
@@ -125,32 +131,32 @@ export async function makeWorld(organization: { send: Send }, seed: number): Pro
       }),
     )
   for (const [index, values] of sample(orderValues, 10, seed).entries())
-    await must(send('POST', '/v1/stacks/orders', { external_id: `o${index}`, attribute_values: values }))
-  // Links to somebody who lost the name, and to somebody who is gone.
-  await must(send('PATCH', '/v1/people/p3', { external_id: null }))
-  await must(send('DELETE', '/v1/people/p4'))
-  await must(send('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } }))
+    await requireSuccess(send('POST', '/v1/stacks/orders', { external_id: `o${index}`, attribute_values: values }))
+  // Some links now point to a person without external_id, and some to a deleted person.
+  await requireSuccess(send('PATCH', '/v1/people/p3', { external_id: null }))
+  await requireSuccess(send('DELETE', '/v1/people/p4'))
+  await requireSuccess(send('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } }))
 }
 
-/** Everything that stands, as reads show it. */
-export async function readWorld({ db, sql }: Service, organization_id: number): Promise<World> {
+/** Reads all entities of an organization, as reads return them. */
+export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
   const definitions = await currentDefinitions(db, organization_id)
-  const reads = new Map<string, Read>()
+  const entities = new Map<string, StoredEntity>()
   for (const stack_id of [0, ...definitions.stacks.map(({ id }) => id)]) {
-    const inOrder = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
-    const ids = (await sql<{ id: string }>(inOrder, [organization_id, stack_id])).map(({ id }) => id)
+    const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
+    const ids = (await sql<{ id: string }>(selectIds, [organization_id, stack_id])).map(({ id }) => id)
     const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
-    const shown = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
-    for (const id of ids) reads.set(id, { stack_id, id, shown: shown.get(id), links: await linksOf(id) })
+    const jsonById = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
+    for (const id of ids) entities.set(id, { stack_id, id, json: jsonById.get(id), links: await linksOf(id) })
   }
-  return { definitions, reads }
+  return { definitions, entities }
 
-  async function linksOf(id: string): Promise<Read['links']> {
-    // What a link points to may be gone.
-    const inOrder = `select l.attribute_id, json_agg(l.target_id order by l.position) as targets
+  async function linksOf(id: string): Promise<StoredEntity['links']> {
+    // The join leaves out links whose target is deleted.
+    const selectLinks = `select l.attribute_id, json_agg(l.target_id order by l.position) as targets
       from links l join entities t on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
       where l.organization_id = $1 and l.source_id = $2 group by l.attribute_id`
-    const links = await sql<{ attribute_id: number; targets: string[] }>(inOrder, [organization_id, id])
+    const links = await sql<{ attribute_id: number; targets: string[] }>(selectLinks, [organization_id, id])
     return new Map(links.map(({ attribute_id, targets }) => [attribute_id, targets]))
   }
 }

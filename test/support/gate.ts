@@ -11,10 +11,10 @@ import { createTestDatabase } from './database.ts'
 
 export const sharedSecret = 'a shared secret of 32 bytes or more'
 
-/** An object, or the very text of it. */
-export type Written = Record<string, unknown> | string
+/** A part of a token: an object, or its exact text. */
+export type TokenPart = Record<string, unknown> | string
 
-/** An authenticator on a database of its own, its clock standing at 2027-01-15, and what it takes to attack it. */
+/** An authenticator with its own database and a clock fixed at 2027-01-15, and the keys to forge tokens for it. */
 export type Gate = {
   db: Database
   keys: Keys
@@ -22,16 +22,16 @@ export type Gate = {
   /** The key id of the service's own key. */
   kid: string
   nowMs: number
-  /** Queries of the authenticators since the test began. */
+  /** The number of queries of all authenticators since the start of the test. */
   queries: number
   authenticator: Authenticator
-  /** Another one with this environment on the same database and clock. */
+  /** Creates another authenticator with this environment, on the same database and clock. */
   open(environment: Record<string, string>): Authenticator
 }
 
 export const now = 1_800_000_000
 
-export const goodClaims = {
+export const validClaims = {
   iss: 'kith',
   aud: 'kith',
   sub: 'attacker',
@@ -40,7 +40,7 @@ export const goodClaims = {
   exp: now + 60,
 }
 
-/** Gives the tests of a file one gate; the clock and the count are set back before each. */
+/** Gives the tests of a file one gate. Its clock and query count are reset before each test. */
 export function useGate(): Gate {
   const gate = {} as Gate
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -54,9 +54,9 @@ export function useGate(): Gate {
     gate.nowMs = now * 1_000 + 500
     const counted: Database = {
       ...gate.db,
-      query: (...given) => {
+      query: (...queryArguments) => {
         gate.queries++
-        return gate.db.query(...given)
+        return gate.db.query(...queryArguments)
       },
     }
     gate.open = environment =>
@@ -74,15 +74,15 @@ export function useGate(): Gate {
   return gate
 }
 
-/** The base64url text of a part of a token. */
-export const encode = (part: Written) =>
+/** Encodes a part of a token as base64url. */
+export const encode = (part: TokenPart) =>
   Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
 
-/** A token of these very bytes, rightly signed by the service's own key. */
+/** Creates a token of exactly these bytes with a valid signature of the service's own key. */
 export async function signOwn(
   { signing, kid }: Gate,
-  payload: Written,
-  header: Written = { alg: 'ES256', kid },
+  payload: TokenPart,
+  header: TokenPart = { alg: 'ES256', kid },
 ): Promise<string> {
   const signed = `${encode(header)}.${encode(payload)}`
   const algorithm = { name: 'ECDSA', hash: 'SHA-256' }
@@ -90,21 +90,21 @@ export async function signOwn(
   return `${signed}.${Buffer.from(signature).toString('base64url')}`
 }
 
-/** A token of good claims, signed by somebody's EC or Ed25519 key. */
-export function signForeign(key: KeyObject, header: Written): string {
-  const signed = `${encode(header)}.${encode(goodClaims)}`
+/** Creates a token of valid claims, signed with another EC or Ed25519 key. */
+export function signForeign(key: KeyObject, header: TokenPart): string {
+  const signed = `${encode(header)}.${encode(validClaims)}`
   const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
   return `${signed}.${sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** A token authenticated by HMAC-SHA-256. */
-export function signShared(payload: Written, header: Written = { alg: 'HS256' }, key = sharedSecret): string {
+/** Creates a token with an HMAC-SHA-256 signature. */
+export function signShared(payload: TokenPart, header: TokenPart = { alg: 'HS256' }, key = sharedSecret): string {
   const signed = `${encode(header)}.${encode(payload)}`
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }
 
-/** What these Authorization headers are answered with: a caller or a refusal. */
-export async function present(to: Authenticator, ...authorizations: string[]): Promise<Caller | Refusal> {
+/** Authenticates Authorization headers. Returns the caller or the refusal. */
+export async function authenticate(to: Authenticator, ...authorizations: string[]): Promise<Caller | Refusal> {
   try {
     return await to.authenticate(authorizations)
   } catch (error) {
@@ -113,15 +113,15 @@ export async function present(to: Authenticator, ...authorizations: string[]): P
   }
 }
 
-/** The refusal of a wrong token (RFC 6750). */
+/** The refusal of an invalid token (RFC 6750). */
 export const invalidToken = {
   word: 'unauthorized',
   status: 401,
   headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
 }
 
-/** Expects 401 `invalid_token` before any database work. */
+/** Asserts that a token gets 401 `invalid_token` without any query. */
 export async function expectRefused(gate: Gate, token: string, to = gate.authenticator): Promise<void> {
-  expect(await present(to, `Bearer ${token}`)).toMatchObject(invalidToken)
+  expect(await authenticate(to, `Bearer ${token}`)).toMatchObject(invalidToken)
   expect(gate.queries).toBe(0)
 }

@@ -1,7 +1,11 @@
 import type { Organization, Service } from './service.ts'
 
-export type Asked = { address?: string; token?: string; key?: string; headers?: Record<string, string> }
-export type Said = {
+/**
+ * The options of a request. By default it goes to the fixture's service, with the organization's token and the key `k`.
+ */
+export type KeyedRequest = { address?: string; token?: string; key?: string; headers?: Record<string, string> }
+/** The parts of a response that a replay repeats. */
+export type ReplayedParts = {
   status: number
   text: string
   location: string | null
@@ -9,11 +13,11 @@ export type Said = {
   preferenceApplied: string | null
 }
 
-/** An organization whose requests carry an Idempotency-Key, and what is stored of it. */
+/** A client of an organization whose requests have an Idempotency-Key, with counts of its stored changes and keys. */
 export function keyedOrganization(service: Service, { id, token: ownToken }: Organization) {
-  /** One request, under the key `k` unless told otherwise: `said` is what an answer given again repeats. */
-  async function ask(method: string, path: string, body: unknown, asked: Asked = {}) {
-    const { address = service.address, token = ownToken, key = 'k', headers = {} } = asked
+  /** Sends a request under the key `k`, unless `options` name another. Checks the response against the contract. */
+  async function ask(method: string, path: string, body: unknown, options: KeyedRequest = {}) {
+    const { address = service.address, token = ownToken, key = 'k', headers = {} } = options
     const response = await fetch(address + path, {
       method,
       headers: {
@@ -25,20 +29,20 @@ export function keyedOrganization(service: Service, { id, token: ownToken }: Org
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     const text = await response.text()
-    service.hold({ method, path, status: response.status, body: JSON.parse(text) })
-    const of = (name: string) => response.headers.get(name)
-    const said: Said = {
+    service.checkResponse({ method, path, status: response.status, body: JSON.parse(text) })
+    const headerOf = (name: string) => response.headers.get(name)
+    const said: ReplayedParts = {
       status: response.status,
       text,
-      location: of('location'),
-      etag: of('etag'),
-      preferenceApplied: of('preference-applied'),
+      location: headerOf('location'),
+      etag: headerOf('etag'),
+      preferenceApplied: headerOf('preference-applied'),
     }
     return {
       said,
-      replayed: of('idempotency-replayed'),
-      request_id: of('x-request-id'),
-      retryAfter: of('retry-after'),
+      replayed: headerOf('idempotency-replayed'),
+      request_id: headerOf('x-request-id'),
+      retryAfter: headerOf('retry-after'),
     }
   }
   const count = async (table: string) => {
@@ -48,4 +52,4 @@ export function keyedOrganization(service: Service, { id, token: ownToken }: Org
   return { ask, changes: () => count('changes'), keys: () => count('idempotency_keys') }
 }
 
-export type Keyed = ReturnType<typeof keyedOrganization>
+export type KeyedClient = ReturnType<typeof keyedOrganization>

@@ -11,23 +11,23 @@ import { migrate } from '../../src/db/migrate.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** URL of a database whose user may create others. */
+    /** The URL of a database whose user may create databases. */
     postgresAdminUrl: string
-    /** Name of a migrated, empty database to copy. */
+    /** The name of a migrated, empty database to copy. */
     postgresTemplate: string
   }
 }
 
-/** Folders of a run in the temporary one bear its pid after this. */
+/** The prefix of a run's temporary folders. The pid of the run follows it. */
 const folderPrefix = 'kith-test-'
 
 /**
- * One PostgreSQL for the whole run: the server of KITH_TEST_DATABASE_URL (15 to 18), else an embedded one, with fsync
- * on as in service. Returns the teardown.
+ * Starts one PostgreSQL for the whole run: the server of KITH_TEST_DATABASE_URL (version 15 to 18), or else an embedded
+ * one, with fsync on as in production. Returns the teardown.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env.KITH_TEST_DATABASE_URL
-  const server = given ? { url: given, stop: async () => {} } : await startServer()
+  const givenUrl = process.env.KITH_TEST_DATABASE_URL
+  const server = givenUrl ? { url: givenUrl, stop: async () => {} } : await startServer()
   const template = `kith_template_${randomBytes(6).toString('hex')}`
   const teardown = async () => {
     await administer(server.url, `drop database if exists ${template} with (force)`)
@@ -48,7 +48,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   await removeLeftovers()
   const dataDir = await mkdtemp(join(tmpdir(), `${folderPrefix}${process.pid}-`))
-  // Root's server runs as another user, who has to pass through.
+  // As root, the server runs as another user, who has to enter the folder.
   await chmod(dataDir, 0o711)
   const database = await startEmbedded({ dataDir, purpose: 'serve', log: () => {} })
   return {
@@ -60,23 +60,23 @@ async function startServer(): Promise<{ url: string; stop(): Promise<void> }> {
   }
 }
 
-/** A server that was left behind and does not answer must not hold this run. */
-const leftoverLimitMs = 20_000
+/** The time that a run waits for a leftover server that does not answer. */
+const leftoverTimeoutMs = 20_000
 
-/** Ends and removes the servers of earlier runs that were killed before their teardown. */
+/** Stops and removes the servers of earlier runs that were killed before their teardown. */
 async function removeLeftovers() {
   for (const name of await readdir(tmpdir())) {
-    const maker = new RegExp(`^${folderPrefix}(\\d+)-`).exec(name)?.[1]
-    if (maker === undefined || (await commandLine(Number(maker))) !== '') continue
+    const pid = new RegExp(`^${folderPrefix}(\\d+)-`).exec(name)?.[1]
+    if (pid === undefined || (await commandLine(Number(pid))) !== '') continue
     const folder = join(tmpdir(), name)
-    // The tests of the embedded PostgreSQL itself have theirs one level below.
+    // The tests of the embedded PostgreSQL have their data one level below.
     const dataDir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
     try {
-      const signal = AbortSignal.timeout(leftoverLimitMs)
+      const signal = AbortSignal.timeout(leftoverTimeoutMs)
       await (await startEmbedded({ dataDir, purpose: 'command', log: () => {}, signal })).stop()
       await rm(folder, { recursive: true })
     } catch {
-      // Another user's, or another run removes it at this moment, or its server does not answer.
+      // The folder belongs to another user, another run removes it now, or its server does not answer.
     }
   }
 }

@@ -15,58 +15,58 @@ import { allScopes, type Send } from './service.ts'
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const program = join(checkout, 'cli', 'main.ts')
 
-/** A `kith` in a process of its own. */
+/** A `kith` process. */
 export type Kith = {
   child: ChildProcess
-  /** What it has said so far. */
-  said: { stdout: string; stderr: string }
-  /** Where it listens, as its log says it; rejects when it ends before. */
+  /** The output so far. */
+  output: { stdout: string; stderr: string }
+  /** The address that the log reports. Rejects if the process ends before. */
   ready: Promise<string>
-  /** The exit code, once it has ended and said all; null when a signal ended it. */
+  /** The exit code, once the process has ended and its output is complete. Null if a signal ended it. */
   ended: Promise<number | null>
 }
 
-/** What was started; the pid is that of a process, or the negative one of a process group. */
+/** All launched processes. `pid` is a process id, or the negated id of a process group. */
 const launched: { kith: Kith; pid: number }[] = []
 const folders: string[] = []
 
-/** Starts the real program with this environment and nothing else; `serve` on a free port unless told otherwise. */
+/** Starts the real program with exactly this environment. By default it is `serve` on a free port. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
-  return attend(process.execPath, [...startFlags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
+  return spawnKith(process.execPath, [...startFlags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
 }
 
-/** Starts the service as a person does, by `npm start`, in a process group of its own: its id is the pid of npm. */
+/** Starts the service by `npm start`, in its own process group. The group's id is the pid of npm. */
 export function launchByNpm(environment: Record<string, string>, ...words: string[]): Kith {
   const { PATH = '', HOME = '' } = process.env
   const env = { PATH, HOME, PORT: '0', ...environment }
-  return attend('npm', ['start', '--', ...words], { env, cwd: checkout, detached: true })
+  return spawnKith('npm', ['start', '--', ...words], { env, cwd: checkout, detached: true })
 }
 
-function attend(file: string, words: string[], options: SpawnOptions): Kith {
+function spawnKith(file: string, words: string[], options: SpawnOptions): Kith {
   const child = spawn(file, words, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { stdout: '', stderr: '' }
-  child.stdout.setEncoding('utf8').on('data', part => (said.stdout += part))
-  child.stderr.setEncoding('utf8').on('data', part => (said.stderr += part))
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', part => (output.stdout += part))
+  child.stderr.setEncoding('utf8').on('data', part => (output.stderr += part))
   const ended = once(child, 'close').then(([code]) => code as number | null)
-  const kith = { child, said, ready: readiness(child, said, ended), ended }
+  const kith = { child, output, ready: waitUntilReady(child, output, ended), ended }
   kith.ready.catch(() => {})
   launched.push({ kith, pid: options.detached ? -child.pid! : child.pid! })
   return kith
 }
 
-function readiness({ stdout }: ChildProcess, said: Kith['said'], ended: Kith['ended']): Promise<string> {
+function waitUntilReady({ stdout }: ChildProcess, output: Kith['output'], ended: Kith['ended']): Promise<string> {
   return new Promise((resolve, reject) => {
     stdout!.on('data', () => {
-      const address = /"msg":"kith is ready at ([^"]+)"\}\n/.exec(said.stdout)?.[1]
+      const address = /"msg":"kith is ready at ([^"]+)"\}\n/.exec(output.stdout)?.[1]
       if (address) resolve(address)
     })
-    ended.then(code => reject(new Error(`ended with ${code} before it was ready: ${said.stdout}${said.stderr}`)))
+    ended.then(code => reject(new Error(`exited with ${code} before it was ready: ${output.stdout}${output.stderr}`)))
   })
 }
 
-/** The lines to paste that the log of a start shows. */
-export function firstStepsOf({ said }: Kith): string[] {
-  const line = said.stdout.split('\n').find(text => text.includes('"first_steps"'))
+/** The lines to paste that a start logs. */
+export function firstStepsOf({ output }: Kith): string[] {
+  const line = output.stdout.split('\n').find(text => text.includes('"first_steps"'))
   return line === undefined ? [] : JSON.parse(line).first_steps
 }
 
@@ -80,7 +80,7 @@ export function terminate({ child, ended }: Kith): Promise<number | null> {
   return ended
 }
 
-/** Whether there is such a process, or of a negative pid any process of such a group. */
+/** Whether a process runs. For a negative pid: whether any process of the group runs. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -90,26 +90,28 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A folder of the test's own, which a server of root's is able to enter. */
+/**
+ * Creates a temporary folder that {@link endProcesses} removes. A server that root runs as another user can enter it.
+ */
 export async function makeFolder(): Promise<string> {
-  // Whoever finds it after this run was killed knows by the pid that it may go.
+  // After a killed run, the pid in the name tells a later run that it may remove the folder.
   const folder = await mkdtemp(join(tmpdir(), `kith-test-${process.pid}-`))
   await chmod(folder, 0o711)
   folders.push(folder)
   return folder
 }
 
-/** Whether a server runs, or died, on the embedded data of this folder: a stopped one takes its lock file along. */
+/** Whether an embedded server runs on this data folder, or crashed. A server that stops removes its lock file. */
 export const hasServer = (dataDir: string): Promise<boolean> =>
   lstat(join(dataDir, 'postgresql', 'data', 'postmaster.pid')).then(Boolean, () => false)
 
-/** Ends whatever the file's tests have left running, and removes their folders. */
+/** Kills all processes that the tests of the file left running, and removes their folders. */
 export async function endProcesses(): Promise<void> {
   await stopProcesses()
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, maxRetries: 10 })
 }
 
-/** Ends whatever the file's tests have left running, in their folders too. */
+/** Kills all processes that the tests of the file left running, and stops the embedded servers in their folders. */
 export async function stopProcesses(): Promise<void> {
   for (const { kith, pid } of launched.splice(0)) {
     if (isAlive(pid)) process.kill(pid, 'SIGKILL')
@@ -119,14 +121,14 @@ export async function stopProcesses(): Promise<void> {
     if (await hasServer(dataDir)) await (await startEmbedded({ dataDir, purpose: 'command', log: () => {} })).stop()
 }
 
-/** A token made by the command, on the database of this environment. */
+/** Creates a token with `kith token` on the database of this environment. Throws with its standard error. */
 export async function tokenFrom(environment: Record<string, string>, scope = allScopes): Promise<string> {
-  const { ended, said } = launch(environment, ['token', '--org', 'default', '--scope', scope])
-  if ((await ended) !== 0) throw new Error(said.stderr)
-  return said.stdout.trim()
+  const { ended, output } = launch(environment, ['token', '--org', 'default', '--scope', scope])
+  if ((await ended) !== 0) throw new Error(output.stderr)
+  return output.stdout.trim()
 }
 
-/** Sends JSON, or a text as it is, with a token; answers status, headers and the envelope. */
+/** Creates a client that sends JSON, or text as it is, with a token. It returns status, headers and the envelope. */
 export function senderTo(address: string, token: string): Send {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(`${address}${path}`, {
@@ -138,55 +140,55 @@ export function senderTo(address: string, token: string): Send {
   }
 }
 
-/** A bare connection to the service, for what no HTTP client would send. */
+/** Opens a TCP connection to the service, for requests that no HTTP client would send. */
 export async function openSocket(address: string): Promise<Socket> {
   const { hostname, port } = new URL(address)
   const socket = connect({ host: hostname, port: Number(port) })
   await once(socket, 'connect')
-  // Being cut off is an end like any other.
+  // A connection reset is not a failure here.
   socket.on('error', () => {})
   return socket
 }
 
-/** Sends these bytes and gives back all that comes until the other side closes. */
+/** Sends bytes on a new connection. Returns everything received until the service closes it. */
 export async function exchange(address: string, bytes: string): Promise<string> {
   const socket = await openSocket(address)
   socket.write(bytes)
   return text(socket)
 }
 
-/** Status and envelope of an HTTP answer as text. */
-export function parseAnswer(answer: string) {
+/** Parses an HTTP response. Returns its status, its head as text and its JSON body. */
+export function parseResponse(answer: string) {
   const [head = '', body = ''] = answer.split('\r\n\r\n')
   return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
 }
 
-/** Somebody else's hold of a person's row. */
+/** A row lock on a person, held by another connection. */
 export type Lock = {
-  /** How many statements wait for a lock in this database. */
+  /** Counts the statements that wait for a lock in this database. */
   waiting(): Promise<number>
-  /** Ends the connections whose statements wait; answers how many. */
-  endWaiting(): Promise<number>
+  /** Terminates the connections whose statements wait for a lock. Returns their number. */
+  terminateWaiting(): Promise<number>
   release(): Promise<void>
 }
 
-/** Locks the row of a person on a connection of its own, until `release`. */
+/** Locks the row of a person on a new connection until `release`. Throws if the person does not exist. */
 export async function lockPerson(url: string, external_id: string): Promise<Lock> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   await client.connect()
   await client.query('begin')
   const locked = await client.query('select from entities where external_id = $1 for update', [external_id])
-  if (locked.rowCount !== 1) throw new Error(`there is no ${external_id} to lock`)
+  if (locked.rowCount !== 1) throw new Error(`${external_id} does not exist, so its row cannot be locked`)
   const count = async (column: string) => {
     const text = `select ${column} from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    // Within a transaction the server shows the connections that it showed first.
+    // Within a transaction, PostgreSQL keeps showing the connections of the first query.
     await client.query('select pg_stat_clear_snapshot()')
     return (await client.query(text)).rowCount ?? 0
   }
   return {
     waiting: () => count('pid'),
-    endWaiting: () => count('pg_terminate_backend(pid)'),
+    terminateWaiting: () => count('pg_terminate_backend(pid)'),
     release: () => client.end().catch(() => {}),
   }
 }

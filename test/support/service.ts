@@ -10,7 +10,7 @@ import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
-import { contractOf } from './contract.ts'
+import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const allScopes = 'people:read people:write records:read records:write schema:read schema:write'
@@ -21,7 +21,7 @@ export type Reply = {
   /** The whole envelope. */
   body: {
     status?: string
-    // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came back
+    // biome-ignore lint/suspicious/noExplicitAny: tests read any field of a response
     data?: any
     error?: string
     errorstack?: { reason: string; request_id: string } | null
@@ -33,7 +33,7 @@ export type Reply = {
 
 export type Send = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>
 
-/** A tenant of the test's own: our client for what it speaks, and a bare sender for what it would refuse to send. */
+/** A tenant of one test, with the typed client, and a sender for requests that the client would not send. */
 export type Organization = { id: number; key: string; token: string; client: Client; send: Send }
 
 export type Service = {
@@ -41,22 +41,22 @@ export type Service = {
   databaseUrl: string
   config: Config
   db: DatabasePool
-  /** Log lines of the service, as text. */
+  /** The log lines of the service. */
   logs: string[]
-  /** A fresh organization and a sender that speaks for it, so that tests do not meet each other. */
+  /** Creates an organization with its clients, so that tests do not affect each other. */
   organization(key?: string): Promise<Organization>
   tokenFor(organizationKey: string, scope?: string, subject?: string): Promise<string>
   sender(token: string): Send
-  /** Holds an answer that a test fetched by itself to the document. */
-  hold: ReturnType<typeof contractOf>
-  /** Runs SQL against the service's database, past the service. */
+  /** Checks a response that a test fetched itself against the OpenAPI document. Throws if they differ. */
+  checkResponse: ReturnType<typeof createContractCheck>
+  /** Runs SQL directly on the service's database. */
   sql<R extends Record<string, unknown>>(text: string, values?: unknown[]): Promise<R[]>
   stop(): Promise<void>
 }
 
 let organizations = 0
 
-/** The whole service on a free port, within this process, and on a fresh database unless it is given one. */
+/** Starts the whole service in this process, on a free port, and on a new database unless one is given. */
 export async function startService(environment: Record<string, string> = {}, databaseUrl?: string): Promise<Service> {
   const database = databaseUrl ? { url: databaseUrl, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
@@ -76,8 +76,8 @@ export async function startService(environment: Record<string, string> = {}, dat
   const rateLimiter = await createRateLimiter({ rates: config.rates, db, report })
   const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rateLimiter })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
-  // Every answer of the suite is held to the document that the service shows.
-  const hold = contractOf(() => openApiDocument({ config }))
+  // Every response of the suite is checked against the OpenAPI document.
+  const checkResponse = createContractCheck(() => openApiDocument({ config }))
   const tokenFor = async (organizationKey: string, scope = allScopes, subject = 'tests') =>
     authenticator.issueToken({ organizationKey, scope, subject, ttlSeconds: 600 })
   return {
@@ -87,13 +87,13 @@ export async function startService(environment: Record<string, string> = {}, dat
     db,
     logs,
     tokenFor,
-    hold,
-    sender: token => senderTo(address, token, hold),
+    checkResponse,
+    sender: token => senderTo(address, token, checkResponse),
     async organization(key = `org_${process.pid}_${++organizations}`) {
       const { id } = await createOrganization(db, key)
       const token = await tokenFor(key)
-      const client = createClient({ url: address, token, fetch: heldFetch(hold), retries: 0 })
-      return { id, key, token, client, send: senderTo(address, token, hold) }
+      const client = createClient({ url: address, token, fetch: createCheckedFetch(checkResponse), retries: 0 })
+      return { id, key, token, client, send: senderTo(address, token, checkResponse) }
     },
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
@@ -106,20 +106,25 @@ export async function startService(environment: Record<string, string> = {}, dat
   }
 }
 
-/** As `fetch`, and every answer is held to the document. */
-function heldFetch(hold: ReturnType<typeof contractOf>): typeof fetch {
+/** A `fetch` that checks every response against the OpenAPI document. */
+function createCheckedFetch(checkResponse: ReturnType<typeof createContractCheck>): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
-    if (isStream(response)) return response
+    if (isNdjson(response)) return response
     const body = await response.clone().json()
-    hold({ method: init?.method ?? 'GET', path: new URL(String(input)).pathname, status: response.status, body })
+    checkResponse({
+      method: init?.method ?? 'GET',
+      path: new URL(String(input)).pathname,
+      status: response.status,
+      body,
+    })
     return response
   }
 }
 
-function senderTo(address: string, token: string, hold: ReturnType<typeof contractOf>): Send {
+function senderTo(address: string, token: string, checkResponse: ReturnType<typeof createContractCheck>): Send {
   return async (method, path, body, headers = {}) => {
-    const raw = typeof body === 'string' || body instanceof Uint8Array
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array
     const response = await fetch(`${address}${path}`, {
       method,
       headers: {
@@ -127,20 +132,20 @@ function senderTo(address: string, token: string, hold: ReturnType<typeof contra
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: raw ? (body as string) : JSON.stringify(body) }),
+      ...(body !== undefined && { body: isRaw ? (body as string) : JSON.stringify(body) }),
     })
-    const { status, headers: answered } = response
+    const { status, headers: responseHeaders } = response
     const text = await response.text()
-    if (isStream(response)) {
+    if (isNdjson(response)) {
       const lines = text.split('\n').filter(Boolean)
-      for (const line of lines) hold({ method, path, status, body: JSON.parse(line) })
-      return { status, headers: answered, body: { data: lines.map(line => JSON.parse(line)) } }
+      for (const line of lines) checkResponse({ method, path, status, body: JSON.parse(line) })
+      return { status, headers: responseHeaders, body: { data: lines.map(line => JSON.parse(line)) } }
     }
-    const reply = { status, headers: answered, body: text === '' ? {} : JSON.parse(text) }
-    hold({ method, path, ...reply })
+    const reply = { status, headers: responseHeaders, body: text === '' ? {} : JSON.parse(text) }
+    checkResponse({ method, path, ...reply })
     return reply
   }
 }
 
-/** Answers in lines, each of which is a document of its own. */
-const isStream = ({ headers }: Response) => headers.get('Content-Type') === 'application/x-ndjson'
+/** Whether a response is NDJSON: lines that are JSON documents. */
+const isNdjson = ({ headers }: Response) => headers.get('Content-Type') === 'application/x-ndjson'

@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
 const reporter = fileURLToPath(new URL('./summary.ts', import.meta.url))
 
-/** Runs these test files with the reporter alone, and gives back the line it leaves. */
+/** Runs test files with only this reporter. Returns the summary line that it writes. */
 async function summaryOf(files: Record<string, string>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'kith-summary-'))
   const summaryFile = join(directory, 'summary')
@@ -25,13 +25,13 @@ async function summaryOf(files: Record<string, string>): Promise<string> {
   }
 }
 
-it('counts what passed, and leaves out what did not happen', async () => {
+it('counts passed tests, and leaves out skipped tests if there are none', async () => {
   expect(await summaryOf({ 'a.test.js': `it('a', () => {})`, 'b.test.js': `it('b', () => {})` })).toBe(
     '2 passed, 0 failed\n',
   )
 })
 
-it('counts as failed also the files, suites and promises that fail without a test of their own', async () => {
+it('counts files, suites and unhandled rejections that fail outside a test as failed', async () => {
   const summary = await summaryOf({
     'tests.test.js': `it('a', () => {}); it('b', () => { throw new Error('b') }); it.skip('c', () => {})`,
     'file.test.js': `throw new Error('file')`,

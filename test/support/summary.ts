@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** What a run comes to. `failed` also counts files, suites and stray rejections that failed without a test of their own. */
+/** The result of a run. `failed` includes files, suites and unhandled rejections that failed outside a test. */
 export type Counts = { passed: number; failed: number; skipped: number }
 
-/** The run in one line: `N passed, N failed`, and `, N skipped` where some were. */
+/** Formats a run as `N passed, N failed`, followed by `, N skipped` if there are any. */
 export function summaryLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }
 
-/** Counts a finished run. What never came to run counts as skipped. */
+/** Counts the tests of a finished run. A test that did not run counts as skipped. */
 export function countTests(modules: readonly TestModule[], strayErrors: number): Counts {
   const states = modules.flatMap(module => [...module.children.allTests()].map(test => test.result().state))
   const containers = modules.flatMap(module => [module, ...module.children.allSuites()])
@@ -19,7 +19,7 @@ export function countTests(modules: readonly TestModule[], strayErrors: number):
   return { passed, failed: failed + broken + strayErrors, skipped: states.length - passed - failed }
 }
 
-/** Leaves the summary line in the file that TEST_SUMMARY_FILE names; without it, does nothing. */
+/** Writes the summary line to the file that TEST_SUMMARY_FILE names. Without the variable it does nothing. */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const file = process.env.TEST_SUMMARY_FILE

@@ -18,8 +18,11 @@ function needsService(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false
   seen.add(file)
   const text = readFileSync(join(root, file), 'utf8')
-  if (/node:child_process|startEmbedded|openDatabase\(/.test(text)) return file.endsWith('.test.ts') || /^(test|bench)\//.test(file)
-  return importsOf(file).some(path => (path.startsWith('test/') || path.endsWith('.test.ts')) && needsService(path, seen))
+  if (/node:child_process|startEmbedded|openDatabase\(/.test(text))
+    return file.endsWith('.test.ts') || /^(test|bench)\//.test(file)
+  return importsOf(file).some(
+    path => (path.startsWith('test/') || path.endsWith('.test.ts')) && needsService(path, seen),
+  )
 }
 
 /** The test files that need neither: rules, run in memory. */

@@ -5,7 +5,7 @@ import type { Organization, Service } from './service.ts'
 
 export type Shop = Organization
 
-/** An organization with a relationship to people, one to many of them, and one to companies. */
+/** Creates an organization with relationships of people to a person, to several people, and to a company. */
 export async function makeShop(service: Service): Promise<Shop> {
   const made = await service.organization()
   const { stacks, attributes } = made.client.schema
@@ -16,7 +16,7 @@ export async function makeShop(service: Service): Promise<Shop> {
   return made
 }
 
-/** A plain write of a person, addressed by external identifier. */
+/** Builds a write of a person, addressed by external identifier. */
 export function write(
   operation: Write['operation'],
   external_id: string,
@@ -39,11 +39,11 @@ export function write(
   }
 }
 
-/** A database that notes the names of the statements that go through it. */
-export function watched(db: Database): { db: Database; statements: string[]; transactions: () => number } {
+/** Wraps a database so that it records the names of its statements and counts its transactions. */
+export function recordStatements(db: Database): { db: Database; statements: string[]; transactions: () => number } {
   const statements: string[] = []
   let transactions = 0
-  const note = (statement: Statement) => statements.push(statement.name)
+  const record = (statement: Statement) => statements.push(statement.name)
   return {
     statements,
     transactions: () => transactions,
@@ -56,11 +56,11 @@ export function watched(db: Database): { db: Database; statements: string[]; tra
             work({
               ...tx,
               query: (statement, values) => {
-                note(statement)
+                record(statement)
                 return tx.query(statement, values)
               },
               copy: (statement, rows) => {
-                note(statement)
+                record(statement)
                 return tx.copy(statement, rows)
               },
             }),
@@ -71,9 +71,9 @@ export function watched(db: Database): { db: Database; statements: string[]; tra
   }
 }
 
-/** A database that does this once, when the first statement of this name has been answered. */
-export function afterFirst(name: string, db: Database, act: () => Promise<void>): Database {
-  let acted = false
+/** Wraps a database so that it runs `act` once, after the first statement of a name. */
+export function runAfterFirst(name: string, db: Database, act: () => Promise<void>): Database {
+  let hasRun = false
   return {
     ...db,
     transaction: (work, options) =>
@@ -83,8 +83,8 @@ export function afterFirst(name: string, db: Database, act: () => Promise<void>)
             ...tx,
             query: async (statement, values) => {
               const rows = await tx.query(statement, values)
-              if (statement.name === name && !acted) {
-                acted = true
+              if (statement.name === name && !hasRun) {
+                hasRun = true
                 await act()
               }
               return rows as never
@@ -97,13 +97,16 @@ export function afterFirst(name: string, db: Database, act: () => Promise<void>)
 
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
+/** Writes to an organization. Returns the outcome of each write. */
 export const writeAll = (db: Database, organization: Shop, writes: Write[]): Promise<Outcome[]> =>
   writeEntities(db, organization.id, writes, { limits })
 
+/** The result of a write: the result, the error code of a refusal, `error`, or `missing`. */
 export const resultOf = (outcome: Outcome | undefined) => {
   if (!outcome) return 'missing'
   if ('done' in outcome) return outcome.done.result
   return 'refusal' in outcome ? outcome.refusal.word : 'error'
 }
 
+/** Returns `count` names: the prefix and an index from 0. */
 export const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Peer, peerPath, runOwned, startProgram } from '../peer.ts'
+import { type Peer, peerPath, runPeerProgram, startProgram } from '../peer.ts'
 import { createPeople } from '../people.ts'
 
 const target = '/items/people/p@person'
@@ -38,13 +38,13 @@ export const directus: Peer = {
     }
     const program = join(folder, 'node_modules', 'directus', 'cli.js')
     const whole = { PATH: peerPath, NODE_ENV: 'production', ...environment }
-    await runOwned(process.execPath, [program, 'bootstrap'], folder, whole)
+    await runPeerProgram(process.execPath, [program, 'bootstrap'], folder, whole)
     const running = await startProgram(folder, [program, 'start'], environment)
     return { ...running, headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` } }
   },
 }
 
-/** Directus takes no port 0. */
+/** Finds a free port, since Directus does not accept port 0. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,16 +3,16 @@ import { type Peer, type RunningPeer, startProgram } from '../peer.ts'
 import { fillParseClass } from '../people.ts'
 
 const texts = ['id', 'first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language']
-const truths = ['active', 'email_consent', 'sms_consent', 'push_notification_consent']
-const of = (type: string, names: string[]) => Object.fromEntries(names.map(name => [name, { type }]))
+const booleans = ['active', 'email_consent', 'sms_consent', 'push_notification_consent']
+const fieldsOf = (type: string, names: string[]) => Object.fromEntries(names.map(name => [name, { type }]))
 const fields = {
-  ...of('String', texts),
-  ...of('Boolean', truths),
-  ...of('Number', ['version']),
-  ...of('Object', ['attributes']),
+  ...fieldsOf('String', texts),
+  ...fieldsOf('Boolean', booleans),
+  ...fieldsOf('Number', ['version']),
+  ...fieldsOf('Object', ['attributes']),
 }
 
-/** The external id is the object's own id, the key that Parse Server finds fastest. */
+/** The external id is the object id, the key that Parse Server finds fastest. */
 const target = '/parse/classes/people/p@person'
 
 export const parse: Peer = {
@@ -50,5 +50,5 @@ export const parse: Peer = {
 async function declareClass({ address, headers }: RunningPeer) {
   const body = JSON.stringify({ className: 'people', fields })
   const response = await fetch(`${address}/parse/schemas/people`, { method: 'POST', headers, body })
-  if (!response.ok) throw new Error(`the class could not be declared: ${await response.text()}`)
+  if (!response.ok) throw new Error(`The class could not be declared: ${await response.text()}`)
 }

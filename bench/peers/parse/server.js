@@ -8,7 +8,7 @@ const server = createServer(app)
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 const address = `http://127.0.0.1:${server.address().port}`
-// Parse Server takes neither a socket's folder nor an escaped password from the URL.
+// Parse Server reads neither a socket folder nor an escaped password from the URL.
 const url = new URL(process.env.DATABASE_URL)
 const host = url.searchParams.get('host') ?? url.hostname
 const parse = new ParseServer({

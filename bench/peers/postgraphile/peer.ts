@@ -1,4 +1,4 @@
-import { type Peer, type Place, startProgram } from '../peer.ts'
+import { type Peer, type PeerSetup, startProgram } from '../peer.ts'
 import { createPeople } from '../people.ts'
 
 const person = `rowId externalId active version firstName lastName email mobilePrefix mobileNumber dateOfBirth language
@@ -9,14 +9,14 @@ const body = (query: string, variables: object) => JSON.stringify({ query, varia
 const patch = `mutation change($key: String!, $patch: PersonPatch!) {
   updatePersonByExternalId(input: { externalId: $key, personPatch: $patch }) { person { ${person} } } }`
 const get = `query find($key: String!) { personByExternalId(externalId: $key) { ${person} } }`
-const asked = { method: 'POST', target: '/graphql', expected: '"externalId":"p' }
+const baseRequest = { method: 'POST', target: '/graphql', expected: '"externalId":"p' }
 
 export const postgraphile: Peer = {
   name: 'postgraphile',
   packageName: 'postgraphile',
   requests: {
     patch: {
-      ...asked,
+      ...baseRequest,
       body: body(patch, {
         key: 'p@person',
         patch: {
@@ -27,12 +27,15 @@ export const postgraphile: Peer = {
         },
       }),
     },
-    get: { ...asked, body: body(get, { key: 'p@person' }) },
+    get: { ...baseRequest, body: body(get, { key: 'p@person' }) },
   },
   start: place => start(place, { logged: false }),
 }
 
-/** The same on a table whose triggers merge, count and log. Of itself it replaces the column of attributes, and logs nothing. */
+/**
+ * PostGraphile on a table whose triggers merge, count versions and log. On its own it replaces all attributes and logs
+ * nothing.
+ */
 export const postgraphileLogged: Peer = {
   ...postgraphile,
   name: 'postgraphile_logged',
@@ -40,7 +43,7 @@ export const postgraphileLogged: Peer = {
   start: place => start(place, { logged: true }),
 }
 
-async function start({ folder, url, people }: Place, options: { logged: boolean }) {
+async function start({ folder, url, people }: PeerSetup, options: { logged: boolean }) {
   await createPeople(url, people, options)
   const program = await startProgram(folder, ['server.js'], { DATABASE_URL: url, GRAPHILE_ENV: 'production' })
   return { ...program, headers: { 'Content-Type': 'application/json' } }

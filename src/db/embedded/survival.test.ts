@@ -13,12 +13,12 @@ import {
   serverPid,
   stop,
   until,
-  useGround,
+  useEmbeddedFixture,
 } from '../../../test/support/embedded-service.ts'
 import { unprivilegedUser } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
-const ground = useGround()
+const ground = useEmbeddedFixture()
 
 const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
 const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
@@ -27,11 +27,11 @@ const kept = [{ text: 'kept' }]
 
 describe('what was written survives kill -9', () => {
   it('of the service: the next one adopts the server left behind, and can stop it', async () => {
-    const killed = await ground.begin('serve')
+    const killed = await ground.start('serve')
     await write(killed.url)
     const pid = await serverPid(killed.dataDir)
     await kill(killed.child)
-    const next = await ground.begin('serve')
+    const next = await ground.start('serve')
     expect(await serverPid(next.dataDir)).toBe(pid)
     expect(await read(next.url)).toEqual(kept)
     await stop(next)
@@ -39,36 +39,36 @@ describe('what was written survives kill -9', () => {
   })
 
   it('of the server: the service lives on, starts it again under the same URL and is its owner still', async () => {
-    const { child, url, dataDir: path, logged } = await ground.begin('serve')
+    const { child, url, dataDir: path, logged } = await ground.start('serve')
     await write(url)
     const pid = await killServer(path)
     expect(await read(url)).toEqual(kept)
     expect(await serverPid(path)).not.toBe(pid)
     expect(isRunning(child)).toBe(true)
     await until(() => logged.some(line => line.endsWith('is back')))
-    await expect(ground.begin('serve')).rejects.toThrow(`kith serve pid ${child.pid}`)
+    await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${child.pid}`)
   })
 
   it('of the server that was adopted', async () => {
-    await kill((await ground.begin('serve')).child)
-    const service = await ground.begin('serve')
+    await kill((await ground.start('serve')).child)
+    const service = await ground.start('serve')
     await write(service.url)
     await killServer(service.dataDir)
     expect(await read(service.url)).toEqual(kept)
   })
 
   it('of both', async () => {
-    const { child, url, dataDir: path } = await ground.begin('serve')
+    const { child, url, dataDir: path } = await ground.start('serve')
     await write(url)
     const exit = once(child, 'exit')
     child.kill('SIGKILL')
     process.kill((await serverPid(path))!, 'SIGKILL')
     await exit
-    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(kept)
   })
 
   it('and stopping right after the server died ends all the same', async () => {
-    const service = await ground.begin('serve')
+    const service = await ground.start('serve')
     await killServer(service.dataDir)
     await stop(service)
     expect(await serverPid(service.dataDir)).toBeUndefined()
@@ -76,7 +76,7 @@ describe('what was written survives kill -9', () => {
   })
 
   it('and a lock file whose process id is another program’s by now does not keep the next start waiting', async () => {
-    const service = await ground.begin('serve')
+    const service = await ground.start('serve')
     await write(service.url)
     await stop(service)
     const other = spawn('sleep', ['60'], { ...(await unprivilegedUser()) })
@@ -86,7 +86,7 @@ describe('what was written survives kill -9', () => {
       join(path, 'data', 'postmaster.pid'),
       `${other.pid}\n${path}/data\n1\n5432\n/nowhere\n\n1 1\nready\n`,
     )
-    expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(kept)
     expect(isRunning(other)).toBe(true)
   })
 })
@@ -101,14 +101,14 @@ describe('the first start', () => {
     })
     await kill(half)
     expect(await exists(join(ground.dataDir, 'postgresql'))).toBe(false)
-    const service = await ground.begin('serve')
+    const service = await ground.start('serve')
     await write(service.url)
     expect(await read(service.url)).toEqual(kept)
     expect(await leftovers()).toEqual([])
   })
 
   it('is done once when two begin together', async () => {
-    const [first, second] = await Promise.all([ground.begin('command'), ground.begin('command')])
+    const [first, second] = await Promise.all([ground.start('command'), ground.start('command')])
     expect(second.url).toBe(first.url)
     expect((await readdir(ground.dataDir)).filter(name => name.includes('.new-'))).toEqual([])
     await Promise.all([stop(first), stop(second)])
@@ -116,7 +116,7 @@ describe('the first start', () => {
   })
 
   it('has one owner when two services begin together', async () => {
-    const outcomes = await Promise.allSettled([ground.begin('serve'), ground.begin('serve')])
+    const outcomes = await Promise.allSettled([ground.start('serve'), ground.start('serve')])
     const refused = outcomes.filter(outcome => outcome.status === 'rejected')
     expect(refused.map(({ reason }) => reason.message)).toEqual([expect.stringMatching(/in use by another service/)])
   })
@@ -125,12 +125,12 @@ describe('the first start', () => {
     'of root below a closed folder keeps data and programs where the server’s user reaches them',
     async () => {
       await chmod(ground.base, 0o700)
-      const service = await ground.begin('serve')
+      const service = await ground.start('serve')
       expect(dirname(service.dataDir)).toBe('/var/lib/kith')
       expect(service.logged.join()).toContain(service.dataDir)
       await write(service.url)
       await stop(service)
-      expect(await read((await ground.begin('serve')).url)).toEqual(kept)
+      expect(await read((await ground.start('serve')).url)).toEqual(kept)
     },
   )
 
@@ -141,7 +141,7 @@ describe('the first start', () => {
     await until(async () => exists(join(ground.dataDir, (await leftover()) ?? 'none', 'data', 'base')))
     const halfMade = await realpath(join(ground.dataDir, (await leftover())!))
     await kill(half)
-    await ground.begin('serve')
+    await ground.start('serve')
     expect(await exists(halfMade)).toBe(false)
     expect(await leftover()).toBeUndefined()
   })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Lock, lockPerson, openSocket, parseAnswer } from '../../../test/support/process.ts'
+import { type Lock, lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
 const origin = 'https://app.example'
@@ -99,7 +99,7 @@ describe('an organization that has its part inside', () => {
     socket.write(
       `GET ${service.address}/%761/people/eve HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`,
     )
-    expect(parseAnswer(await answered).status).toBe(503)
+    expect(parseResponse(await answered).status).toBe(503)
     socket.destroy()
     await release()
   })
@@ -302,7 +302,7 @@ it('the connections of an organization leave room for those of another; one too 
       socket.setEncoding('utf8').once('data', part => resolve(String(part))),
     )
     socket.write(request(organization))
-    return { socket, ...parseAnswer(await answer) }
+    return { socket, ...parseResponse(await answer) }
   }
   const [mine, others] = [await crowded.organization(), await crowded.organization()]
   // Their tokens are known once they have been used, and nobody's before.

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { linesFrom, ofLines } from '../../../test/support/lines.ts'
+import { linesFrom, ndjsonHeaders } from '../../../test/support/lines.ts'
 import { startService } from '../../../test/support/service.ts'
 
 it.each([1, 2, 3])(
@@ -34,8 +34,8 @@ it.each([1, 2, 3])(
         ]
       })
       const streams = [
-        send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), ofLines),
-        send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), ofLines),
+        send('POST', '/v1/people/import', linesFrom([{ external_id: 'ada' }, { external_id: 'line' }]), ndjsonHeaders),
+        send('POST', '/v1/people/import?dry_run=true', linesFrom([{ external_id: 'dry' }]), ndjsonHeaders),
         send('POST', '/v1/people/export'),
       ]
       const replies = await Promise.all([...rounds.flat(), ...streams])

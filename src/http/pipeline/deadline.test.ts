@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { lockPerson, openSocket, parseAnswer } from '../../../test/support/process.ts'
+import { lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Reply, type Send, type Service, startService } from '../../../test/support/service.ts'
 import { statement } from '../../db/db.ts'
 
@@ -119,7 +119,7 @@ describe('a request that does not arrive in time', () => {
   ])('with %s is answered 504, and its connection is closed', async (_, bytes) => {
     const socket = await openSocket(service.address)
     socket.write(bytes())
-    const { status, body, head: received } = parseAnswer(await text(socket))
+    const { status, body, head: received } = parseResponse(await text(socket))
     expect({ status, error: body.error }).toEqual({ status: 504, error: 'operation_failed' })
     expect(received.toLowerCase()).toContain('connection: close')
     expect((await send('GET', '/v1/people/slow')).status).toBe(404)
@@ -131,7 +131,7 @@ describe('a request that does not arrive in time', () => {
     const dripping = setInterval(() => socket.write(' '), 50)
     const answer = await text(socket)
     clearInterval(dripping)
-    expect(parseAnswer(answer).status).toBe(504)
+    expect(parseResponse(answer).status).toBe(504)
   })
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createClient } from '../../../client/index.ts'
-import { type Keyed, keyedOrganization } from '../../../test/support/keyed.ts'
+import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
@@ -9,9 +9,9 @@ import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
 let service: Service
 let second: Service
 let ours: Organization
-let ask: Keyed['ask']
-let changes: Keyed['changes']
-let keys: Keyed['keys']
+let ask: KeyedClient['ask']
+let changes: KeyedClient['changes']
+let keys: KeyedClient['keys']
 beforeAll(async () => {
   service = await startService()
   second = await startService({}, service.databaseUrl)

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Keyed, keyedOrganization } from '../../../test/support/keyed.ts'
+import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
 let service: Service
 let second: Service
 let ours: Organization
-let ask: Keyed['ask']
-let changes: Keyed['changes']
+let ask: KeyedClient['ask']
+let changes: KeyedClient['changes']
 beforeAll(async () => {
   service = await startService()
   second = await startService({}, service.databaseUrl)

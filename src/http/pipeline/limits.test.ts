@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { exchange, openSocket, parseAnswer } from '../../../test/support/process.ts'
+import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Send, type Service, startService } from '../../../test/support/service.ts'
 import { type Limits, loadConfig } from '../../config.ts'
 
@@ -215,7 +215,7 @@ describe('a limit', () => {
         .join('')
       const fill = 'x'.repeat(bytes - known.length)
       const head = `GET /v1/people/kept HTTP/1.1\r\nHost: kith\r\nAuthorization: ${bearer}\r\nConnection: close\r\nX-Fill: ${fill}\r\n\r\n`
-      return parseAnswer(await exchange(service.address, head)).status
+      return parseResponse(await exchange(service.address, head)).status
     }
     const limit = await boundary(statusWith, small.headerBytes - 200, small.headerBytes + 200)
     expect(await statusWith(limit)).toBe(200)
@@ -265,7 +265,7 @@ describe('before any work', () => {
     const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
     // The body never comes.
     socket.write(`${head}\r\n`)
-    const { status, body } = parseAnswer(await answer)
+    const { status, body } = parseResponse(await answer)
     socket.destroy()
     return [status, body.error]
   }

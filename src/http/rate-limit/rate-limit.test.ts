@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openSocket, parseAnswer } from '../../../test/support/process.ts'
+import { openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Reply, type Send, type Service, startService } from '../../../test/support/service.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { openDatabase } from '../../db/db.ts'
@@ -108,7 +108,7 @@ describe('a rate of one a second and a burst of five', () => {
       const socket = await openSocket(service.address)
       const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
       socket.write(head(bearer))
-      const { status } = parseAnswer(await answer)
+      const { status } = parseResponse(await answer)
       socket.destroy()
       return status
     }

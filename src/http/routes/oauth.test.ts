@@ -29,7 +29,7 @@ async function ask({ fields = {}, headers = {}, path = '/oauth/token' }: Asked) 
   })
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came back
   const body = (await response.json()) as any
-  service.hold({ method: 'POST', path, status: response.status, body })
+  service.checkResponse({ method: 'POST', path, status: response.status, body })
   return { status: response.status, headers: response.headers, body }
 }
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { exchange, parseAnswer } from '../../../test/support/process.ts'
+import { exchange, parseResponse } from '../../../test/support/process.ts'
 import { type Service, startService } from '../../../test/support/service.ts'
 
 const origin = 'https://app.example'
@@ -38,7 +38,7 @@ describe('an answer', () => {
   )
 
   it('to what is no HTTP says so too', async () => {
-    const { head } = parseAnswer(await exchange(service.address, 'nonsense\r\n\r\n'))
+    const { head } = parseResponse(await exchange(service.address, 'nonsense\r\n\r\n'))
     expect(head).toContain('X-Content-Type-Options: nosniff')
     expect(head).toContain('Cache-Control: no-store')
   })
