@@ -13,8 +13,9 @@ export type RawInput = { contentType: string | undefined; body: Buffer | undefin
 const isJson = /^[\t ]*application\/json[\t ]*(;|$)/i
 
 /**
- * Binds a request from a non-empty `application/json` body or, without one, from the query. A body that fails is not replaced
- * by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid query, or neither of the two.
+ * Binds a request from a non-empty `application/json` body or, without one, from the query. A body that fails is not
+ * replaced by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid query, or neither of
+ * the two.
  */
 export function bind(
   { contentType, body, queryString }: RawInput,

@@ -4,10 +4,11 @@ import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 /**
- * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400: `failed_binding_json` if it
- * is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key or a top level that is not an
- * object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a number that does not read back
- * equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults, the first in this order is reported.
+ * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400:
+ * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
+ * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
+ * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
+ * the first in this order is reported.
  */
 export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown {
   const text = decode(bytes)
@@ -54,8 +55,8 @@ const isExponent = (code: number) => code === 0x65 || code === 0x45
 const safeDigits = 15
 
 /**
- * Counts the `key: value` members of a text, which need not be JSON. Returns undefined if the text needs the thorough check.
- * If the parsed value has as many keys, no key is duplicate. This is cheaper than a set of keys for each object.
+ * Counts the `key: value` members of a text, which need not be JSON. Returns undefined if the text needs the thorough
+ * check. If the parsed value has as many keys, no key is duplicate. This is cheaper than a set of keys for each object.
  */
 function countMembers(text: string, jsonDepth: number): number | undefined {
   let members = 0
@@ -81,7 +82,10 @@ function countMembers(text: string, jsonDepth: number): number | undefined {
   return members
 }
 
-/** Whether an escape is `\u0000` or half of a surrogate pair. NUL and lone surrogates occur in UTF-8 text only as escapes. */
+/**
+ * Whether an escape is `\u0000` or half of a surrogate pair. NUL and lone surrogates occur in UTF-8 text only as
+ * escapes.
+ */
 function isSuspect(text: string, at: number): boolean {
   return (text.charCodeAt(at) | 0x20) === 0x64 || text.startsWith('0000', at)
 }

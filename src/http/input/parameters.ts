@@ -11,7 +11,10 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
   number: { holds: text => /^[1-9]\d{0,8}$/.test(text), message: 'must be a whole number from 1' },
 }
 
-/** Returns a function that reads a route's path parameters, percent-decoded once (`%2F` included). It throws a Fault of 400. */
+/**
+ * Returns a function that reads a route's path parameters, percent-decoded once (`%2F` included). It throws a Fault of
+ * 400.
+ */
 export function parameterReader({
   path,
   params = {},

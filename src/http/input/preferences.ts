@@ -31,7 +31,10 @@ function parseIfMatch(header: string | undefined): IfMatch {
   return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${ifMatchMessage}.`)
 }
 
-/** Reads `Prefer` (RFC 7240). As the RFC requires, unknown preferences are ignored, and the first of two equal names counts. */
+/**
+ * Reads `Prefer` (RFC 7240). As the RFC requires, unknown preferences are ignored, and the first of two equal names
+ * counts.
+ */
 function parsePrefer(header: string | undefined): Omit<Preferences, 'if_match'> {
   const preferences = new Map<string, string>()
   for (const element of header?.split(',') ?? []) {

@@ -5,10 +5,10 @@ import { keyFault, textFault } from './trim.ts'
 type Node = Map<string, Node | string>
 
 /**
- * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every leaf
- * is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. Throws a Fault of 400 for an ambiguous
- * query: a duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty brackets. Malformed
- * escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
+ * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every
+ * leaf is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. Throws a Fault of 400 for
+ * an ambiguous query: a duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty
+ * brackets. Malformed escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
  */
 export function parseQuery(
   queryString: string,
@@ -30,7 +30,10 @@ export function parseQuery(
   return readMembers(root, [], branchesOf(schema as Schema))
 }
 
-/** Decodes a name or a value. `+` is a space. Other than ASCII must be percent-encoded UTF-8, because Node decodes raw bytes as Latin-1. */
+/**
+ * Decodes a name or a value. `+` is a space. Other than ASCII must be percent-encoded UTF-8, because Node decodes raw
+ * bytes as Latin-1.
+ */
 function decode(encoded: string, path: string): string {
   if (/[^\x20-\x7e]/.test(encoded)) throwMalformedParameter(path, 'must be percent-encoded')
   try {
@@ -117,8 +120,8 @@ const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.ite
 const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
 
 /**
- * Converts the strings of declared boolean, integer and number fields to their types, at every depth. Returns a copy. A string
- * that cannot be converted stays a string, and validation refuses it. Fields that may be strings stay strings.
+ * Converts the strings of declared boolean, integer and number fields to their types, at every depth. Returns a copy. A
+ * string that cannot be converted stays a string, and validation refuses it. Fields that may be strings stay strings.
  */
 export function coerce(schema: unknown, value: unknown): unknown {
   const branches = branchesOf(schema as Schema)

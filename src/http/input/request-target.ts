@@ -1,8 +1,8 @@
 /**
- * Normalizes a request target. The router, the parameters and the refusals share the result. The usual form is returned as
- * it is. The absolute form (RFC 9112, 3.2.2) is reduced to its path. A first segment that spells `v1` with escapes becomes
- * `v1`. A segment that is not percent-encoded UTF-8 becomes a text that no parameter accepts, so that it is refused at its
- * usual step, after authentication.
+ * Normalizes a request target. The router, the parameters and the refusals share the result. The usual form is returned
+ * as it is. The absolute form (RFC 9112, 3.2.2) is reduced to its path. A first segment that spells `v1` with escapes
+ * becomes `v1`. A segment that is not percent-encoded UTF-8 becomes a text that no parameter accepts, so that it is
+ * refused at its usual step, after authentication.
  */
 export function parseTarget(target: string): string {
   const local = target.startsWith('/') ? target : withoutAuthority(target)

@@ -6,9 +6,10 @@ import { formats } from '../../formats.ts'
 const maxDetails = 100
 
 /**
- * Compiles a schema into a validator, which throws a Fault of 400. Its details name each invalid value once, at most 100. Its
- * code is `invalid_json` if a value bound from a body has the wrong JSON type, otherwise `invalid_parameter`. The validator
- * coerces and removes nothing. Throws an Error if the schema itself is invalid or names an unknown format.
+ * Compiles a schema into a validator, which throws a Fault of 400. Its details name each invalid value once, at most
+ * 100. Its code is `invalid_json` if a value bound from a body has the wrong JSON type, otherwise `invalid_parameter`.
+ * The validator coerces and removes nothing. Throws an Error if the schema itself is invalid or names an unknown
+ * format.
  */
 export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | 'query') => void {
   const merged = mergeUnions(schema) as Schema
@@ -35,8 +36,8 @@ const thorough = createAjv({ allErrors: true, verbose: true })
 type Schema = { [keyword: string]: unknown; type?: string | string[]; enum?: unknown[]; anyOf?: Schema[] }
 
 /**
- * Merges each union of one schema with null, of literals, or of bare types into one schema with several types. That is faster
- * to check, and one wrong value gives one error. An enumeration gets the type of its values.
+ * Merges each union of one schema with null, of literals, or of bare types into one schema with several types. That is
+ * faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
  */
 function mergeUnions(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(mergeUnions)

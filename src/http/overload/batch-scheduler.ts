@@ -1,7 +1,7 @@
 /**
- * Returns a function that queues an item for `work`. Items run in order of arrival, from the end of the event-loop turn in
- * which they arrive. A turn runs `minPerTurn` items, or an eighth of the queue if that is more, so that the other work of
- * the event loop waits for no more than that.
+ * Returns a function that queues an item for `work`. Items run in order of arrival, from the end of the event-loop turn
+ * in which they arrive. A turn runs `minPerTurn` items, or an eighth of the queue if that is more, so that the other
+ * work of the event loop waits for no more than that.
  */
 export function batchScheduler<Item>(minPerTurn: number, work: (item: Item) => void): (item: Item) => void {
   const queue: Item[] = []

@@ -18,7 +18,10 @@ const server = createServer((request, response) => {
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
 afterAll(() => server.close())
 
-/** Sends bodies in the given chunks on one connection in one write. Returns the pieces of each body that the server received. */
+/**
+ * Sends bodies in the given chunks on one connection in one write. Returns the pieces of each body that the server
+ * received.
+ */
 async function send(bodies: Buffer[][]): Promise<Buffer[][]> {
   received.length = 0
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

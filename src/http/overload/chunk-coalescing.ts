@@ -1,17 +1,20 @@
 import { IncomingMessage } from 'node:http'
 
 const smallBytes = 1_024
-/** The first small chunks of a body are passed on as they arrive. Later ones are passed on together, up to this many. */
+/**
+ * The first small chunks of a body are passed on as they arrive. Later ones are passed on together, up to this many.
+ */
 const uncoalescedChunks = 16
 const maxCoalescedChunks = 128
 
 /**
- * Joins the small chunks of a request body that arrive in one event-loop turn. A client may send a body in chunks of one
- * byte. Node makes a Buffer of each: 10,000 of them in 64 kB, which take 3 MB while they are held. Must be called before
- * the first chunk arrives.
+ * Joins the small chunks of a request body that arrive in one event-loop turn. A client may send a body in chunks of
+ * one byte. Node makes a Buffer of each: 10,000 of them in 64 kB, which take 3 MB while they are held. Must be called
+ * before the first chunk arrives.
  */
 export function coalesceChunks(request: IncomingMessage): void {
-  // A body with a Content-Length arrives in one chunk per read. Replacing its `push` would take a fifth of a POST's CPU time.
+  // A body with a Content-Length arrives in one chunk per read. Replacing its `push` would take a fifth of a POST's CPU
+  // time.
   if (request.headers['transfer-encoding'] === undefined) return
   const { push } = IncomingMessage.prototype
   let smallChunks = 0

@@ -9,15 +9,17 @@ import { stopParser } from '../server/stop-parser.ts'
 export const maxPipelined = 32
 
 /**
- * A request that is answered at once is no longer under way when the next one starts. Without this limit, 1,000 connections
- * each started the 700 requests of a 64 kB chunk in one event-loop turn.
+ * A request that is answered at once is no longer under way when the next one starts. Without this limit, 1,000
+ * connections each started the 700 requests of a 64 kB chunk in one event-loop turn.
  */
 const maxPerTurn = 2 * maxPipelined
 
 /** The interval at which {@link drainUnreadBody} checks what still arrives. */
 const checkIntervalMs = 20
 
-/** `startedInTurn` counts the requests of the current event-loop turn. A closing connection starts no further request. */
+/**
+ * `startedInTurn` counts the requests of the current event-loop turn. A closing connection starts no further request.
+ */
 type Connection = { underWay: number; startedInTurn: number; isClosing: boolean; newest: Exchange | undefined }
 
 export type Connections = {
@@ -36,9 +38,9 @@ export const tooManyPipelined = new Fault(
 )
 
 /**
- * Limits what one connection takes. The request past the limit is refused, after the responses to the requests before it.
- * The connection then closes, and the requests left in its buffers are not started. If a request is answered before its
- * body has arrived, the rest of the body has the usual limits of bytes and time.
+ * Limits what one connection takes. The request past the limit is refused, after the responses to the requests before
+ * it. The connection then closes, and the requests left in its buffers are not started. If a request is answered before
+ * its body has arrived, the rest of the body has the usual limits of bytes and time.
  */
 export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>): Connections {
   return {
@@ -65,7 +67,10 @@ export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>
   }
 }
 
-/** Scheduled at the first request of each turn, this took a sixth of a GET. At a connection's 32nd request it costs nothing. */
+/**
+ * Scheduled at the first request of each turn, this took a sixth of a GET. At a connection's 32nd request it costs
+ * nothing.
+ */
 const resetTurn = (connection: Connection) => {
   connection.startedInTurn = 0
 }
@@ -87,8 +92,8 @@ export function refuseFurtherRequests(socket: Socket): void {
 }
 
 /**
- * Whether the response to a request may close its connection. If a pipelined request was started after it, closing would
- * lose the response to that request. If true, the connection starts no further request.
+ * Whether the response to a request may close its connection. If a pipelined request was started after it, closing
+ * would lose the response to that request. If true, the connection starts no further request.
  */
 export function mayEndConnection(exchange: Exchange): boolean {
   const connection = connectionOf(exchange.request.socket)
@@ -97,7 +102,10 @@ export function mayEndConnection(exchange: Exchange): boolean {
   return true
 }
 
-/** Reads a short rest of a body to its end, so that the client sees its response. Closes the connection of a long or slow one. */
+/**
+ * Reads a short rest of a body to its end, so that the client sees its response. Closes the connection of a long or
+ * slow one.
+ */
 export function drainUnreadBody(
   request: IncomingMessage,
   { bodyBytes, requestMs }: Pick<Limits, 'bodyBytes' | 'requestMs'>,

@@ -3,7 +3,9 @@ import type { Socket } from 'node:net'
 import type { CompleteRequest } from '../shortcut/complete-request.ts'
 import type { Admitted, Overload, Reason } from './overload.ts'
 
-/** The place of an admitted request. `admitted` is undefined once it is released; `work` is set when the work starts. */
+/**
+ * The place of an admitted request. `admitted` is undefined once it is released; `work` is set when the work starts.
+ */
 export type Slot = {
   admitted: Admitted | undefined
   overload: Pick<Overload, 'leave'>
@@ -28,7 +30,8 @@ export type ConnectionState = {
   refusedRequest: CompleteRequest | undefined
 }
 
-// The state is on the objects themselves. Weak maps, read several times a request, cost a GET 2 µs, half of it garbage collection.
+// The state is on the objects themselves. Weak maps, read several times a request, cost a GET 2 µs, half of it garbage
+// collection.
 export const slotKey = Symbol('slot')
 export const connectionStateKey = Symbol('connection state')
 export type TrackedRequest = IncomingMessage & { [slotKey]?: Slot }
@@ -52,7 +55,8 @@ export function connectionStateOf(socket: TrackedSocket): ConnectionState {
     refusedRequest: undefined,
   }
   socket[connectionStateKey] = state
-  // A response that waits for earlier ones does not emit `close` when its connection closes, so its slot is released here.
+  // A response that waits for earlier ones does not emit `close` when its connection closes, so its slot is released
+  // here.
   socket.once('close', () => {
     state.leave?.()
     for (const slot of [...state.slots]) releaseSlot(state, slot, false)

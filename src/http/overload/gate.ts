@@ -24,7 +24,9 @@ import { loadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
 import { overloadResponder } from './overload-response.ts'
 
-/** Sheds load before a request costs anything: a request is either admitted, and counted until it is over, or refused. */
+/**
+ * Sheds load before a request costs anything: a request is either admitted, and counted until it is over, or refused.
+ */
 export type Gate = {
   /** Puts the gate before the request handlers of a server. */
   guard(server: Server): void
@@ -46,14 +48,14 @@ type GateOptions = {
 }
 
 /**
- * Requests outside `/v1` that a process runs at a time, apart from those below it. One client address has at most half of
- * them. Each request holds at most the body of a token request, 16 KiB.
+ * Requests outside `/v1` that a process runs at a time, apart from those below it. One client address has at most half
+ * of them. Each request holds at most the body of a token request, 16 KiB.
  */
 const maxUnversioned = 128
 
 /**
- * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as little
- * as a refusal.
+ * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
+ * little as a refusal.
  */
 const isProbe = ({ method }: IncomingMessage, url: string) =>
   method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
@@ -89,7 +91,8 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
     if (isProbe(request, url)) return false
     const state = (request.socket as TrackedSocket)[connectionStateKey]
     if (state?.usesShortcut) state.lastRequest = request
-    // A client that pipelines past an unread 503 gets one more 503, then the connection closes. Later requests are not started.
+    // A client that pipelines past an unread 503 gets one more 503, then the connection closes. Later requests are not
+    // started.
     if (state && state.pendingRefusals > 1) return true
     const isPipelined = state !== undefined && state.pendingRefusals > 0
     const reason = isPipelined ? 'connection' : isVersioned(url) ? admitVersioned(request) : admitUnversioned(request)
@@ -118,8 +121,9 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
 }
 
 /**
- * The limit of requests outside `/v1`. A slot becomes free in the event-loop turn after its response was sent. Otherwise
- * 24,000 responses of 160 kB were each sent in the turn of their request, one after the other, which took 20 seconds.
+ * The limit of requests outside `/v1`. A slot becomes free in the event-loop turn after its response was sent.
+ * Otherwise 24,000 responses of 160 kB were each sent in the turn of their request, one after the other, which took 20
+ * seconds.
  */
 function createUnversionedOverload(): Overload {
   const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: Infinity })
@@ -134,7 +138,8 @@ function admitRequest(
   state: ConnectionState,
   { overload, tenant, bytes }: Demand,
 ): Reason | undefined {
-  // The request past a connection's limit closes the connection (connection-limits.ts), so requests behind it need no slot.
+  // The request past a connection's limit closes the connection (connection-limits.ts), so requests behind it need no
+  // slot.
   if (state.slots.length > maxPipelined) return undefined
   const admitted = overload.enter(tenant, bytes)
   if (typeof admitted === 'string') return admitted

@@ -10,8 +10,8 @@ import type { Overload, Reason } from './overload.ts'
 import type { OverloadResponder } from './overload-response.ts'
 
 /**
- * The least number of refusals in an event-loop turn. A refusal takes 40 µs, or 25 µs by the shortcut. A request of another
- * tenant takes several turns, and in each of them it would wait for all refusals of a thousand connections.
+ * The least number of refusals in an event-loop turn. A refusal takes 40 µs, or 25 µs by the shortcut. A request of
+ * another tenant takes several turns, and in each of them it would wait for all refusals of a thousand connections.
  */
 const minRefusalsPerTurn = 32
 const minShortcutRefusalsPerTurn = 64
@@ -29,9 +29,9 @@ type LoadShedderOptions = {
 }
 
 /**
- * Returns a function that refuses a request. Refusals are sent in batches, from the end of the event-loop turn: by then kith
- * has read everything that was sent together, a body with its request. Later requests of the same connection are refused by
- * the shortcut if they qualify.
+ * Returns a function that refuses a request. Refusals are sent in batches, from the end of the event-loop turn: by then
+ * kith has read everything that was sent together, a body with its request. Later requests of the same connection are
+ * refused by the shortcut if they qualify.
  */
 export function loadShedder({
   limits,

@@ -11,8 +11,8 @@ const refusal = refuse('operation_failed', 'The service is overloaded. Retry aft
 })
 
 /**
- * The placeholder of the request id in the prepared text. With a character above U+00FF, V8 would store the text and each
- * part of it with two bytes a character.
+ * The placeholder of the request id in the prepared text. With a character above U+00FF, V8 would store the text and
+ * each part of it with two bytes a character.
  */
 const idPlaceholder = '\u{ff}'
 

@@ -13,13 +13,21 @@ export type Admitted = { readonly usage: Usage; readonly bytes: number }
 export type Overload = {
   /** Admits a request, or returns the reason for a refusal. */
   enter(tenant: Tenant, bytes: number): Admitted | Reason
-  /** Returns the reason to refuse a request and counts the refusal. Returns undefined, and counts nothing, if there is room. */
+  /**
+   * Returns the reason to refuse a request and counts the refusal. Returns undefined, and counts nothing, if there is
+   * room.
+   */
   shed(tenant: Tenant, bytes: number): Reason | undefined
   /** Counts an admitted request out. Must be called once. */
   leave(admitted: Admitted): void
-  /** Admits a connection at its first request, or returns the reason for a refusal. The function it returns removes it, once. */
+  /**
+   * Admits a connection at its first request, or returns the reason for a refusal. The function it returns removes it,
+   * once.
+   */
   addConnection(tenant: Tenant): (() => void) | Reason
-  /** Adjusts the limits. Must be called every {@link tickMs} with the event-loop utilization since then, from 0 to 1. */
+  /**
+   * Adjusts the limits. Must be called every {@link tickMs} with the event-loop utilization since then, from 0 to 1.
+   */
   tick(utilization: number): void
   /** The usage of all tenants. */
   readonly total: Readonly<Bounds>
@@ -28,22 +36,28 @@ export type Overload = {
 /** The limits change only at a tick. */
 export const tickMs = 50
 
-/** A request should wait for at most ten ticks: an organization has at most as many under way as were answered in that time. */
+/**
+ * A request should wait for at most ten ticks: an organization has at most as many under way as were answered in that
+ * time.
+ */
 const queueTicks = 10
 /** The lowest limit of an organization with slow requests. */
 export const minWhenSlow = 64
 /**
- * The lowest limit of an organization while the event loop is saturated. With 2, a storm got 114 to 500 answers a second;
- * with 8, it got 350 to 900. With 24, the refusals fell behind and arrived after six seconds.
+ * The lowest limit of an organization while the event loop is saturated. With 2, a storm got 114 to 500 answers a
+ * second; with 8, it got 350 to 900. With 24, the refusals fell behind and arrived after six seconds.
  */
 export const minWhenBusy = 8
-/** The limit of a mostly refused organization. 64 requests at a time have the throughput of 500, with a shorter wait. */
+/**
+ * The limit of a mostly refused organization. 64 requests at a time have the throughput of 500, with a shorter wait.
+ */
 export const maxWhenRefused = 64
 /** A tenant is active for this many ticks after its last request. */
 const activeTicks = 4
 /**
- * The limit while the event loop is saturated and other tenants are active. With 64, two to a hundred requests were refused
- * beside half of the maximum load. A limit that applied only after 150 ms of saturation let a storm have 500 under way.
+ * The limit while the event loop is saturated and other tenants are active. With 64, two to a hundred requests were
+ * refused beside half of the maximum load. A limit that applied only after 150 ms of saturation let a storm have 500
+ * under way.
  */
 export const burst = 256
 
@@ -68,14 +82,15 @@ type Usage = Bounds & {
 /**
  * Decides which requests are admitted, by four rules:
  * - An organization may use as much of each bound as is left free (the dynamic threshold of Choudhury and Hahne). One
- *   organization alone takes half and leaves the other half free; `n` organizations take 1/(n+1) each. The rule needs no
- *   knowledge of the other tenants.
- * - If an organization has a queue, its limit is what was answered in half a second, so that each request waits for about
- *   that long. A queue means at least {@link minWhenSlow} requests under way for the whole half second. A short burst is none.
+ *   organization alone takes half and leaves the other half free; `n` organizations take 1/(n+1) each. The rule needs
+ *   no knowledge of the other tenants.
+ * - If an organization has a queue, its limit is what was answered in half a second, so that each request waits for
+ *   about that long. A queue means at least {@link minWhenSlow} requests under way for the whole half second. A short
+ *   burst is none.
  * - An organization with more refused than admitted requests has at most {@link maxWhenRefused} under way.
- * - While the event loop is saturated, the limit of such an organization shrinks, because a refusal must be sent at once and
- *   sending takes time too. If other tenants are active, no other organization grows past a {@link burst}, because those
- *   tenants would wait for all of it.
+ * - While the event loop is saturated, the limit of such an organization shrinks, because a refusal must be sent at
+ *   once and sending takes time too. If other tenants are active, no other organization grows past a {@link burst},
+ *   because those tenants would wait for all of it.
  */
 export function createOverload(bounds: Bounds): Overload {
   const { total, usageByTenant, usageOf, add } = createUsages()

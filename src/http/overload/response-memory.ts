@@ -4,8 +4,8 @@ import type { Signal } from '../../signal.ts'
 export type Release = () => void
 
 /**
- * The memory of a process for responses that are being built or sent. An organization may take more while it holds less than
- * is left free, as with requests (overload.ts). One organization alone takes half, and the next one finds room.
+ * The memory of a process for responses that are being built or sent. An organization may take more while it holds less
+ * than is left free, as with requests (overload.ts). One organization alone takes half, and the next one finds room.
  */
 export type ResponseMemory = {
   /** Takes memory now. Returns undefined if the organization has used up its share. */

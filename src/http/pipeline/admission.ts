@@ -23,8 +23,8 @@ type Admission = {
 }
 
 /**
- * Starts a request that its connection has counted in: starts its deadline and counts it. When the connection is done with
- * the request, answered or not, this logs it. When its work has ended too, this counts it out.
+ * Starts a request that its connection has counted in: starts its deadline and counts it. When the connection is done
+ * with the request, answered or not, this logs it. When its work has ended too, this counts it out.
  */
 export function admit(exchange: Exchange, admission: Admission): void {
   const { requestMs, drain, connections, gate, logger, observer } = admission

@@ -1,7 +1,9 @@
 import { Fault, refuse } from '../../errors.ts'
 import { Cancellation, type Signal } from '../../signal.ts'
 
-/** The time of a request, including the wait for a database connection. `end` must be called when the request is over. */
+/**
+ * The time of a request, including the wait for a database connection. `end` must be called when the request is over.
+ */
 export type Deadline = {
   readonly signal: Signal
   end(): void
@@ -10,7 +12,10 @@ export type Deadline = {
   cancel(reason: Error): void
 }
 
-/** Starts the deadline of a request. When it passes, the signal aborts with a Fault of 504, and then `onExpired` is called. */
+/**
+ * Starts the deadline of a request. When it passes, the signal aborts with a Fault of 504, and then `onExpired` is
+ * called.
+ */
 export function startDeadline(requestMs: number, onExpired: (fault: Fault) => void = () => {}): Deadline {
   const signal = new Cancellation()
   const expire = () => {

@@ -28,8 +28,8 @@ export const jsonType = 'application/json; charset=utf-8'
 export const linesType = 'application/x-ndjson'
 
 /**
- * A request and its response. Headers are set by name until the response is sent. The first response is sent; later ones are
- * ignored.
+ * A request and its response. Headers are set by name until the response is sent. The first response is sent; later
+ * ones are ignored.
  */
 export class Exchange {
   readonly request: IncomingMessage
@@ -54,7 +54,10 @@ export class Exchange {
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
 
-  /** `headers` are those of every response, as alternating names and values. `shouldClose` tells whether this response closes its connection. */
+  /**
+   * `headers` are those of every response, as alternating names and values. `shouldClose` tells whether this response
+   * closes its connection.
+   */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,

@@ -9,9 +9,10 @@ const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
 /**
- * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept for 24
- * hours. `source` is what the request was bound from. A refusal below 500 is stored too; 429 and 5xx store no key. Throws a
- * Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key belongs to another request.
+ * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
+ * for 24 hours. `source` is what the request was bound from. A refusal below 500 is stored too; 429 and 5xx store no
+ * key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key belongs
+ * to another request.
  */
 export async function idempotentHandler(
   row: Route,
@@ -31,7 +32,9 @@ export async function idempotentHandler(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Counts the characters of a header, which arrives as Latin-1. Bytes that are valid UTF-8 count as characters of UTF-8. */
+/**
+ * Counts the characters of a header, which arrives as Latin-1. Bytes that are valid UTF-8 count as characters of UTF-8.
+ */
 function countCharacters(header: string): number {
   try {
     return [...utf8.decode(Buffer.from(header, 'latin1'))].length

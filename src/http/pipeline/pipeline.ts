@@ -34,8 +34,9 @@ export type Services = {
 type PipelineServices = Services & { gate: Gate }
 
 /**
- * Returns a function that runs the steps of every request, in this order: connection · admission · malformed request · CORS ·
- * path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown paths.
+ * Returns a function that runs the steps of every request, in this order: connection · admission · malformed request ·
+ * CORS · path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown
+ * paths.
  */
 export function createPipeline(
   services: PipelineServices,

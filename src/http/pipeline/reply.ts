@@ -22,8 +22,8 @@ export function failure({ word, status, message, details, outcome }: Refusal, re
 }
 
 /**
- * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database; its own text
- * goes to the log only. `statuses` are the statuses of the endpoint that differ from the usual ones.
+ * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database; its own
+ * text goes to the log only. `statuses` are the statuses of the endpoint that differ from the usual ones.
  */
 export function refusalOf(error: unknown, statuses: Partial<Record<ErrorWord, number>> = {}): Refusal {
   if (error instanceof Fault) {

@@ -1,9 +1,9 @@
 import type { Route } from './route.ts'
 
 /**
- * The paths at which a row is served: its own path, and those that the router would give to another row, because it prefers a
- * word to a parameter. `/v1/people/internal/related` belongs to `/v1/people/{external_id}/related`, whatever the methods of
- * `/v1/people/internal/{uuid}` are.
+ * The paths at which a row is served: its own path, and those that the router would give to another row, because it
+ * prefers a word to a parameter. `/v1/people/internal/related` belongs to `/v1/people/{external_id}/related`, whatever
+ * the methods of `/v1/people/internal/{uuid}` are.
  */
 export function pathsOf(row: Route, table: Route[]): string[] {
   const overlaps = table.map(other => findOverlap(row.path.split('/'), other.path.split('/')))

@@ -27,15 +27,17 @@ import { readChunks, requireLines } from './streams.ts'
 type RouteServices = Services & { responseMemory: ResponseMemory }
 
 /**
- * Adds a route table to the router. The steps of a row are: authenticate · scope · rate · limits · bind · trim · validate ·
- * handle · envelope. Every path below `/v1` needs a token first, even if it does not exist, so that a client without a token
- * learns nothing.
+ * Adds a route table to the router. The steps of a row are: authenticate · scope · rate · limits · bind · trim ·
+ * validate · handle · envelope. Every path below `/v1` needs a token first, even if it does not exist, so that a client
+ * without a token learns nothing.
  */
 export function registerRoutes(router: Router, services: RouteServices, table: Route[]): void {
   for (const row of table) for (const path of pathsOf(row, table)) router.add(createEndpoint(row, path, services))
 }
 
-/** Makes the endpoint for requests that no other endpoint takes: 405 if the path allows other methods, otherwise 404. */
+/**
+ * Makes the endpoint for requests that no other endpoint takes: 405 if the path allows other methods, otherwise 404.
+ */
 export function createNotFoundEndpoint(services: Services, router: Router): Endpoint {
   const handle = () => {}
   return {
@@ -110,8 +112,8 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
 }
 
 /**
- * Reduces an entity to its identifiers for a token that may write it but not read it. It runs after the handler, because a
- * response stored under an Idempotency-Key may have been for a token that may read.
+ * Reduces an entity to its identifiers for a token that may write it but not read it. It runs after the handler,
+ * because a response stored under an Idempotency-Key may have been for a token that may read.
  */
 function reduceToIdentifiers(result: HandlerResult, { reveals }: Route, { scopes }: Caller): HandlerResult {
   if (!reveals || scopes.has(reveals.scope) || !('json' in result)) return result
@@ -172,7 +174,10 @@ export function authorizationsOf({ rawHeaders: headers, socket }: Exchange['requ
 
 const previousAuthorization = Symbol('authorization')
 
-/** Returns the string object of the connection's previous request if the header is equal. V8 has its hash already, which saves 1 µs. */
+/**
+ * Returns the string object of the connection's previous request if the header is equal. V8 has its hash already, which
+ * saves 1 µs.
+ */
 function reusePrevious(socket: Socket & { [previousAuthorization]?: string }, text: string): string {
   if (socket[previousAuthorization] !== text) socket[previousAuthorization] = text
   return socket[previousAuthorization]!
@@ -198,7 +203,8 @@ function createCallReader(services: RouteServices, row: Route, checkItem: CheckI
   const { limits } = services.config
   const readParameters = parameterReader(row)
   const lane = laneOf(row)
-  // An element of a batch is three levels deep and may nest as deeply as a body. Its strings are checked with the element.
+  // An element of a batch is three levels deep and may nest as deeply as a body. Its strings are checked with the
+  // element.
   const bindLimits =
     row.item && row.body
       ? { ...limits, jsonDepth: limits.jsonDepth + itemDepth, stringBytes: limits.bodyBytes }
@@ -232,8 +238,8 @@ function createCallReader(services: RouteServices, row: Route, checkItem: CheckI
 }
 
 /**
- * The lane of an endpoint's database use. A GET reads one entity or definitions, and a stream uses the pool only to start.
- * Any other read is a page.
+ * The lane of an endpoint's database use. A GET reads one entity or definitions, and a stream uses the pool only to
+ * start. Any other read is a page.
  */
 function laneOf({ method, scope, streams }: Route): Lane {
   if (scope.endsWith(':write')) return 'writes'

@@ -23,7 +23,10 @@ export type Call<Body = unknown> = {
   preferences: Preferences
   /** Validates an element of a batch against the route's `item` schema and the limits of a body. Throws a Fault. */
   checkItem: (value: unknown) => Record<string, unknown>
-  /** On a streaming row, the body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
+  /**
+   * On a streaming row, the body's bytes as they arrive. Throws if the connection closes, or if no data arrives in
+   * time.
+   */
   chunks: AsyncIterable<Buffer>
   /** Parses a line and validates it against the route's `item` schema and the limits of a body. Throws a Fault. */
   checkLine: (line: Buffer) => Record<string, unknown>
@@ -37,15 +40,17 @@ export type Call<Body = unknown> = {
     take(bytes: number): Release | undefined
     wait(bytes: number): Promise<Release>
   }
-  /** Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part. */
+  /**
+   * Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part.
+   */
   within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
 }
 
 /**
- * The result of a handler: the payload of the success envelope, as data or as JSON text. `release` gives back the memory
- * taken for it; it is called once the response is sent.
+ * The result of a handler: the payload of the success envelope, as data or as JSON text. `release` gives back the
+ * memory taken for it; it is called once the response is sent.
  */
 export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
   | { data: unknown }
@@ -53,12 +58,15 @@ export type EnvelopeResult = { status: number; headers?: Record<string, string>;
 )
 
 /**
- * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later error
- * closes the connection, so that a client never takes a part for the whole. The generator is always iterated.
+ * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later
+ * error closes the connection, so that a client never takes a part for the whole. The generator is always iterated.
  */
 export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
-/** The result of a streaming row: JSON lines. An error closes the connection, so that a client never takes a part for the whole. */
+/**
+ * The result of a streaming row: JSON lines. An error closes the connection, so that a client never takes a part for
+ * the whole.
+ */
 export type StreamResult = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
@@ -67,8 +75,8 @@ export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
 
 /**
- * A row of a module's route table. The scope is required, so no route is open by mistake. `statuses` holds the exceptions of
- * the contract: the status of an error code on this endpoint, if it differs from the usual one.
+ * A row of a module's route table. The scope is required, so no route is open by mistake. `statuses` holds the
+ * exceptions of the contract: the status of an error code on this endpoint, if it differs from the usual one.
  */
 export type Route = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -91,11 +99,17 @@ export type Route = {
   example?: { body?: unknown; answer?: unknown }
   /** Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. */
   versioned?: boolean
-  /** On a write that returns an entity, the scope needed to read it, and the fields that a token without that scope receives. */
+  /**
+   * On a write that returns an entity, the scope needed to read it, and the fields that a token without that scope
+   * receives.
+   */
   reveals?: { scope: Scope; identifiers: readonly string[] }
   /** The supported preferences of the `Prefer` header. */
   prefers?: readonly ('return=representation' | 'references=strict' | 'handling=strict')[]
-  /** The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and If-Match are added. */
+  /**
+   * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
+   * If-Match are added.
+   */
   refusals?: Partial<Record<number, ErrorWord>>
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
@@ -111,7 +125,9 @@ export type Route = {
   handle(call: Call): Promise<HandlerResult>
 }
 
-/** A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler. */
+/**
+ * A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler.
+ */
 export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'> & {
   /** The default is GET. */
   method?: 'POST'

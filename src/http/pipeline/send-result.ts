@@ -8,9 +8,9 @@ import type { Call, ChunkedResult, HandlerResult } from './route.ts'
 const maxUncountedCharacters = 64 * 1024
 
 /**
- * Sends the result of a handler. A response in one piece is on its way when this returns. Otherwise the promise settles when
- * all parts are sent. It rejects with an error to be answered, or with the error that ended a response in parts, after
- * closing the connection.
+ * Sends the result of a handler. A response in one piece is on its way when this returns. Otherwise the promise settles
+ * when all parts are sent. It rejects with an error to be answered, or with the error that ended a response in parts,
+ * after closing the connection.
  */
 export function sendResult(
   exchange: Exchange,
@@ -59,8 +59,8 @@ const outOfMemory = new Fault(
 )
 
 /**
- * Releases memory when the response is over. A response that waits for earlier ones emits no `close` when its connection
- * closes, so this listens to both.
+ * Releases memory when the response is over. A response that waits for earlier ones emits no `close` when its
+ * connection closes, so this listens to both.
  */
 function releaseWith({ request: { socket }, response }: Exchange, release: Release) {
   const finish = () => {

@@ -14,8 +14,8 @@ export function requireLines(contentType: string | undefined): void {
 }
 
 /**
- * Yields the bytes of a body as they arrive. Throws a Fault of 504 if no data arrives for `idleMs`, and of 400 if the connection
- * closes before the body is complete.
+ * Yields the bytes of a body as they arrive. Throws a Fault of 504 if no data arrives for `idleMs`, and of 400 if the
+ * connection closes before the body is complete.
  */
 export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
   const timeout = new Fault(
@@ -54,9 +54,9 @@ async function within<T>(work: Promise<T>, timeMs: number, timeoutError: Error):
 }
 
 /**
- * Sends a stream with back-pressure: it requests the next part when the previous one has been sent. The producer may then
- * reuse the previous part's buffer. Closes the connection if the stream throws, or if the client reads nothing for `idleMs`.
- * Settles at the end of the stream, whether the client has read it or not.
+ * Sends a stream with back-pressure: it requests the next part when the previous one has been sent. The producer may
+ * then reuse the previous part's buffer. Closes the connection if the stream throws, or if the client reads nothing for
+ * `idleMs`. Settles at the end of the stream, whether the client has read it or not.
  */
 export async function sendStream(
   response: ServerResponse,

@@ -13,8 +13,8 @@ export type RateHeaders = Record<string, string>
 
 export type RateLimiter = {
   /**
-   * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget is not
-   * limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
+   * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
+   * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
    */
   spend(caller: Caller, name: BudgetName): Promise<RateHeaders>
   close(): Promise<void>
@@ -42,8 +42,8 @@ function openStore(store: string, db: Database): Store | Promise<Store> {
 const keys = new WeakMap<Caller, string>()
 
 /**
- * The key of a caller. It is a hash, because a subject may be long, or a person's email address. The authenticator returns the
- * same object for the same token, so the hash is cached by it.
+ * The key of a caller. It is a hash, because a subject may be long, or a person's email address. The authenticator
+ * returns the same object for the same token, so the hash is cached by it.
  */
 function keyOf(caller: Caller): string {
   const cached = keys.get(caller)
@@ -80,7 +80,10 @@ function buildRefusal(name: BudgetName, { msBeforeNext }: RateLimiterRes, header
 // The interval between attempts to use a store that is unavailable.
 const retryStoreMs = 1_000
 
-/** Counts in this process while the shared store is unavailable, so that an outage neither refuses requests nor lifts the limit. */
+/**
+ * Counts in this process while the shared store is unavailable, so that an outage neither refuses requests nor lifts
+ * the limit.
+ */
 function withFallback(shared: Counter, local: Counter, report: RateLimiterOptions['report']): Counter {
   let unavailableUntilMs = 0
   return {

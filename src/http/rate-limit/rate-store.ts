@@ -8,7 +8,10 @@ import {
 import type { Budget } from '../../config.ts'
 import { type Database, statement } from '../../db/db.ts'
 
-/** Takes one request from a key's budget. Rejects with a RateLimiterRes if the budget is used up, or with an Error if the store fails. */
+/**
+ * Takes one request from a key's budget. Rejects with a RateLimiterRes if the budget is used up, or with an Error if
+ * the store fails.
+ */
 export type Counter = { consume(key: string): Promise<RateLimiterRes> }
 
 /** Makes the counters of one store. */
@@ -30,7 +33,10 @@ export function memoryStore(): Store {
   }
 }
 
-/** Counts in the table rate_limits, for all processes on one database, with one statement per request and two within a burst. */
+/**
+ * Counts in the table rate_limits, for all processes on one database, with one statement per request and two within a
+ * burst.
+ */
 export function postgresqlStore(db: Database): Store {
   const client = {
     query: async (query: { name: string; text: string; values: unknown[] }) => ({
@@ -40,7 +46,8 @@ export function postgresqlStore(db: Database): Store {
   const settings = { storeClient: client, storeType: 'client', tableName: 'rate_limits', tableCreated: true }
   return {
     counter: (name, budget) =>
-      // A used-up budget is refused from memory until its window ends, so that a flood of requests is no flood of statements.
+      // A used-up budget is refused from memory until its window ends, so that a flood of requests is no flood of
+      // statements.
       withBurst(
         options => new RateLimiterPostgres({ ...options, ...settings, inMemoryBlockOnConsumed: options.points + 1 }),
         name,

@@ -25,9 +25,9 @@ const callHeaders = {
 }
 
 /**
- * Returns a function that sets the CORS headers for pages of these origins. It answers a preflight, which needs no token,
- * and returns true; otherwise it returns false. Without origins it sets no header, so browsers refuse the calls. Tokens
- * travel in a header, so credentials are not allowed.
+ * Returns a function that sets the CORS headers for pages of these origins. It answers a preflight, which needs no
+ * token, and returns true; otherwise it returns false. Without origins it sets no header, so browsers refuse the calls.
+ * Tokens travel in a header, so credentials are not allowed.
  */
 export function corsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
   if (origins.length === 0) return () => false

@@ -37,13 +37,19 @@ export type Drain = {
 }
 
 /**
- * The server stops listening after this time without a request. The kernel resets connections that are established but not
- * accepted yet, so the server must not stop listening while clients connect.
+ * The server stops listening after this time without a request. The kernel resets connections that are established but
+ * not accepted yet, so the server must not stop listening while clients connect.
  */
 const quietMs = 500
-/** The drain does not wait for a client that ignores Retry-After and still sends requests this long after refusals began. */
+/**
+ * The drain does not wait for a client that ignores Retry-After and still sends requests this long after refusals
+ * began.
+ */
 const refusalMs = 1_000
-/** The deadline of the last request ends this long before the drain, so that its statement is cancelled and its 504 is sent. */
+/**
+ * The deadline of the last request ends this long before the drain, so that its statement is cancelled and its 504 is
+ * sent.
+ */
 export const drainGraceMs = 1_000
 
 const checkIntervalMs = 10

@@ -10,16 +10,22 @@ export type Listening = AddressInfo & { close(): Promise<void> }
 
 type Address = { host: string; port: number }
 
-/** Connections that may wait to be accepted. In a rush past Node's default of 511, clients retry a connection after a second. */
+/**
+ * Connections that may wait to be accepted. In a rush past Node's default of 511, clients retry a connection after a
+ * second.
+ */
 const backlog = 4_096
 
 /**
- * libuv accepts one connection per listening socket and event-loop turn, and a turn also serves every open connection. Of a
- * thousand concurrent connections to a busy server, the last was served after three seconds. With 16 sockets it took one.
+ * libuv accepts one connection per listening socket and event-loop turn, and a turn also serves every open connection.
+ * Of a thousand concurrent connections to a busy server, the last was served after three seconds. With 16 sockets it
+ * took one.
  */
 const socketCount = 16
 
-/** Makes a server listen, on Linux on several sockets of one port. Rejects with the system's error, such as EADDRINUSE. */
+/**
+ * Makes a server listen, on Linux on several sockets of one port. Rejects with the system's error, such as EADDRINUSE.
+ */
 export async function listen(server: HttpServer, { host, port }: Address): Promise<Listening> {
   // Workers get their connections from a primary process that does nothing else.
   const canShare = process.platform === 'linux' && cluster.isPrimary
@@ -55,9 +61,10 @@ async function listenOnAll(server: HttpServer, requested: Address, heldLock?: Se
 }
 
 /**
- * Locks a port for this process. With `reusePort`, two processes of one user share a port without an error. So a process
- * holds a socket in Linux's abstract namespace while it listens. Such a name is not a file and disappears with the process.
- * Listening without `reusePort` for a moment, as a test, would reset connections that arrive in that moment.
+ * Locks a port for this process. With `reusePort`, two processes of one user share a port without an error. So a
+ * process holds a socket in Linux's abstract namespace while it listens. Such a name is not a file and disappears with
+ * the process. Listening without `reusePort` for a moment, as a test, would reset connections that arrive in that
+ * moment.
  */
 async function lockPort({ host, port }: Address): Promise<Server> {
   const lock = createServer(socket => socket.destroy()).unref()

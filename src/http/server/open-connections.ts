@@ -6,7 +6,10 @@ import type { Drain, DrainableServer } from './drain.ts'
 
 /** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
 const idleMs = 1_000
-/** The time in which a client may close a connection that kith has ended. An earlier close could reset it before the client has read the end. */
+/**
+ * The time in which a client may close a connection that kith has ended. An earlier close could reset it before the
+ * client has read the end.
+ */
 const lingerMs = 1_000
 
 type State = { bytes: number; quietSinceMs: number; endedAtMs?: number }

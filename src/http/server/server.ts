@@ -48,7 +48,8 @@ export function createServer({ config, logger, drain }: Settings, serve: (exchan
     maxHeaderSize: limits.headerBytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
-    // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured in alternation.
+    // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured in
+    // alternation.
     optimizeEmptyRequests: true,
     headersTimeout: limits.requestMs,
     // The deadline limits the time of a whole request (admission.ts).
@@ -107,7 +108,10 @@ export function throwIfMalformed({ request }: Exchange): void {
 const missingHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
 const unknownExpectation = new Fault(refuse('invalid_parameter', 'The only supported Expect header is 100-continue.'))
 
-/** The address of the client. kith's proxies append to X-Forwarded-For; a client may have forged the entries before theirs. */
+/**
+ * The address of the client. kith's proxies append to X-Forwarded-For; a client may have forged the entries before
+ * theirs.
+ */
 export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
   const chain = [socket.remoteAddress ?? '', ...forwarded.map(entry => entry.trim()).reverse()].filter(Boolean)

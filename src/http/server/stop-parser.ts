@@ -8,10 +8,10 @@ const stopped = Symbol('stopped')
 const stop = () => -1
 
 /**
- * Stops the parser of a connection, so that it makes no further requests. Pending responses are still sent, and the last one
- * must end the connection. Otherwise the parser makes 3,000 requests and responses of a 64 kB chunk before any of them is
- * checked. A thousand connections do so in one event-loop turn, which frees none of them. A pause of the socket takes effect
- * only with the next chunk.
+ * Stops the parser of a connection, so that it makes no further requests. Pending responses are still sent, and the
+ * last one must end the connection. Otherwise the parser makes 3,000 requests and responses of a 64 kB chunk before any
+ * of them is checked. A thousand connections do so in one event-loop turn, which frees none of them. A pause of the
+ * socket takes effect only with the next chunk.
  *
  * Node does not document that the parser calls `onIncoming`. If it does not, requests are made and then ignored.
  */

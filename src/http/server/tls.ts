@@ -6,7 +6,10 @@ import type { Config } from '../../config.ts'
 
 type TlsFiles = NonNullable<Config['tls']>
 
-/** Reads the certificate and the key, and checks that they match. Throws an Error of one sentence that names the setting. */
+/**
+ * Reads the certificate and the key, and checks that they match. Throws an Error of one sentence that names the
+ * setting.
+ */
 export function readTls({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer } {
   const pair = { cert: read('TLS_CERT_FILE', certFile), key: read('TLS_KEY_FILE', keyFile) }
   try {
@@ -29,8 +32,8 @@ function read(setting: string, path: string): Buffer {
 export type TlsReload = { apply(server: Server): void; stop(): void }
 
 /**
- * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used change
- * nothing, and kith logs an error. Before `apply` the signal has no effect, and it does not end the process.
+ * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used
+ * change nothing, and kith logs an error. Before `apply` the signal has no effect, and it does not end the process.
  */
 export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
   let server: Server | undefined

@@ -23,8 +23,8 @@ const unusualHeaders = new Set([
 ])
 
 /**
- * Parses bytes that are exactly one request below `/v1` with an Authorization header. Returns undefined for anything else,
- * and for anything that two parsers could read differently.
+ * Parses bytes that are exactly one request below `/v1` with an Authorization header. Returns undefined for anything
+ * else, and for anything that two parsers could read differently.
  */
 export function parseCompleteRequest(bytes: Buffer): CompleteRequest | undefined {
   const text = bytes.toString('latin1')
@@ -38,7 +38,7 @@ export function parseCompleteRequest(bytes: Buffer): CompleteRequest | undefined
   return { authorization, request_id: values.get('x-request-id'), bytes: Number(length) }
 }
 
-/** The headers by lower-case name; undefined if a name occurs twice or is unusualHeaders. */
+/** The headers by lower-case name; undefined if a name occurs twice or is in `unusualHeaders`. */
 function parseHeaders(head: string): Map<string, string> | undefined {
   const values = new Map<string, string>()
   for (const line of head.split('\r\n').slice(1, -2)) {

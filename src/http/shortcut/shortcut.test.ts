@@ -9,7 +9,10 @@ import { takeShortcut } from './shortcut.ts'
 const server = createServer({ requireHostHeader: false })
 afterAll(() => server.close())
 
-/** Opens a connection that takes the shortcut after its first request. A queued response is sent with the next one, or by `flush`. */
+/**
+ * Opens a connection that takes the shortcut after its first request. A queued response is sent with the next one, or
+ * by `flush`.
+ */
 async function openWithShortcut() {
   const [clientSide, serverSide] = duplexPair() as [Duplex, Duplex & Socket]
   const queued: string[] = []

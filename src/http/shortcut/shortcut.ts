@@ -14,8 +14,8 @@ type Shortcut = {
 }
 
 /**
- * Reads the bytes of a connection before Node's parser does. A complete request that arrives on an idle connection and is
- * answered here never reaches the parser, so no request, response or streams are made for it.
+ * Reads the bytes of a connection before Node's parser does. A complete request that arrives on an idle connection and
+ * is answered here never reaches the parser, so no request, response or streams are made for it.
  *
  * This requires that the parser is not in the middle of a request. That is certain if its last input was one complete
  * request, and if it made one complete request of the same length from it. Any other input gives the connection back to
