@@ -153,9 +153,9 @@ const fragments = [...'{ } [ ] : , "a" "\\u0061" " \\ \\u d800 1 - . e 0 null é
 const jsonLike = fc.array(fc.constantFrom(...fragments), { maxLength: 12 }).map(parts => parts.join(''))
 const brokenJson = fc
   .tuple(fc.dictionary(unicode, anyValue), fc.nat(), fc.constantFrom(...fragments, ''))
-  .map(([value, place, fragment]) => {
+  .map(([value, index, fragment]) => {
     const text = JSON.stringify(value)
-    const at = place % text.length
+    const at = index % text.length
     return text.slice(0, at) + fragment + text.slice(at + 1)
   })
 

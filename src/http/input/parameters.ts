@@ -15,7 +15,7 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
  * Returns a function that reads a route's path parameters, percent-decoded once (`%2F` included). It throws a Fault of
  * 400.
  */
-export function parameterReader({
+export function createParameterReader({
   path,
   params = {},
 }: Pick<Route, 'path' | 'params'>): (path: string) => Record<string, string> {

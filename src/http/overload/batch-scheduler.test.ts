@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { batchScheduler } from './batch-scheduler.ts'
+import { createBatchScheduler } from './batch-scheduler.ts'
 
 it('runs items in order, in each event-loop turn a few of them or an eighth', async () => {
   const arrivals = fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 20 })
   await fc.assert(
     fc.asyncProperty(arrivals, fc.integer({ min: 1, max: 8 }), async (turns, minPerTurn) => {
       const done: number[] = []
-      const schedule = batchScheduler<number>(minPerTurn, item => done.push(item))
+      const schedule = createBatchScheduler<number>(minPerTurn, item => done.push(item))
       let arrived = 0
       for (let turn = 0; turn < turns.length || done.length < arrived; turn += 1) {
         for (let more = turns[turn] ?? 0; more > 0; more -= 1) schedule(arrived++)
@@ -28,7 +28,7 @@ it('runs the other items of the batch and of the queue if one item throws', asyn
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', catchOne)
   const done: number[] = []
-  const schedule = batchScheduler<number>(2, item => {
+  const schedule = createBatchScheduler<number>(2, item => {
     done.push(item)
     if (item === 1) throw new Error('the turn of 1')
   })

@@ -3,7 +3,7 @@
  * in which they arrive. A turn runs `minPerTurn` items, or an eighth of the queue if that is more, so that the other
  * work of the event loop waits for no more than that.
  */
-export function batchScheduler<Item>(minPerTurn: number, work: (item: Item) => void): (item: Item) => void {
+export function createBatchScheduler<Item>(minPerTurn: number, work: (item: Item) => void): (item: Item) => void {
   const queue: Item[] = []
   const runBatch = () => {
     try {

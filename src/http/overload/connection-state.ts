@@ -12,7 +12,7 @@ export type Slot = {
   work: Promise<unknown> | undefined
 }
 
-/** What kith knows of a connection that has sent a request. */
+/** The state of a connection that has sent a request. */
 export type ConnectionState = {
   /** Gives back the connection's place in the limit; undefined until it sends a request below `/v1`. */
   leave: (() => void) | undefined

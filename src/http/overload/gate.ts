@@ -20,9 +20,9 @@ import {
   type TrackedRequest,
   type TrackedSocket,
 } from './connection-state.ts'
-import { loadShedder } from './load-shedder.ts'
+import { createLoadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
-import { overloadResponder } from './overload-response.ts'
+import { createOverloadResponder } from './overload-response.ts'
 
 /**
  * Sheds load before a request costs anything: a request is either admitted, and counted until it is over, or refused.
@@ -71,8 +71,8 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
     observer.overloaded(reason)
     clock.countRefusal()
   }
-  const responder = overloadResponder(config)
-  const sendRefusal = loadShedder({ limits, overload, responder, shouldClose, report: reportRefusal })
+  const responder = createOverloadResponder(config)
+  const sendRefusal = createLoadShedder({ limits, overload, responder, shouldClose, report: reportRefusal })
 
   function admitVersioned(request: TrackedRequest): Reason | undefined {
     const state = admitConnection(request.socket, request.headers.authorization)

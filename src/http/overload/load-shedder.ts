@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Limits } from '../../config.ts'
 import { stopParser } from '../server/stop-parser.ts'
 import { takeShortcut } from '../shortcut/shortcut.ts'
-import { batchScheduler } from './batch-scheduler.ts'
+import { createBatchScheduler } from './batch-scheduler.ts'
 import { drainUnreadBody } from './connection-limits.ts'
 import { type ConnectionState, connectionStateKey, type TrackedSocket } from './connection-state.ts'
 import type { Overload, Reason } from './overload.ts'
@@ -33,7 +33,7 @@ type LoadShedderOptions = {
  * kith has read everything that was sent together, a body with its request. Later requests of the same connection are
  * refused by the shortcut if they qualify.
  */
-export function loadShedder({
+export function createLoadShedder({
   limits,
   overload,
   responder,
@@ -50,7 +50,7 @@ export function loadShedder({
       state.pendingRefusals -= 1
     })
   }
-  const scheduleQueuedRefusal = batchScheduler<TrackedSocket>(minShortcutRefusalsPerTurn, socket =>
+  const scheduleQueuedRefusal = createBatchScheduler<TrackedSocket>(minShortcutRefusalsPerTurn, socket =>
     sendQueuedRefusal(socket, socket[connectionStateKey]!),
   )
 
@@ -84,7 +84,7 @@ export function loadShedder({
     })
   }
 
-  const scheduleRefusal = batchScheduler<RefusedRequest>(minRefusalsPerTurn, ({ request, response, closing }) => {
+  const scheduleRefusal = createBatchScheduler<RefusedRequest>(minRefusalsPerTurn, ({ request, response, closing }) => {
     if (request.socket.destroyed) return
     if (!request.complete) drainUnreadBody(request, limits)
     responder.answer(request, response, { closing: closing || shouldClose() })

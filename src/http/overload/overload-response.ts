@@ -27,7 +27,7 @@ export type OverloadResponder = {
  * Builds the 503 responses of an overload. They bypass the usual path of a response and use a prepared text, because a
  * refusal must cost next to nothing under load.
  */
-export function overloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): OverloadResponder {
+export function createOverloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): OverloadResponder {
   const [before = '', between = '', after = ''] = failure(refusal, idPlaceholder).split(idPlaceholder)
   const bodyOf = (request_id: string) => `${before}${request_id}${between}${request_id}${after}`
   const constant = Object.entries({

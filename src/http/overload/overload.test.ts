@@ -101,7 +101,7 @@ describe('an organization with a queue', () => {
 })
 
 describe('an organization that is mostly refused', () => {
-  it('has at most maxWhenRefused requests under way on an idle event loop, and its neighbours keep their share', () => {
+  it('has a limit of its own even on an idle event loop, and its neighbours keep their share', () => {
     const overload = createOverload(wide)
     const underWay = fill(overload, 1)
     for (let more = 0; more <= underWay.length; more += 1) enter(overload, 1, 0)

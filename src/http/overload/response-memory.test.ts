@@ -53,9 +53,9 @@ it('stops waiting when the signal aborts, and takes nothing', async () => {
   const memory = createResponseMemory(2)
   const signal = new Cancellation()
   const release = memory.take(ada, 1)!
-  const late = memory.wait(ada, 1, signal)
+  const waiting = memory.wait(ada, 1, signal)
   signal.abort(new Error('late'))
-  await expect(late).rejects.toThrow('late')
+  await expect(waiting).rejects.toThrow('late')
   release()
   expect(memory.take(ada, 1)).toBeDefined()
 })

@@ -25,7 +25,7 @@ export type Endpoint = {
 
 export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
-export const linesType = 'application/x-ndjson'
+export const ndjsonType = 'application/x-ndjson'
 
 /**
  * A request and its response. Headers are set by name until the response is sent. The first response is sent; later

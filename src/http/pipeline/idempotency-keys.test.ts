@@ -8,7 +8,7 @@ import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
 
 let service: Service
 let second: Service
-let ours: Organization
+let organization: Organization
 let ask: Keyed['ask']
 let changes: Keyed['changes']
 let keys: Keyed['keys']
@@ -21,15 +21,15 @@ afterAll(async () => {
   await service.stop()
 })
 beforeEach(async () => {
-  ours = await service.organization()
-  ;({ ask, changes, keys } = keyedOrganization(service, ours))
+  organization = await service.organization()
+  ;({ ask, changes, keys } = keyedOrganization(service, organization))
 })
 
 type Item = { status: number }
 
 const age = (hours: number) =>
   service.sql(`update idempotency_keys set at = at - $2 * interval '1 hour' where organization_id = $1`, [
-    ours.id,
+    organization.id,
     hours,
   ])
 
@@ -66,13 +66,13 @@ describe('an idempotency key', () => {
     await ask('POST', '/v1/people', {}, { key: 'young' })
     await service.sql(
       `update idempotency_keys set at = at - interval '25 hours' where organization_id = $1 and body = $2`,
-      [ours.id, JSON.stringify(JSON.parse(anew.said.text).data)],
+      [organization.id, JSON.stringify(JSON.parse(anew.said.text).data)],
     )
     expect([await keys(), await forgetKeys(service.db), await keys()]).toEqual([2, 1, 1])
   })
 
   it('is not kept for a request that fails with 5xx, by a fault or at its deadline', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'slow' })
+    await organization.send('POST', '/v1/people', { external_id: 'slow' })
     const faulty = { first_name: 'fault' }
     await service.sql(`alter table entities add constraint fault check (first_name <> 'fault') not valid`)
     const failed = await ask('PATCH', '/v1/people/slow', faulty)
@@ -103,19 +103,19 @@ describe('an idempotency key', () => {
   it('is not kept for the 500 of a PATCH of a missing person', async () => {
     const missing = await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })
     expect([missing.said.status, await keys()]).toEqual([500, 0])
-    await ours.send('POST', '/v1/people', { external_id: 'nobody' })
+    await organization.send('POST', '/v1/people', { external_id: 'nobody' })
     expect((await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })).said.status).toBe(200)
   })
 
   it('is not kept for a refusal by the scope or the schema', async () => {
-    const reader = await service.tokenFor(ours.key, 'people:read')
+    const reader = await service.tokenFor(organization.key, 'people:read')
     expect((await ask('POST', '/v1/people', {}, { token: reader })).said.status).toBe(403)
     expect((await ask('POST', '/v1/people', { unknown: 1 })).said.status).toBe(400)
     expect([(await ask('POST', '/v1/people', {})).said.status, await keys()]).toEqual([201, 1])
   })
 
   it('is ignored by reads and by DELETE', async () => {
-    await ours.send('POST', '/v1/people', ada)
+    await organization.send('POST', '/v1/people', ada)
     expect((await ask('POST', '/v1/people/list', {})).said.status).toBe(200)
     expect((await ask('POST', '/v1/people/list', { sorting_type: 'asc' })).said.status).toBe(200)
     expect((await ask('GET', '/v1/people/ada', undefined)).said.status).toBe(200)
@@ -127,11 +127,11 @@ describe('an idempotency key', () => {
 
 describe('writes with idempotency keys', () => {
   it('create a common target once, beside as many concurrent writes without keys', async () => {
-    await ours.client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
+    await organization.client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, n) => {
         const body = { external_id: `p${n}`, attribute_values: { friend: `hub${n % 3}` } }
-        if (n % 2 === 0) return ours.send('POST', '/v1/people', body).then(({ status }) => status)
+        if (n % 2 === 0) return organization.send('POST', '/v1/people', body).then(({ status }) => status)
         const { address } = n % 4 === 1 ? service : second
         return ask('POST', '/v1/people', body, { key: `k${n}`, address }).then(({ said }) => said.status)
       }),
@@ -141,16 +141,16 @@ describe('writes with idempotency keys', () => {
   })
 
   it('that wait for a row leave connections to writes without keys and to other organizations', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'held' })
+    await organization.send('POST', '/v1/people', { external_id: 'held' })
     const lock = await lockPerson(service.databaseUrl, 'held')
     const patches = Array.from({ length: 20 }, (_, n) =>
       ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
     )
     await expect.poll(lock.waiting).toBe(turnsAtOnce)
-    const theirs = await service.organization()
-    expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
-    expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)
-    expect((await ask('POST', '/v1/people', {}, { token: theirs.token })).said.status).toBe(201)
+    const otherOrganization = await service.organization()
+    expect((await organization.send('POST', '/v1/people', {})).status).toBe(201)
+    expect((await organization.send('GET', '/v1/people/held')).status).toBe(200)
+    expect((await ask('POST', '/v1/people', {}, { token: otherOrganization.token })).said.status).toBe(201)
     await lock.release()
     expect((await Promise.all(patches)).map(({ said }) => said.etag)).toEqual(
       expect.arrayContaining(patches.map((_, n) => `"${n + 2}"`)),
@@ -158,7 +158,7 @@ describe('writes with idempotency keys', () => {
   })
 
   it('survive deadlocks of batches in opposite orders with conflicting items', async () => {
-    for (const external_id of ['a', 'b']) await ours.send('POST', '/v1/people', { external_id })
+    for (const external_id of ['a', 'b']) await organization.send('POST', '/v1/people', { external_id })
     const patch = (external_id: string, n: number) => ({ op: 'patch', external_id, body: { attribute_values: { n } } })
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => {
@@ -182,7 +182,12 @@ describe('writes with idempotency keys', () => {
         throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
       return response
     }
-    const client = createClient({ url: service.address, token: ours.token, fetch: losing, sleep: async () => {} })
+    const client = createClient({
+      url: service.address,
+      token: organization.token,
+      fetch: losing,
+      sleep: async () => {},
+    })
     const person = await client.people.create({ first_name: 'Once' })
     expect([lost, person.first_name, await changes()]).toEqual([2, 'Once', 1])
   })

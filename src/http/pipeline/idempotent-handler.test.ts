@@ -5,7 +5,7 @@ import { type Organization, type Service, startService } from '../../../test/sup
 
 let service: Service
 let second: Service
-let ours: Organization
+let organization: Organization
 let ask: Keyed['ask']
 let changes: Keyed['changes']
 beforeAll(async () => {
@@ -17,17 +17,17 @@ afterAll(async () => {
   await service.stop()
 })
 beforeEach(async () => {
-  ours = await service.organization()
-  ;({ ask, changes } = keyedOrganization(service, ours))
+  organization = await service.organization()
+  ;({ ask, changes } = keyedOrganization(service, organization))
 })
 
 const ada = { external_id: 'ada', first_name: 'Ada', attribute_values: { n: 1.5, text: 'é "\u2028' } }
 
 describe('the same request with the same key', () => {
   it('is refused by the current definitions after another process has changed them', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'ada' })
+    await organization.send('POST', '/v1/people', { external_id: 'ada' })
     const attribute = { key: 'size', owner: 'people', type: 'number' }
-    await second.sender(ours.token)('POST', '/v1/schema/attributes', attribute)
+    await second.sender(organization.token)('POST', '/v1/schema/attributes', attribute)
     const { said } = await ask('POST', '/v1/people', { external_id: 'ada' })
     expect([said.status, JSON.parse(said.text).error]).toEqual([409, 'duplicate_entry'])
   })
@@ -35,7 +35,7 @@ describe('the same request with the same key', () => {
   it('replays the response and its headers byte for byte, with a new request id, and is done once', async () => {
     const first = await ask('POST', '/v1/people', ada)
     expect([first.said.status, first.said.location, first.said.etag]).toEqual([201, '/v1/people/ada', '"1"'])
-    await ours.send('PATCH', '/v1/people/ada', { first_name: 'Augusta' })
+    await organization.send('PATCH', '/v1/people/ada', { first_name: 'Augusta' })
     const again = await ask('POST', '/v1/people', ada)
     expect(again.said).toEqual(first.said)
     expect([first.replayed, again.replayed]).toEqual([null, 'true'])
@@ -71,7 +71,7 @@ describe('the same request with the same key', () => {
   ] as [string, string, unknown, Record<string, string>][])(
     '%s %s %j is done once',
     async (method, path, body, headers) => {
-      await ours.send('POST', '/v1/people', ada)
+      await organization.send('POST', '/v1/people', ada)
       const first = await ask(method, path, body, { headers })
       expect(first.said.status).toBeLessThan(300)
       const done = await changes()
@@ -94,9 +94,9 @@ describe('the same request with the same key', () => {
   })
 
   it('replays a refusal by a rule, with the new request id', async () => {
-    await ours.send('POST', '/v1/people', ada)
+    await organization.send('POST', '/v1/people', ada)
     const first = await ask('POST', '/v1/people', ada)
-    await ours.send('DELETE', '/v1/people/ada')
+    await organization.send('DELETE', '/v1/people/ada')
     const again = await ask('POST', '/v1/people', ada)
     expect([first.said.status, again.said.status, again.replayed]).toEqual([409, 409, 'true'])
     expect(again.said.text.replace(again.request_id!, first.request_id!)).toBe(first.said.text)
@@ -125,7 +125,7 @@ describe('the same request with the same key', () => {
   })
 
   it('gets 409 with Retry-After in both services while the first runs, and then its response', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'locked' })
+    await organization.send('POST', '/v1/people', { external_id: 'locked' })
     const lock = await lockPerson(service.databaseUrl, 'locked')
     const body = { first_name: 'Late' }
     const first = ask('PATCH', '/v1/people/locked', body)
@@ -166,13 +166,13 @@ describe('another request with the same key', () => {
   })
 
   it('is independent for another subject, organization, path or method', async () => {
-    const theirs = await service.organization()
-    const otherSubject = await service.tokenFor(ours.key, undefined, 'somebody else')
+    const otherOrganization = await service.organization()
+    const otherSubject = await service.tokenFor(organization.key, undefined, 'somebody else')
     const body = { attribute_values: { a: 1 } }
     const all = [
       await ask('POST', '/v1/people', body),
       await ask('POST', '/v1/people', body, { token: otherSubject }),
-      await ask('POST', '/v1/people', body, { token: theirs.token }),
+      await ask('POST', '/v1/people', body, { token: otherOrganization.token }),
       await ask('POST', '/v1/people/upsert', { ...body, external_id: 'x' }),
       await ask('PUT', '/v1/people/x', body),
       await ask('PATCH', '/v1/people/x', body),

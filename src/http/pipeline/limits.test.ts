@@ -41,9 +41,9 @@ let send: Send
 let organization: { id: number; key: string; token: string }
 beforeAll(async () => {
   service = await startService(environment)
-  const made = await service.organization()
-  ;({ send } = made)
-  organization = made
+  const created = await service.organization()
+  ;({ send } = created)
+  organization = created
   await send('POST', '/v1/schema/attributes', { key: 'p', owner: 'people', type: 'person', cardinality: 'many' })
   for (const external_id of ['l1', 'l2', 'l3', 'l4', 'kept', 'keys']) await send('POST', '/v1/people', { external_id })
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))

@@ -157,11 +157,11 @@ describe('routing and envelopes', () => {
   })
 
   it('keeps a valid request id, otherwise makes one, and sends it in header and body', async () => {
-    const kept = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
-    expect([kept.headers.get('x-request-id'), kept.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
+    const valid = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
+    expect([valid.headers.get('x-request-id'), valid.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
     for (const id of ['a b', 'x'.repeat(65), 'ä']) {
-      const made = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
-      expect(made.body.request_id).toMatch(/^[\w-]{36}$/)
+      const replaced = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
+      expect(replaced.body.request_id).toMatch(/^[\w-]{36}$/)
     }
   })
 

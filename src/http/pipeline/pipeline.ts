@@ -11,7 +11,7 @@ import { hasBody, readBody } from '../input/body.ts'
 import { guardConnections, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { Gate } from '../overload/gate.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
-import { corsHandler } from '../server/cors.ts'
+import { createCorsHandler } from '../server/cors.ts'
 import type { Drain } from '../server/drain.ts'
 import { throwIfMalformed } from '../server/server.ts'
 import { admit, throwIfDraining } from './admission.ts'
@@ -48,7 +48,7 @@ export function createPipeline(
   const { limits } = config
   const connections = guardConnections(limits)
   const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
-  const handleCors = corsHandler(config.corsOrigins)
+  const handleCors = createCorsHandler(config.corsOrigins)
 
   async function run(exchange: Exchange): Promise<void> {
     const { request } = exchange

@@ -7,8 +7,11 @@ import type { Route } from './route.ts'
  */
 export function pathsOf(row: Route, table: Route[]): string[] {
   const overlaps = table.map(other => findOverlap(row.path.split('/'), other.path.split('/')))
-  const taken = table.filter(({ method }) => method === row.method).map(({ path }) => path)
-  return [row.path, ...new Set(overlaps.filter(path => path !== undefined && !taken.includes(path)))] as string[]
+  const declaredPaths = table.filter(({ method }) => method === row.method).map(({ path }) => path)
+  return [
+    row.path,
+    ...new Set(overlaps.filter(path => path !== undefined && !declaredPaths.includes(path))),
+  ] as string[]
 }
 
 const isParameter = (segment: string) => segment.startsWith('{')

@@ -6,7 +6,7 @@ import type { Lane } from '../../db/shares.ts'
 import { fail } from '../../errors.ts'
 import { type Bound, bind } from '../input/bind.ts'
 import { parseJson } from '../input/json.ts'
-import { parameterReader } from '../input/parameters.ts'
+import { createParameterReader } from '../input/parameters.ts'
 import { readPreferences } from '../input/preferences.ts'
 import { coerce } from '../input/query.ts'
 import { trimAndCheck } from '../input/trim.ts'
@@ -17,7 +17,7 @@ import type { Endpoint, Exchange } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
-import { type Call, type HandlerResult, type Route, takesKeys } from './route.ts'
+import { type Call, type HandlerResult, honorsIdempotencyKey, type Route } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import type { Router } from './router.ts'
 import { sendResult } from './send-result.ts'
@@ -99,7 +99,7 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
     handle: async exchange => {
       const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
-      const isKeyed = key !== undefined && takesKeys(row)
+      const isKeyed = key !== undefined && honorsIdempotencyKey(row)
       const result = await (isKeyed ? idempotentHandler(row, call, key, sourceOf(exchange, call)) : row.handle(call))
       const sending = sendResult(exchange, reduceToIdentifiers(result, row, call.caller), call)
       await sending?.catch(error => {
@@ -201,7 +201,7 @@ const isOther = (coding: string | undefined, known: string) =>
 
 function createCallReader(services: RouteServices, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
   const { limits } = services.config
-  const readParameters = parameterReader(row)
+  const readParameters = createParameterReader(row)
   const lane = laneOf(row)
   // An element of a batch is three levels deep and may nest as deeply as a body. Its strings are checked with the
   // element.

@@ -142,7 +142,7 @@ export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' |
 }
 
 /** Whether a row honors Idempotency-Key: every write but DELETE and streams. A POST that only reads ignores it. */
-export function takesKeys({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
+export function honorsIdempotencyKey({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams
 }
 

@@ -1,6 +1,6 @@
 import { Fault, refuse } from '../../errors.ts'
 import type { Release } from '../overload/response-memory.ts'
-import { type Exchange, jsonType, linesType } from './exchange.ts'
+import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 import type { Call, ChunkedResult, HandlerResult } from './route.ts'
 
@@ -19,7 +19,7 @@ export function sendResult(
 ): undefined | Promise<void> {
   if (result.headers) exchange.headers(result.headers)
   const idleMs = limits.requestMs
-  if ('stream' in result) return exchange.sendParts(result.status, result.stream, { contentType: linesType, idleMs })
+  if ('stream' in result) return exchange.sendParts(result.status, result.stream, { contentType: ndjsonType, idleMs })
   if ('parts' in result) return sendChunked(exchange, result, idleMs)
   const body = success(result)
   const release = result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory) : undefined)

@@ -66,7 +66,7 @@ export async function sendStream(
   const disconnected = new AbortController()
   const disconnect = () => disconnected.abort()
   const { socket } = response.req
-  // A response that waits for those before it on its connection does not emit `close` when the connection does.
+  // A response that waits for earlier ones does not emit `close` when its connection closes.
   for (const closing of [response, socket]) closing.once('close', disconnect)
   // A connection that has already closed does not emit `close` again.
   if (response.destroyed || socket.destroyed) disconnect()

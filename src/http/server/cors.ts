@@ -29,7 +29,7 @@ const callHeaders = {
  * token, and returns true; otherwise it returns false. Without origins it sets no header, so browsers refuse the calls.
  * Tokens travel in a header, so credentials are not allowed.
  */
-export function corsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
+export function createCorsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
   if (origins.length === 0) return () => false
   const allowed = new Set(origins)
   return exchange => {

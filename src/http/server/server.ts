@@ -109,7 +109,7 @@ const missingHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request m
 const unknownExpectation = new Fault(refuse('invalid_parameter', 'The only supported Expect header is 100-continue.'))
 
 /**
- * The address of the client. kith's proxies append to X-Forwarded-For; a client may have forged the entries before
+ * The address of the client. Trusted proxies append to X-Forwarded-For; a client may have forged the entries before
  * theirs.
  */
 export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
