@@ -71,7 +71,7 @@ export function createApp(house: Services): App {
   const gate = createGate({
     config,
     recall: authenticator.recall,
-    shouldClose: () => !drain.accepting(),
+    shouldClose: () => !drain.isAccepting(),
     observer,
     report,
   })

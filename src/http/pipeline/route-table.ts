@@ -267,7 +267,7 @@ function streamOf(
     chunks: readChunks(exchange.request, limits.requestMs),
     checkLine: line => checkItem(parseJson(line, limits), 'body'),
     explain: error => explain(exchange, error, logger),
-    draining: () => !drain.accepting(),
+    draining: () => !drain.isAccepting(),
   }
 }
 

@@ -68,7 +68,7 @@ export function registerHealthRoutes(router: Router, { db, authenticator, drain,
     method: 'GET',
     path: readiness,
     handle: async exchange => {
-      if (!drain.accepting()) throwNotReady('The service is shutting down.')
+      if (!drain.isAccepting()) throwNotReady('The service is shutting down.')
       const [database] = await readReadiness().catch(() => throwNotReady('The database cannot be reached.'))
       if (database?.read_only) throwNotReady(readOnlyMessage)
       exchange.send(200, success({ data: { ready: true } }))

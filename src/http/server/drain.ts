@@ -22,9 +22,9 @@ export type DrainableServer = {
 /** Counts the requests below `/v1`, and ends the service without aborting one. */
 export type Drain = {
   /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
-  accepting(): boolean
+  isAccepting(): boolean
   /** Whether requests on new connections are refused. */
-  refusing(): boolean
+  isRefusing(): boolean
   /** The time that a request has if it starts now, so that it is answered before the drain ends. */
   leftMs(): number
   /** Counts a request in. The function it returns counts it out. */
@@ -55,15 +55,15 @@ export const drainGraceMs = 1_000
 const checkIntervalMs = 10
 
 export function createDrain(nowMs: () => number = () => performance.now()): Drain {
-  let accepting = true
-  let refusing = false
+  let isAccepting = true
+  let isRefusing = false
   let underWay = 0
   let lastRequestAtMs = Number.NEGATIVE_INFINITY
   let untilMs = Number.POSITIVE_INFINITY
 
   async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes) {
     const startedAtMs = nowMs()
-    accepting = false
+    isAccepting = false
     untilMs = startedAtMs + patienceMs
     const isQuiet = (passedMs: number) => {
       if (underWay > 0 || (passedMs < servingMs && server.count() > 0)) return false
@@ -73,8 +73,8 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
     for (;;) {
       const passedMs = nowMs() - startedAtMs
       if (signal?.aborted || passedMs >= patienceMs) return
-      refusing = passedMs >= servingMs
-      server.visit(refusing)
+      isRefusing = passedMs >= servingMs
+      server.visit(isRefusing)
       if (isListening && isQuiet(passedMs)) {
         server.stopListening()
         isListening = false
@@ -87,8 +87,8 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
   }
 
   return {
-    accepting: () => accepting,
-    refusing: () => refusing,
+    isAccepting: () => isAccepting,
+    isRefusing: () => isRefusing,
     leftMs: () => Math.max(0, untilMs - drainGraceMs - nowMs()),
     enter: () => {
       underWay += 1

@@ -38,7 +38,7 @@ export function trackConnections(server: HttpServer, drain: Drain, end: (socket:
     socket.once('close', () => accepted.delete(socket))
   })
   server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: MarkedSocket) => {
-    if (drain.refusing()) socket[refusedByDrain] = true
+    if (drain.isRefusing()) socket[refusedByDrain] = true
     open.set(socket, { bytes: 0, quietSinceMs: performance.now() })
     socket.once('close', () => open.delete(socket))
   })

@@ -37,7 +37,7 @@ type Settings = { config: Config; logger: Logger; drain: Drain }
 
 /** Makes a server that passes each request to `serve`, as an exchange with its id and the headers of every response. */
 export function createServer({ config, logger, drain }: Settings, serve: (exchange: Exchange) => void): App {
-  const shouldClose = (exchange: Exchange) => !drain.accepting() && mayEndConnection(exchange)
+  const shouldClose = (exchange: Exchange) => !drain.isAccepting() && mayEndConnection(exchange)
   const headers = Object.entries(securityHeaders(config)).flat()
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const id = requestId(request.headers['x-request-id'])
