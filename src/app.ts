@@ -4,9 +4,9 @@ import { createGate } from './http/overload/gate.ts'
 import { createResponseMemory } from './http/overload/response-memory.ts'
 import { createPipeline, type Services } from './http/pipeline/pipeline.ts'
 import type { Route } from './http/pipeline/route.ts'
-import { notFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
-import { createPlaces } from './http/pipeline/router.ts'
-import { registerHealthRoutes, systemRows } from './http/routes/health.ts'
+import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
+import { createRouter } from './http/pipeline/router.ts'
+import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { type App, createServer } from './http/server/server.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
@@ -62,7 +62,7 @@ export function openApiDocument(house: Pick<Services, 'config'>): OpenApiDocumen
     info,
     tags,
     rows: routeTable(house),
-    openRows: [...systemRows, metricsRow, tokenRow, documentRow],
+    openRows: [...healthRows, metricsRow, tokenRow, documentRow],
   })
 }
 
@@ -71,15 +71,21 @@ export function createApp(house: Services): App {
   const { config, authenticator, drain, logger } = house
   const { observer } = house.instruments
   const report = (told: object) => logger.warn(told, 'more came than could be served')
-  const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
-  const places = createPlaces()
-  const answerMemory = createResponseMemory(config.limits.answerBytes)
-  registerRoutes(places, { ...house, answerMemory }, routeTable(house))
-  registerHealthRoutes(places, house)
-  serveMetrics(places, house.instruments)
-  registerTokenRoute(places, house)
-  serveDocument(places, openApiDocument(house))
-  const app = createServer(house, createPipeline({ ...house, gate }, places, notFoundEndpoint(house, places)))
+  const gate = createGate({
+    config,
+    recall: authenticator.recall,
+    shouldClose: () => !drain.isAccepting(),
+    observer,
+    report,
+  })
+  const router = createRouter()
+  const responseMemory = createResponseMemory(config.limits.answerBytes)
+  registerRoutes(router, { ...house, responseMemory }, routeTable(house))
+  registerHealthRoutes(router, house)
+  serveMetrics(router, house.instruments)
+  registerTokenRoute(router, house)
+  serveDocument(router, openApiDocument(house))
+  const app = createServer(house, createPipeline({ ...house, gate }, router, createNotFoundEndpoint(house, router)))
   gate.guard(app.server)
   return app
 }

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { type OpenRoute, type ParameterKind, type Route, takesKeys } from '../http/pipeline/route.ts'
+import { honorsIdempotencyKey, type OpenRoute, type ParameterKind, type Route } from '../http/pipeline/route.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createRefusals, openWordsOf, wordsOf } from './refusals.ts'
@@ -117,7 +117,7 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
   if (prefers)
     inHeaders.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
-  if (takesKeys(row)) inHeaders.push(share('Idempotency-Key', idempotencyKey))
+  if (honorsIdempotencyKey(row)) inHeaders.push(share('Idempotency-Key', idempotencyKey))
   const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
   const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) =>
     share(`${row.operationId}-${name}`, { name, in: 'query', description, schema }),
@@ -187,7 +187,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   const names = ['X-Request-Id']
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
-  if (takesKeys(row)) names.push('Idempotency-Replayed')
+  if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   const content = row.streams
     ? { [lines]: contentOf(answer, example?.answer, shapes) }
     : { [json]: envelopeOf(answer, example?.answer, shapes) }

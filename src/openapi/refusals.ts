@@ -1,5 +1,5 @@
 import type { ErrorWord } from '../errors.ts'
-import { type OpenRoute, type Route, takesKeys } from '../http/pipeline/route.ts'
+import { honorsIdempotencyKey, type OpenRoute, type Route } from '../http/pipeline/route.ts'
 import { errorEnvelope, exampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
@@ -27,7 +27,7 @@ export function wordsOf(row: Route): Map<number, ErrorWord[]> {
   const parts: Words[] = [pipeline]
   if (row.body) parts.push(ofBodies)
   if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
-  if (takesKeys(row)) parts.push(ofKeys)
+  if (honorsIdempotencyKey(row)) parts.push(ofKeys)
   if (Object.keys(row.params ?? {}).length > 0) parts.push({ 404: ['not_found'] })
   if (row.versioned && row.method !== 'GET') parts.push({ 412: ['invalid_parameter'] })
   parts.push(listed(row.refusals))

@@ -7,17 +7,18 @@ import { trimAndCheck } from './trim.ts'
 
 export type Bound = { value: Record<string, unknown>; boundFrom: 'body' | 'query'; bytes: number }
 
-/** What arrived: the raw body, its content type, and the query string without its question mark. */
-export type Arrived = { contentType: string | undefined; body: Buffer | undefined; queryString: string }
+/** The input of a request: the raw body, its content type, and the query string without the question mark. */
+export type RawInput = { contentType: string | undefined; body: Buffer | undefined; queryString: string }
 
 const isJson = /^[\t ]*application\/json[\t ]*(;|$)/i
 
 /**
- * Binds a request: a non-empty body under `application/json`, else the query parameters, never one after the other
- * failed. Strings come out trimmed. Throws a Fault of 400: broken JSON, a broken query, or neither of the two.
+ * Binds a request from a non-empty `application/json` body or, without one, from the query. A body that fails is not
+ * replaced by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid query, or neither of
+ * the two.
  */
 export function bind(
-  { contentType, body, queryString }: Arrived,
+  { contentType, body, queryString }: RawInput,
   { body: schema, hasDefaults }: { body: TSchema; hasDefaults?: boolean },
   limits: Limits,
 ): Bound {
@@ -26,15 +27,14 @@ export function bind(
     return { value: trimAndCheck(parsed, limits), boundFrom: 'body', bytes: body.length }
   }
   const parsed = parseQuery(queryString, limits, schema)
-  if (!hasDefaults && Object.keys(parsed).length === 0) bodyRequired(contentType, body)
+  if (!hasDefaults && Object.keys(parsed).length === 0) throwBodyRequired(contentType, body)
   const value = coerce(schema, trimAndCheck(parsed, limits))
   return { value: value as Record<string, unknown>, boundFrom: 'query', bytes: queryString.length }
 }
 
-function bodyRequired(contentType: string | undefined, body: Buffer | undefined): never {
-  const ignored =
-    body && body.length > 0 ? `a body of type ${contentType ?? 'unknown'} is ignored` : 'the body is empty'
-  fail('invalid_parameter', `A body is required, sent with Content-Type: application/json (${ignored}).`, {
-    details: [{ path: '', message: 'body required' }],
+function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {
+  const reason = body && body.length > 0 ? `a body of type ${contentType ?? 'unknown'} is ignored` : 'the body is empty'
+  fail('invalid_parameter', `A body is required, sent with Content-Type: application/json (${reason}).`, {
+    details: [{ path: '', message: 'a body is required' }],
   })
 }

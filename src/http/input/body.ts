@@ -4,27 +4,29 @@ import { Fault, refuse } from '../../errors.ts'
 const tooLarge = new Fault(
   refuse('invalid_parameter', 'The body is too large.', {
     status: 413,
-    // More of it is on its way.
+    // The rest of the body is still on its way.
     headers: { Connection: 'close' },
   }),
 )
 
-/** Of a body that comes byte by byte each chunk takes 300 bytes. */
-const mostChunks = 1_024
+/** Chunks are joined at this number. A chunk of one byte takes 300 bytes of memory. */
+const maxChunks = 1_024
 
-/** Whoever sent it has gone: nobody hears this. */
-export const incomplete = new Fault(refuse('invalid_parameter', 'The body ended before its time.'))
+/** The client has disconnected, so this is never sent. */
+export const incompleteBody = new Fault(
+  refuse('invalid_parameter', 'The connection closed before the body was complete.'),
+)
 
-/** Whether a request brings a body that is read: GET and HEAD have none that means anything. */
-export function bringsBody({ method, headers }: IncomingMessage): boolean {
+/** Whether a request has a body to read. The body of a GET or HEAD is ignored. */
+export function hasBody({ method, headers }: IncomingMessage): boolean {
   if (method === 'GET' || method === 'HEAD') return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Reads the whole body. Rejects with a Fault of 413 as soon as it is seen to have more than `mostBytes`. */
-export function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
+/** Reads the whole body. Rejects with a Fault of 413 as soon as it exceeds `maxBytes`. */
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(request.headers['content-length']) > mostBytes) return reject(tooLarge)
+    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge)
     const chunks: Buffer[] = []
     let bytes = 0
     const stop = (fault: Fault) => {
@@ -33,11 +35,11 @@ export function readBody(request: IncomingMessage, mostBytes: number): Promise<B
     }
     const read = (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > mostBytes) return stop(tooLarge)
-      if (chunks.push(chunk) === mostChunks) chunks.push(Buffer.concat(chunks.splice(0)))
+      if (bytes > maxBytes) return stop(tooLarge)
+      if (chunks.push(chunk) === maxChunks) chunks.push(Buffer.concat(chunks.splice(0)))
     }
     request.on('data', read)
     request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    request.once('error', () => stop(incomplete))
+    request.once('error', () => stop(incompleteBody))
   })
 }

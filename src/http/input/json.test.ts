@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Fault, type Refusal } from '../../errors.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { parseJson } from './json.ts'
@@ -19,7 +19,7 @@ function refusalOf(body: string | Buffer): Refusal {
 
 const summary = ({ word, status, details }: Refusal) => [word, status, ...details.map(({ path }) => path)]
 
-describe('a body that is no JSON', () => {
+describe('a body that is not JSON', () => {
   const broken = [
     '',
     ' ',
@@ -45,46 +45,46 @@ describe('a body that is no JSON', () => {
     '\u{feff}{}',
     '\0',
   ]
-  test.each([...broken, ...strings].map(text => [text]))('%j is a failed binding', text => {
+  it.each([...broken, ...strings].map(text => [text]))('%j fails to bind', text => {
     expect(summary(refusalOf(text))).toEqual(['failed_binding_json', 400])
   })
 
-  test('is refused with the place and nothing of what stands there', () => {
+  it('is refused with the position and without its text', () => {
     expect(refusalOf('{\n  "name": secret\n}').message).toBe(
-      'The body is not JSON: something that does not belong there at line 2, column 11.',
+      'The body is not JSON: unexpected character at line 2, column 11.',
     )
-    expect(refusalOf('{"a": [1').message).toBe('The body is not JSON: an unexpected end at line 1, column 9.')
+    expect(refusalOf('{"a": [1').message).toBe('The body is not JSON: unexpected end at line 1, column 9.')
   })
 
-  test('is refused with the first byte that is not UTF-8, and real replacement characters are not taken for one', () => {
+  it('is refused with the first byte that is not UTF-8, even after a real replacement character', () => {
     const body = Buffer.concat([Buffer.from('{"a":"\u{fffd}è'), Buffer.from([0xc3, 0x22]), Buffer.from('}')])
     expect(refusalOf(body).word).toBe('failed_binding_json')
     expect(refusalOf(body).message).toContain('byte 11 ')
   })
 
-  test('is a failed binding even where another rule is broken before', () => {
+  it('fails to bind even if an earlier value breaks another rule', () => {
     expect(refusalOf('{"a":1e400,"a":2,').word).toBe('failed_binding_json')
     expect(refusalOf('['.repeat(100)).word).toBe('failed_binding_json')
   })
 })
 
 describe('a body of the wrong shape', () => {
-  test.each(['[]', '1', '"a"', 'null', 'true', ' [{}] '].map(text => [text]))('%s is no object', text => {
+  it.each(['[]', '1', '"a"', 'null', 'true', ' [{}] '].map(text => [text]))('%s is not an object', text => {
     expect(summary(refusalOf(text))).toEqual(['invalid_json', 400, ''])
   })
 
-  test('has a key twice, named at any depth, however it is written', () => {
+  it('has a duplicate key, reported at any depth and with any escapes', () => {
     expect(summary(refusalOf('{"a":1,"b":2,"a":1}'))).toEqual(['invalid_json', 400, '/a'])
     expect(summary(refusalOf('{"l":[0,{"x/y":{"a":1,"\\u0061":1}}]}'))).toEqual(['invalid_json', 400, '/l/1/x~1y/a'])
     expect(parse('{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}')).toEqual({ a: { a: { a: 1 } }, b: [{ a: 1 }, { a: 1 }] })
   })
 
-  test('is named before a value that breaks a rule', () => {
+  it('is reported before a value that breaks a rule', () => {
     expect(summary(refusalOf('{"n":1e400,"a":1,"a":1}'))).toEqual(['invalid_json', 400, '/a'])
   })
 })
 
-describe('a value that could not be kept', () => {
+describe('a value that cannot be stored', () => {
   const values: [string, string][] = [
     ['{"a":[1,1e400]}', '/a/1'],
     ['{"a":1e-400}', '/a'],
@@ -98,11 +98,11 @@ describe('a value that could not be kept', () => {
     ['{"a":[{"__proto__":1}]}', '/a/0/__proto__'],
     ['{"__pr\\u006fto__":1}', '/__proto__'],
   ]
-  test.each(values)('%s is refused', (text, path) => {
+  it.each(values)('%s is refused', (text, path) => {
     expect(summary(refusalOf(text))).toEqual(['invalid_parameter', 400, path])
   })
 
-  test('nests one level deeper than the limit', () => {
+  it('is refused one level below the depth limit', () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
     expect(parse(nested(32))).toBeTypeOf('object')
     expect(summary(refusalOf(nested(33)))).toEqual(['invalid_parameter', 400, '/a'.repeat(32)])
@@ -110,7 +110,7 @@ describe('a value that could not be kept', () => {
   })
 })
 
-test('Keys named like parts of an object, and numbers a double holds, are plain data', () => {
+it('reads keys such as constructor, and any number that a double holds, as plain data', () => {
   const parsed = parse('{"constructor":1.0,"toString":1e2,"hasOwnProperty":0.1,"":5e-324,"z":-0,"i":9007199254740991}')
   expect(parsed).toEqual(
     Object.assign(Object.create(Object.prototype), {
@@ -139,7 +139,7 @@ const { value: anyValue } = fc.letrec(tie => ({
   ),
 }))
 
-test('Whatever JSON.stringify writes within the rules comes back equal', () => {
+it('reads back any valid value that JSON.stringify writes', () => {
   fc.assert(
     fc.property(fc.dictionary(unicode, anyValue), fc.constantFrom(0, 2), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
@@ -153,13 +153,13 @@ const fragments = [...'{ } [ ] : , "a" "\\u0061" " \\ \\u d800 1 - . e 0 null é
 const jsonLike = fc.array(fc.constantFrom(...fragments), { maxLength: 12 }).map(parts => parts.join(''))
 const brokenJson = fc
   .tuple(fc.dictionary(unicode, anyValue), fc.nat(), fc.constantFrom(...fragments, ''))
-  .map(([value, place, fragment]) => {
+  .map(([value, index, fragment]) => {
     const text = JSON.stringify(value)
-    const at = place % text.length
+    const at = index % text.length
     return text.slice(0, at) + fragment + text.slice(at + 1)
   })
 
-test('Any text is either refused or read as JSON.parse reads it, and a failed binding is what JSON.parse refuses', () => {
+it('reads any text like JSON.parse or refuses it, and fails to bind what JSON.parse refuses', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -193,7 +193,7 @@ function attempt(work: () => unknown): { result: unknown } | { error: unknown } 
 
 type Members = { members: [string, Members | number][] }
 
-test('A key is refused as a duplicate exactly where a naive comparison finds one', () => {
+it('refuses a duplicate key exactly if a naive comparison finds one', () => {
   const { tree } = fc.letrec<{ tree: Members; member: Members | number }>(tie => ({
     tree: fc.record({
       members: fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', '1'), tie('member')), { maxLength: 3 }),
@@ -214,7 +214,7 @@ test('A key is refused as a duplicate exactly where a naive comparison finds one
   )
 })
 
-/** A decimal as a fraction of integers, which have no limit. */
+/** A decimal number as a fraction of big integers. */
 function fractionOf(source: string): [bigint, bigint] {
   const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source)!
   const exponent = BigInt(power) - BigInt(fraction.length)
@@ -222,7 +222,7 @@ function fractionOf(source: string): [bigint, bigint] {
   return exponent >= 0n ? [digits * 10n ** exponent, 1n] : [digits, 10n ** -exponent]
 }
 
-test('A number is kept exactly where integer arithmetic says that it reads back equal', () => {
+it('accepts a number exactly if it reads back equal by integer arithmetic', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 22 })
   const written = fc
     .tuple(
@@ -249,7 +249,7 @@ test('A number is kept exactly where integer arithmetic says that it reads back 
   )
 })
 
-test('Hostile bodies of a mebibyte are answered', () => {
+it('refuses hostile bodies of a mebibyte', () => {
   const size = 1 << 20
   expect(refusalOf('['.repeat(size)).word).toBe('failed_binding_json')
   expect(refusalOf(`{"a":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`).word).toBe('invalid_parameter')

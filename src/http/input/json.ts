@@ -4,10 +4,11 @@ import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
 /**
- * Parses a body as JSON, and only what can be kept as it was sent. Throws a Fault of 400: `failed_binding_json` where it
- * is no JSON in UTF-8 (the message says where), `invalid_json` for a key twice in one object or a top level that is no
- * object, `invalid_parameter` for a nesting deeper than `jsonDepth` (the top level is 1), a number that does not read
- * back equal, NUL, a lone surrogate, the key `__proto__`. Of several, the first in this order is named.
+ * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400:
+ * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
+ * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
+ * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
+ * the first in this order is reported.
  */
 export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown {
   const text = decode(bytes)
@@ -19,7 +20,7 @@ export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown
   return parseExactly(text)
 }
 
-// A mark of byte order stays in the text, and JSON has no place for it.
+// A byte order mark stays in the text, so that it is refused as invalid JSON.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Buffer): string {
@@ -30,7 +31,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** The first byte that does not come back when the text is encoded again. */
+/** The first byte that differs when the decoded text is encoded again. */
 function offsetOfInvalid(bytes: Buffer): number {
   const encoded = Buffer.from(bytes.toString())
   return bytes.findIndex((byte, index) => byte !== encoded[index])
@@ -50,12 +51,12 @@ const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39
 const isExponent = (code: number) => code === 0x65 || code === 0x45
 
-// So many digits survive the way to a double and back.
+// A number of up to 15 digits reads back equal from a double.
 const safeDigits = 15
 
 /**
- * The number of `key: value` members in a text; undefined where it must be looked at closely. Where the parsed value has
- * as many keys, none was there twice: cheaper than a set of keys for each object. The text need not be JSON.
+ * Counts the `key: value` members of a text, which need not be JSON. Returns undefined if the text needs the thorough
+ * check. If the parsed value has as many keys, no key is duplicate. This is cheaper than a set of keys for each object.
  */
 function countMembers(text: string, jsonDepth: number): number | undefined {
   let members = 0
@@ -81,12 +82,15 @@ function countMembers(text: string, jsonDepth: number): number | undefined {
   return members
 }
 
-/** `\u0000` or half of a surrogate pair: the escapes by which NUL and lone surrogates get into a text in UTF-8. */
+/**
+ * Whether an escape is `\u0000` or half of a surrogate pair. NUL and lone surrogates occur in UTF-8 text only as
+ * escapes.
+ */
 function isSuspect(text: string, at: number): boolean {
   return (text.charCodeAt(at) | 0x20) === 0x64 || text.startsWith('0000', at)
 }
 
-/** NaN, which equals no number, where a key is `__proto__`. */
+/** Counts the keys of a value at every depth. Returns NaN, which equals no number, if a key is `__proto__`. */
 function countKeys(value: object): number {
   let count = 0
   if (Array.isArray(value)) {
@@ -101,47 +105,47 @@ function countKeys(value: object): number {
   return count
 }
 
-/** An object or array that is open; `segment` leads to the member being read. */
+/** An open object or array. `segment` is the path segment of the current member. */
 type Frame = { isObject: boolean; keys: Set<string> | undefined; segment: string | number }
 
 type Reader = { text: string; at: number; jsonDepth: number; frames: Frame[]; refused: Refusal | undefined }
 
-// Below the permitted depth nothing is remembered but how the brackets pair.
+// Below the permitted depth, only the pairing of brackets is tracked.
 const deepObject: Frame = { isObject: true, keys: undefined, segment: '' }
 const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
 
-/** Reads a text closely, without recursion. Throws where it is no JSON; returns what else is to be refused. */
+/** Checks a text thoroughly, without recursion. Throws if it is not JSON; returns the refusal of any other fault. */
 function findFault(text: string, jsonDepth: number): Refusal | undefined {
   const reader: Reader = { text, at: 0, jsonDepth, frames: [], refused: undefined }
   skipSpace(reader)
-  if (text[reader.at] !== '{') note(reader, 'must be an object', 'invalid_json')
+  if (text[reader.at] !== '{') noteRefusal(reader, 'must be an object', 'invalid_json')
   let complete = readValue(reader)
-  while (!complete || reader.frames.length > 0) complete = complete ? readOn(reader) : readValue(reader)
+  while (!complete || reader.frames.length > 0) complete = complete ? readSeparator(reader) : readValue(reader)
   skipSpace(reader)
-  if (reader.at < text.length) failSyntax(reader)
+  if (reader.at < text.length) throwSyntaxFault(reader)
   return reader.refused
 }
 
-/** Keeps the first refusal, but the first `invalid_json` before any other. */
-function note(reader: Reader, message: string, word: ErrorWord = 'invalid_parameter') {
+/** Keeps the first refusal. The first `invalid_json` replaces an `invalid_parameter`. */
+function noteRefusal(reader: Reader, message: string, word: ErrorWord = 'invalid_parameter') {
   if (reader.refused && (word !== 'invalid_json' || reader.refused.word === word)) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
-  reader.refused = refuse(word, 'The body has a value that cannot be kept as it was sent.', {
+  reader.refused = refuse(word, 'The body has a value that cannot be stored as sent. See details.', {
     details: [{ path, message }],
   })
 }
 
-/** Returns whether the value is complete; false where it is a container and its first member follows. */
+/** Returns whether the value is complete. False means that it is a container and its first member follows. */
 function readValue(reader: Reader): boolean {
   skipSpace(reader)
   const first = reader.text[reader.at] ?? ''
   if (first === '{' || first === '[') return openContainer(reader, first === '{')
   if (first === '"') {
     const message = textFault(readString(reader))
-    if (message) note(reader, message)
+    if (message) noteRefusal(reader, message)
   } else if (/[-\d]/.test(first)) {
     const source = match(reader, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
-    if (!readsBackEqual(source)) note(reader, 'must be a number that can be kept exactly')
+    if (!readsBackEqual(source)) noteRefusal(reader, 'must be a number that can be stored exactly')
   } else match(reader, /true|false|null/y)
   return true
 }
@@ -150,7 +154,7 @@ function openContainer(reader: Reader, isObject: boolean): boolean {
   if (reader.frames.length < reader.jsonDepth) {
     reader.frames.push({ isObject, keys: isObject ? new Set() : undefined, segment: isObject ? '' : 0 })
   } else {
-    note(reader, `must not be nested deeper than ${reader.jsonDepth} levels`)
+    noteRefusal(reader, `must not be nested deeper than ${reader.jsonDepth} levels`)
     reader.frames.push(isObject ? deepObject : deepArray)
   }
   reader.at++
@@ -160,8 +164,8 @@ function openContainer(reader: Reader, isObject: boolean): boolean {
   return false
 }
 
-/** After a complete value: the comma before the next member, or the end of the container. */
-function readOn(reader: Reader): boolean {
+/** Reads what follows a complete value: a comma and the next key, or the end of the container. */
+function readSeparator(reader: Reader): boolean {
   skipSpace(reader)
   if (isClosed(reader)) return true
   match(reader, /,/y)
@@ -183,10 +187,10 @@ function readKey(reader: Reader) {
   const key = readString(reader)
   const frame = reader.frames.at(-1)!
   frame.segment = key
-  if (frame.keys?.has(key)) note(reader, 'the key is there twice', 'invalid_json')
+  if (frame.keys?.has(key)) noteRefusal(reader, 'the key occurs twice', 'invalid_json')
   frame.keys?.add(key)
   const message = keyFault(key)
-  if (message) note(reader, message)
+  if (message) noteRefusal(reader, message)
   skipSpace(reader)
   match(reader, /:/y)
 }
@@ -197,8 +201,8 @@ function readString(reader: Reader): string {
   match(reader, /"/y)
   let isEscaped = false
   for (let code = text.charCodeAt(reader.at); code !== quote; code = text.charCodeAt(reader.at)) {
-    // At the end of the text the code is NaN, which is not >= anything.
-    if (!(code >= 0x20)) failSyntax(reader)
+    // At the end of the text the code is NaN, and any comparison with it is false.
+    if (!(code >= 0x20)) throwSyntaxFault(reader)
     if (code === backslash) isEscaped = match(reader, /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y) !== ''
     else reader.at++
   }
@@ -206,11 +210,11 @@ function readString(reader: Reader): string {
   return isEscaped ? (JSON.parse(text.slice(start, reader.at)) as string) : text.slice(start + 1, reader.at - 1)
 }
 
-/** Moves behind what the sticky expression matches here, which must be something. */
+/** Matches a sticky expression at the current position and moves behind it. Throws if nothing matches. */
 function match(reader: Reader, expression: RegExp): string {
   expression.lastIndex = reader.at
   const found = expression.exec(reader.text)
-  if (!found) failSyntax(reader)
+  if (!found) throwSyntaxFault(reader)
   reader.at = expression.lastIndex
   return found[0]
 }
@@ -219,10 +223,10 @@ function skipSpace(reader: Reader) {
   while (' \n\r\t'.includes(reader.text[reader.at] ?? 'x')) reader.at++
 }
 
-/** The sentence says where and nothing of what stands there. */
-function failSyntax({ text, at }: Reader): never {
+/** The message names the position, without the text there. */
+function throwSyntaxFault({ text, at }: Reader): never {
   const lines = text.slice(0, at).split('\n')
-  const problem = at < text.length ? 'something that does not belong there' : 'an unexpected end'
+  const problem = at < text.length ? 'unexpected character' : 'unexpected end'
   fail(
     'failed_binding_json',
     `The body is not JSON: ${problem} at line ${lines.length}, column ${lines.at(-1)!.length + 1}.`,

@@ -12,22 +12,23 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
 }
 
 /**
- * Reads the path parameters of a route's addresses: percent-decoded once (`%2F` included) and checked. Throws a Fault of 400.
+ * Returns a function that reads a route's path parameters, percent-decoded once (`%2F` included). It throws a Fault of
+ * 400.
  */
-export function parameterReader({
+export function createParameterReader({
   path,
   params = {},
 }: Pick<Route, 'path' | 'params'>): (path: string) => Record<string, string> {
-  const wanted = path.split('/').flatMap((segment, index) => {
+  const parameters = path.split('/').flatMap((segment, index) => {
     if (!segment.startsWith('{')) return []
     const name = segment.slice(1, -1)
     return [{ name, index, kind: params[name]! }]
   })
-  return address => {
+  return actualPath => {
     const found: Record<string, string> = {}
-    if (wanted.length === 0) return found
-    const values = address.split('/')
-    for (const { name, index, kind } of wanted) found[name] = readParameter(name, kind, values[index] ?? '')
+    if (parameters.length === 0) return found
+    const values = actualPath.split('/')
+    for (const { name, index, kind } of parameters) found[name] = readParameter(name, kind, values[index] ?? '')
     return found
   }
 }
@@ -36,22 +37,22 @@ function readParameter(name: string, kind: ParameterKind, encoded: string): stri
   const text = decode(name, encoded)
   checkText(text, `/${name}`)
   const { holds, message } = kinds[kind]
-  if (!holds(text)) refuseParameter(name, message)
+  if (!holds(text)) throwMalformedParameter(name, message)
   return text
 }
 
-// Bytes beyond ASCII reach us as Latin-1, whatever they were.
+// Node decodes bytes beyond ASCII as Latin-1, whatever their encoding was.
 const rawAscii = /^[\x20-\x7e]*$/
 
 function decode(name: string, encoded: string): string {
-  if (!rawAscii.test(encoded)) refuseParameter(name, 'must be percent-encoded UTF-8')
+  if (!rawAscii.test(encoded)) throwMalformedParameter(name, 'must be percent-encoded UTF-8')
   try {
     return decodeURIComponent(encoded)
   } catch {
-    return refuseParameter(name, 'must be percent-encoded UTF-8')
+    return throwMalformedParameter(name, 'must be percent-encoded UTF-8')
   }
 }
 
-function refuseParameter(name: string, message: string): never {
-  return fail('invalid_parameter', 'The address has a malformed part.', { details: [{ path: `/${name}`, message }] })
+function throwMalformedParameter(name: string, message: string): never {
+  return fail('invalid_parameter', 'The path has a malformed parameter.', { details: [{ path: `/${name}`, message }] })
 }

@@ -1,38 +1,40 @@
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../../entity-tag.ts'
 import { fail } from '../../errors.ts'
 
-/** What a request asks for in its `If-Match` and `Prefer` headers. */
+/** The `If-Match` and `Prefer` headers of a request. */
 export type Preferences = {
   if_match: IfMatch
-  /** `return=representation`: a PUT or PATCH answers the entity instead of `true`. */
+  /** `return=representation`: a PUT or PATCH returns the entity instead of `true`. */
   representation: boolean
   /** `references=strict`: relationship targets that do not exist are refused instead of created. */
   references: 'create' | 'strict'
-  /** `handling=strict`: what would be answered with a warning is refused. */
+  /** `handling=strict`: a request that would get a warning is refused. */
   handling: 'lenient' | 'strict'
 }
 
-/** What most requests say: nothing. */
-const none: Preferences = Object.freeze({
+/** Most requests have neither header. */
+const noPreferences: Preferences = Object.freeze({
   if_match: null,
   representation: false,
   references: 'create',
   handling: 'lenient',
 })
 
-/** Reads both headers; throws a Fault of 400 where If-Match is no list of tags. */
+/** Reads both headers. Throws a Fault of 400 if If-Match is not a list of entity tags. */
 export function readPreferences(if_match: string | undefined, prefer: string | undefined): Preferences {
-  if (if_match === undefined && prefer === undefined) return none
+  if (if_match === undefined && prefer === undefined) return noPreferences
   return { if_match: parseIfMatch(if_match), ...parsePrefer(prefer) }
 }
 
-/** Reads the `If-Match` header; throws a Fault of 400 where it is no list of tags. */
 function parseIfMatch(header: string | undefined): IfMatch {
   if (header === undefined) return null
   return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${ifMatchMessage}.`)
 }
 
-/** Reads `Prefer` (RFC 7240). Preferences that are not known are ignored, as the RFC has it; the first of two counts. */
+/**
+ * Reads `Prefer` (RFC 7240). As the RFC requires, unknown preferences are ignored, and the first of two equal names
+ * counts.
+ */
 function parsePrefer(header: string | undefined): Omit<Preferences, 'if_match'> {
   const preferences = new Map<string, string>()
   for (const element of header?.split(',') ?? []) {

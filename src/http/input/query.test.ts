@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { Type } from 'typebox'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Fault } from '../../errors.ts'
 import { coerce, parseQuery } from './query.ts'
 
@@ -19,7 +19,7 @@ function refusedPath(queryString: string, schema?: unknown): string | undefined 
   throw new Error(`${queryString} was not refused`)
 }
 
-test('Brackets nest, indexes make arrays in any order, and every leaf is a string', () => {
+it('nests brackets, makes arrays of indexes in any order, and reads every leaf as a string', () => {
   expect(
     parse(
       'first_name=Ada&attribute_values[city]=Rome&cursor_configuration[size]=10&consents[1][channel]=sms&consents[0][channel]=email',
@@ -32,7 +32,7 @@ test('Brackets nest, indexes make arrays in any order, and every leaf is a strin
   })
 })
 
-test('A plus is a space, escapes are decoded once, and brackets may be escaped', () => {
+it('reads a plus as a space, decodes escapes once, and accepts escaped brackets', () => {
   expect(parse('a=1+2%2B3&b=%2541&attribute_values%5Bn%C3%A4me%5D=%F0%9F%98%80&c=x=y&d&e=&&')).toEqual({
     a: '1 2+3',
     b: '%41',
@@ -43,7 +43,7 @@ test('A plus is a space, escapes are decoded once, and brackets may be escaped',
   })
 })
 
-test('No query is an empty object; the top level and keys that are not all indexes stay objects', () => {
+it('reads no query as an empty object and keeps the top level and mixed keys as objects', () => {
   expect(parse('')).toEqual({})
   expect(parse('0=a&1=b')).toEqual({ 0: 'a', 1: 'b' })
   expect(parse('a[0]=x&a[city]=y&b[01]=z')).toEqual({ a: { 0: 'x', city: 'y' }, b: { '01': 'z' } })
@@ -52,7 +52,7 @@ test('No query is an empty object; the top level and keys that are not all index
   )
 })
 
-describe('a query without one meaning is refused with a path', () => {
+describe('an ambiguous or malformed query', () => {
   const refused: [string, string][] = [
     ['a=1&a=1', '/a'],
     ['a=1&%61=2', '/a'],
@@ -83,11 +83,11 @@ describe('a query without one meaning is refused with a path', () => {
     ['__proto__=x', '/__proto__'],
     ['a[__proto__][b]=x', '/a/__proto__/b'],
   ]
-  test.each(refused)('%s', (queryString, path) => {
+  it.each(refused)('%s is refused with its path', (queryString, path) => {
     expect(refusedPath(queryString)).toBe(path)
   })
 
-  test('and so is one nested deeper than the limit', () => {
+  it('is refused if it nests deeper than the limit', () => {
     expect(parse(`a${'[a]'.repeat(31)}=1`)).toBeTypeOf('object')
     expect(refusedPath(`a${'[a]'.repeat(32)}=1`)).toBeTypeOf('string')
   })
@@ -100,7 +100,7 @@ function write(value: Tree, name: string): string[] {
   return Object.entries(value).flatMap(([key, member]) => write(member, `${name}%5B${encodeURIComponent(key)}%5D`))
 }
 
-test('A value written in bracket form comes back, whatever the order of its parts', () => {
+it('reads back a value in bracket form, in any order of its parts', () => {
   const text = fc.string({ unit: 'binary' }).filter(value => !value.includes('\0'))
   const key = text.filter(value => value !== '' && !/[[\]]|^\d+$|^__proto__$/.test(value))
   const { tree } = fc.letrec<{ tree: Tree }>(tie => ({
@@ -125,7 +125,7 @@ test('A value written in bracket form comes back, whatever the order of its part
   )
 })
 
-test('Any query is parsed or refused with a Fault', () => {
+it('parses any query or throws a Fault', () => {
   const piece = fc.constantFrom(
     'a',
     'b',
@@ -155,7 +155,7 @@ test('Any query is parsed or refused with a Fault', () => {
   )
 })
 
-describe('keys that are indexes', () => {
+describe('keys that are all indexes', () => {
   const free = Type.Record(Type.String(), Type.Unknown())
   const schema = Type.Object({
     attribute_values: Type.Union([free, Type.Null()]),
@@ -163,25 +163,25 @@ describe('keys that are indexes', () => {
     cursor_configuration: Type.Optional(Type.Object({ size: Type.Integer() })),
   })
 
-  test.each([
+  it.each([
     ['attribute_values[0]=x', { attribute_values: { 0: 'x' } }],
     ['attribute_values[2]=y&attribute_values[0]=x', { attribute_values: { 0: 'x', 2: 'y' } }],
     ['list[0][free][0]=x', { list: [{ free: { 0: 'x' } }] }],
     ['cursor_configuration[0]=x', { cursor_configuration: { 0: 'x' } }],
-  ])('stay keys where the schema wants an object: %s', (queryString, value) => {
+  ])('stay keys if the schema requires an object: %s', (queryString, value) => {
     expect(parse(queryString, schema)).toEqual(value)
   })
 
-  test.each([
+  it.each([
     ['list[1][a]=y&list[0][a]=x', { list: [{ a: 'x' }, { a: 'y' }] }],
     ['attribute_values[0][0]=x', { attribute_values: { 0: ['x'] } }],
     ['attribute_values[a][b][1]=y&attribute_values[a][b][0]=x', { attribute_values: { a: { b: ['x', 'y'] } } }],
     ['unknown[0]=x', { unknown: ['x'] }],
-  ])('make an array where it wants one, or says nothing: %s', (queryString, value) => {
+  ])('make an array if the schema requires one or names no type: %s', (queryString, value) => {
     expect(parse(queryString, schema)).toEqual(value)
   })
 
-  test('have no gap in an array', () => {
+  it('must not have a gap in an array', () => {
     expect(refusedPath('list[1][a]=x', schema)).toBe('/list')
     expect(refusedPath('attribute_values[a][1]=x', schema)).toBe('/attribute_values/a')
   })
@@ -201,7 +201,7 @@ describe('coercion', () => {
   })
   const coerced = (value: unknown) => coerce(schema, value)
 
-  test('turns declared booleans and numbers into their types at every depth, and nothing else', () => {
+  it('converts declared booleans and numbers at every depth, and nothing else', () => {
     const sent = {
       yes: 'true',
       maybe: 'false',
@@ -224,7 +224,7 @@ describe('coercion', () => {
     })
   })
 
-  test('leaves what does not read as the declared type for validation to refuse', () => {
+  it('leaves a string that is not of the declared type, so that validation refuses it', () => {
     const sent = { yes: 'TRUE', maybe: 'null', size: '01', ratio: '1e400', list: 'x' }
     expect(coerced(sent)).toEqual(sent)
     for (const size of ['', ' 1', '0x10', '01', '9007199254740993', '+1', 'NaN'])
@@ -232,7 +232,7 @@ describe('coercion', () => {
     for (const ratio of ['', '.5', 'Infinity', '0.1000000000000000055']) expect(coerced({ ratio })).toEqual({ ratio })
   })
 
-  test('reads a number as a body has it, whatever the declared type: 1.0 is an integer, 1.5 is refused as none', () => {
+  it('reads a number like a body does: 1.0 becomes an integer, and 1.5 is left for validation to refuse', () => {
     expect(coerced({ size: '1.0', ratio: '1.50' })).toEqual({ size: 1, ratio: 1.5 })
     expect(coerced({ size: '1e2', ratio: '1e3' })).toEqual({ size: 100, ratio: 1000 })
     expect(coerced({ size: '1.5' })).toEqual({ size: 1.5 })

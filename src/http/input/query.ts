@@ -5,10 +5,10 @@ import { keyFault, textFault } from './trim.ts'
 type Node = Map<string, Node | string>
 
 /**
- * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every leaf
- * is a string; keys 0 … n-1 make an array, unless the schema wants an object there. Throws a Fault of 400 for what has no
- * one meaning: a name twice, a value that is also an object, a gap in the indexes, brackets that are unbalanced or empty;
- * and for malformed escapes, NUL, `__proto__` and a nesting deeper than `jsonDepth`.
+ * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every
+ * leaf is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. Throws a Fault of 400 for
+ * an ambiguous query: a duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty
+ * brackets. Malformed escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
  */
 export function parseQuery(
   queryString: string,
@@ -23,33 +23,36 @@ export function parseQuery(
     const name = decode(encodedName, pointer(encodedName))
     const segments = segmentsOf(name)
     if (segments.length > limits.jsonDepth)
-      refuseParameter(pointer(name), `must not be nested deeper than ${limits.jsonDepth} levels`)
+      throwMalformedParameter(pointer(name), `must not be nested deeper than ${limits.jsonDepth} levels`)
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1), pointer(...segments))
     insert(root, segments, value)
   }
   return readMembers(root, [], branchesOf(schema as Schema))
 }
 
-/** `+` is a space, and what is not ASCII must be percent-encoded UTF-8: Node hands it over as if it were Latin-1. */
+/**
+ * Decodes a name or a value. `+` is a space. Other than ASCII must be percent-encoded UTF-8, because Node decodes raw
+ * bytes as Latin-1.
+ */
 function decode(encoded: string, path: string): string {
-  if (/[^\x20-\x7e]/.test(encoded)) refuseParameter(path, 'must be percent-encoded')
+  if (/[^\x20-\x7e]/.test(encoded)) throwMalformedParameter(path, 'must be percent-encoded')
   try {
     return decodeURIComponent(encoded.replaceAll('+', ' '))
   } catch {
-    return refuseParameter(path, 'must be percent-encoded UTF-8')
+    return throwMalformedParameter(path, 'must be percent-encoded UTF-8')
   }
 }
 
-/** `a[b][c]` as a, b, c. Brackets may arrive percent-encoded: most clients send them so. */
+/** Splits `a[b][c]` into a, b and c. Most clients percent-encode the brackets. */
 function segmentsOf(name: string): string[] {
   const [root = '', ...rest] = name.split('[')
   const segments = [root, ...rest.map(segment => segment.slice(0, -1))]
   if (rest.some(segment => !segment.endsWith(']')) || segments.some(segment => segment.includes(']')))
-    refuseParameter(pointer(name), 'the brackets of the name are unbalanced')
-  if (segments.includes('')) refuseParameter(pointer(name), 'the name has an empty part')
+    throwMalformedParameter(pointer(name), 'the brackets of the name are unbalanced')
+  if (segments.includes('')) throwMalformedParameter(pointer(name), 'the name has an empty part')
   for (const segment of segments) {
     const message = keyFault(segment)
-    if (message) refuseParameter(pointer(...segments), message)
+    if (message) throwMalformedParameter(pointer(...segments), message)
   }
   return segments
 }
@@ -57,18 +60,19 @@ function segmentsOf(name: string): string[] {
 function insert(root: Node, segments: string[], value: string) {
   const path = pointer(...segments)
   const message = textFault(value)
-  if (message) refuseParameter(path, message)
+  if (message) throwMalformedParameter(path, message)
   let node = root
   for (const segment of segments.slice(0, -1)) {
     const next = node.get(segment) ?? new Map()
     node.set(segment, next)
-    if (typeof next === 'string') refuseParameter(path, 'the parameter is given both as a value and as an object')
+    if (typeof next === 'string')
+      throwMalformedParameter(path, 'the parameter is given both as a value and as an object')
     node = next
   }
   const last = segments.at(-1)!
-  const standing = node.get(last)
-  if (typeof standing === 'string') refuseParameter(path, 'the parameter is there twice')
-  if (standing) refuseParameter(path, 'the parameter is given both as a value and as an object')
+  const existing = node.get(last)
+  if (typeof existing === 'string') throwMalformedParameter(path, 'the parameter occurs twice')
+  if (existing) throwMalformedParameter(path, 'the parameter is given both as a value and as an object')
   node.set(last, value)
 }
 
@@ -76,7 +80,7 @@ function readNode(node: Node | string, segments: string[], schema: Schema): unkn
   if (typeof node === 'string') return node
   const branches = branchesOf(schema)
   const types = branches.flatMap(({ type }) => type ?? [])
-  // Where the schema says nothing, as within an attribute value, the keys decide.
+  // If the schema names no type, as within an attribute value, the keys decide.
   const isMap = types.includes('object') && !types.includes('array')
   if (isMap || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
   const items = itemsOf(branches) ?? {}
@@ -95,15 +99,15 @@ function readMembers(node: Node, segments: string[], branches: Schema[]): Record
 function inOrder(node: Node, segments: string[]): (Node | string)[] {
   const ordered = [...node].toSorted(([a], [b]) => Number(a) - Number(b))
   if (ordered.some(([key], index) => key !== String(index)))
-    refuseParameter(pointer(...segments), 'the indexes must run from 0 without a gap')
+    throwMalformedParameter(pointer(...segments), 'the indexes must run from 0 without a gap')
   return ordered.map(([, member]) => member)
 }
 
-function refuseParameter(path: string, message: string): never {
+function throwMalformedParameter(path: string, message: string): never {
   fail('invalid_parameter', 'The query string has a malformed parameter.', { details: [{ path, message }] })
 }
 
-/** What binding a query looks at in a schema. */
+/** The keywords of a schema that matter for binding a query. */
 type Schema = {
   type?: string | string[]
   properties?: Record<string, Schema>
@@ -116,8 +120,8 @@ const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.ite
 const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
 
 /**
- * Turns the strings of declared boolean, integer and number fields into their types, at every depth; what does not read
- * as one stays a string, for validation to refuse. Returns a copy. Fields that may be strings stay strings.
+ * Converts the strings of declared boolean, integer and number fields to their types, at every depth. Returns a copy. A
+ * string that cannot be converted stays a string, and validation refuses it. Fields that may be strings stay strings.
  */
 export function coerce(schema: unknown, value: unknown): unknown {
   const branches = branchesOf(schema as Schema)
@@ -136,7 +140,7 @@ export function coerce(schema: unknown, value: unknown): unknown {
   )
 }
 
-/** A number that is no integer is for validation to refuse, as in a body. */
+/** Converts a field. Validation refuses a number that is not an integer, as in a body. */
 function coerceField(text: string, types: Set<string>): unknown {
   if (types.has('string')) return text
   const asBoolean = types.has('boolean') ? coerceText(text, 'boolean') : text

@@ -1,14 +1,15 @@
 /**
- * The one reading of a request's target, which the router, the parameters and the refusals share. The usual form passes
- * as it is. The absolute form (RFC 9112, 3.2.2) means its path; a first segment that is `v1` in escapes is `v1`; a segment
- * that is not percent-encoded UTF-8 becomes a text that no parameter can be, so that its refusal comes in its turn.
+ * Normalizes a request target. The router, the parameters and the refusals share the result. The usual form is returned
+ * as it is. The absolute form (RFC 9112, 3.2.2) is reduced to its path. A first segment that spells `v1` with escapes
+ * becomes `v1`. A segment that is not percent-encoded UTF-8 becomes a text that no parameter accepts, so that it is
+ * refused at its usual step, after authentication.
  */
 export function parseTarget(target: string): string {
   const local = target.startsWith('/') ? target : withoutAuthority(target)
   if (!local.includes('%')) return local
   const end = local.search(/[?#]|$/)
   const path = local.slice(0, end)
-  return (isEncoded(path) ? path : markMalformed(path)).replace(/^\/[^/]*/, readVersion) + local.slice(end)
+  return (isDecodable(path) ? path : markMalformed(path)).replace(/^\/[^/]*/, normalizeVersion) + local.slice(end)
 }
 
 function withoutAuthority(target: string): string {
@@ -18,9 +19,10 @@ function withoutAuthority(target: string): string {
   return local.startsWith('/') ? local : `/${local}`
 }
 
-const readVersion = (segment: string) => (isEncoded(segment) && decodeURIComponent(segment) === '/v1' ? '/v1' : segment)
+const normalizeVersion = (segment: string) =>
+  isDecodable(segment) && decodeURIComponent(segment) === '/v1' ? '/v1' : segment
 
-function isEncoded(text: string): boolean {
+function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text)
     return true
@@ -29,11 +31,11 @@ function isEncoded(text: string): boolean {
   }
 }
 
-// Not ASCII, which a parameter must be.
-const malformed = '\u00ff'
+// Parameters must be ASCII, so none accepts this.
+const malformedSegment = '\u00ff'
 
 const markMalformed = (path: string) =>
   path
     .split('/')
-    .map(segment => (isEncoded(segment) ? segment : malformed))
+    .map(segment => (isDecodable(segment) ? segment : malformedSegment))
     .join('/')

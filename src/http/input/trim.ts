@@ -1,22 +1,22 @@
 import { fail, pointer } from '../../errors.ts'
 import { trim } from '../../white-space.ts'
 
-/** Why a text can be neither stored nor sent as it is; undefined where it can. */
+/** Why a text cannot be stored as sent; undefined if it can. */
 export function textFault(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must not contain a lone surrogate'
   return text.includes('\0') ? 'must not contain NUL' : undefined
 }
 
-/** As {@link textFault}, for the key of an object. */
+/** Like {@link textFault}, for the key of an object. */
 export function keyFault(key: string): string | undefined {
   return key === '__proto__' ? 'this key is not allowed' : textFault(key)
 }
 
-/** Throws a Fault of 400 naming `path` when the text has a NUL or a lone surrogate. */
+/** Throws a Fault of 400 with `path` if the text has a NUL or a lone surrogate. */
 export function checkText(text: string, path: string): void {
   const message = textFault(text)
   if (message)
-    fail('invalid_parameter', 'A text of the request cannot be stored as sent.', { details: [{ path, message }] })
+    fail('invalid_parameter', 'A string of the request cannot be stored as sent.', { details: [{ path, message }] })
 }
 
 type TextLimits = { stringBytes: number; keyBytes: number }
@@ -24,13 +24,13 @@ type TextLimits = { stringBytes: number; keyBytes: number }
 /**
  * Trims every string at every depth, in place, and returns the value. Keys are not trimmed. Throws a Fault of 400 for a
  * string over `stringBytes` of UTF-8 after trimming, and for a key of `attribute_values` that is empty or over
- * `keyBytes`. The depth must have been checked before.
+ * `keyBytes`. The caller must have checked the depth.
  */
 export function trimAndCheck(value: Record<string, unknown>, limits: TextLimits): Record<string, unknown> {
   const { attribute_values } = value
   if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, limits.keyBytes)
   const tooLong = trimWithin(value, limits.stringBytes)
-  if (tooLong) refuseLength(pointer(...tooLong.reverse()), 'A string', limits.stringBytes)
+  if (tooLong) throwTooLong(pointer(...tooLong.reverse()), 'A string', limits.stringBytes)
   return value
 }
 
@@ -44,11 +44,11 @@ function checkKeys(attribute_values: Container, keyBytes: number) {
       const details = [{ path: pointer('attribute_values', key), message: 'the key must not be empty' }]
       fail('invalid_parameter', 'An attribute key must not be empty.', { details })
     }
-    if (isLonger(key, keyBytes)) refuseLength(pointer('attribute_values', key), 'An attribute key', keyBytes)
+    if (isLonger(key, keyBytes)) throwTooLong(pointer('attribute_values', key), 'An attribute key', keyBytes)
   }
 }
 
-/** Returns the way to the first string that is too long, from the inside out: a path costs nothing until it is needed. */
+/** Returns the reversed path to the first string that is too long. Without one, no path is built. */
 function trimWithin(container: Container, stringBytes: number): (string | number)[] | undefined {
   if (Array.isArray(container)) {
     for (let index = 0; index < container.length; index++) {
@@ -77,13 +77,13 @@ function trimMember(container: Container, key: string | number, stringBytes: num
   return found
 }
 
-/** A UTF-16 unit has at most three bytes of UTF-8, so most strings need no counting. */
+/** A UTF-16 code unit has at most three bytes of UTF-8, so most strings need no counting. */
 function isLonger(text: string, bytes: number): boolean {
   if (text.length * 3 <= bytes) return false
   return text.length > bytes || Buffer.byteLength(text) > bytes
 }
 
-function refuseLength(path: string, subject: string, bytes: number): never {
+function throwTooLong(path: string, subject: string, bytes: number): never {
   fail('invalid_parameter', `${subject} of the request is too long.`, {
     details: [{ path, message: `must be at most ${bytes} bytes of UTF-8` }],
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type TSchema, Type } from 'typebox'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Fault, type Refusal } from '../../errors.ts'
 import { compile } from './validate.ts'
 
@@ -26,7 +26,7 @@ const person = Type.Object(
     order: nullable(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
     reference: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
     shape: Type.Optional(Type.Union([Type.Object({ x: Type.Number() }), Type.Array(Type.String())])),
-    // Fields that are called like keywords of a schema.
+    // These fields have names of schema keywords.
     type: Type.Optional(Type.Number()),
     enum: nullable(Type.String()),
     attribute_values: nullable(Type.Record(Type.String(), Type.Unknown())),
@@ -47,7 +47,7 @@ function refusalOf(value: unknown, boundFrom: 'body' | 'query' = 'body', check =
 
 const detailsOf = (value: unknown) => refusalOf(value).details.map(({ path, message }) => `${path} ${message}`)
 
-test('What fits passes and stays as it is: nothing is coerced, removed or filled in', () => {
+it('accepts a valid value and does not change it', () => {
   const value = {
     name: '😀😀😀😀😀',
     email: null,
@@ -74,7 +74,7 @@ describe('a value of the wrong type', () => {
     [{ enum: [] }, '/enum must be a string or null'],
     [{ attribute_values: [] }, '/attribute_values must be an object or null'],
   ]
-  test.each(wrong)('%j is one invalid_json from a body and one invalid_parameter from a query', (value, detail) => {
+  it.each(wrong)('%j is invalid_json in a body and invalid_parameter in a query', (value, detail) => {
     expect(detailsOf(value)).toEqual([detail])
     expect(refusalOf(value).word).toBe('invalid_json')
     expect(refusalOf(value, 'query').word).toBe('invalid_parameter')
@@ -104,13 +104,13 @@ describe('a value that breaks a rule', () => {
       '/consents must have at most 3 elements',
     ],
   ]
-  test.each(broken)('%j is an invalid_parameter', (value, detail) => {
+  it.each(broken)('%j is invalid_parameter', (value, detail) => {
     expect(detailsOf(value)).toEqual([detail])
     expect(refusalOf(value).word).toBe('invalid_parameter')
   })
 })
 
-test('Every offending value is named once, and one wrong type makes the whole an invalid_json', () => {
+it('names each invalid value once and returns invalid_json if one has the wrong type', () => {
   const value = { nmae: 'x', name: '', consents: [{ channel: 5, state: 'yes', extra: 1 }, 7] }
   expect(refusalOf(value).word).toBe('invalid_json')
   expect(detailsOf(value).toSorted()).toEqual([
@@ -126,7 +126,7 @@ test('Every offending value is named once, and one wrong type makes the whole an
   expect(detailsOf(reversed).toSorted()).toEqual(detailsOf(value).toSorted())
 })
 
-test('Half a million faults are answered with a hundred', () => {
+it('limits the details to a hundred of half a million faults', () => {
   const refusal = refusalOf({ consents: Array(500_000).fill(1) })
   expect([refusal.word, refusal.details.length]).toEqual(['invalid_json', 100])
   const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]))
@@ -134,7 +134,7 @@ test('Half a million faults are answered with a hundred', () => {
   expect(refusalOf({ ...keys, name: 5 }).word).toBe('invalid_json')
 })
 
-test('Merging unions changes no verdict: null does not slip through what speaks of null beside a type', () => {
+it('accepts and refuses the same values after it merges unions', () => {
   const inner = { type: 'object', oneOf: [{ minProperties: 1 }, { minProperties: 2 }] }
   const check = compile(Type.Unsafe({ type: 'object', properties: { a: { anyOf: [inner, { type: 'null' }] } } }))
   expect(check({ a: null }, 'body')).toBeUndefined()
@@ -150,7 +150,7 @@ test('Merging unions changes no verdict: null does not slip through what speaks 
           return error as Fault
         }
       })()
-      expect(fault === undefined).toBe(fits(key, value))
+      expect(fault === undefined).toBe(isValidField(key, value))
       if (fault) expect(fault.refusal.details).toHaveLength(1)
     }),
     { numRuns: 1000 },
@@ -159,8 +159,8 @@ test('Merging unions changes no verdict: null does not slip through what speaks 
 
 const isPlain = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The person's schema once more, by hand. */
-function fits(key: string, value: unknown): boolean {
+/** The person's schema, written by hand. */
+function isValidField(key: string, value: unknown): boolean {
   const characters = typeof value === 'string' ? [...value].length : -1
   if (key === 'reference') return typeof value === 'string' || Number.isInteger(value)
   if (key === 'type') return typeof value === 'number'
@@ -175,7 +175,7 @@ function fits(key: string, value: unknown): boolean {
   return key === 'enum' ? typeof value === 'string' : isPlain(value)
 }
 
-test('A schema that names an unknown format, misspells a keyword or compares every pair does not compile', () => {
+it('does not compile a schema with an unknown format, an unknown keyword or uniqueItems', () => {
   const faulty = [
     { type: 'string', format: 'nonsense' },
     { type: 'string', maxLenght: 1 },
@@ -184,7 +184,7 @@ test('A schema that names an unknown format, misspells a keyword or compares eve
   for (const schema of faulty) expect(() => compile(Type.Unsafe(schema))).toThrow()
 })
 
-test('Two routes may share a schema with an identifier of its own', () => {
+it('compiles a schema with an identifier more than once', () => {
   const shared = () => Type.Object({ a: Type.String() }, { $id: 'Shared' })
   expect(compile(shared())).toBeTypeOf('function')
   expect(compile(shared())).toBeTypeOf('function')

@@ -3,23 +3,24 @@ import type { TSchema } from 'typebox'
 import { type ErrorWord, fail, pointer } from '../../errors.ts'
 import { formats } from '../../formats.ts'
 
-const detailsCap = 100
+const maxDetails = 100
 
 /**
- * Makes the validator of a schema. It throws a Fault of 400 whose details name each offending value once, at most 100:
- * `invalid_json` where a value bound from a body has the wrong JSON type, else `invalid_parameter`. It coerces and
- * removes nothing. Throws an Error where the schema itself is faulty or names an unknown format.
+ * Compiles a schema into a validator, which throws a Fault of 400. Its details name each invalid value once, at most
+ * 100. Its code is `invalid_json` if a value bound from a body has the wrong JSON type, otherwise `invalid_parameter`.
+ * The validator coerces and removes nothing. Throws an Error if the schema itself is invalid or names an unknown
+ * format.
  */
 export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | 'query') => void {
   const merged = mergeUnions(schema) as Schema
-  const holds = quick.compile(merged)
+  const isValid = quick.compile(merged)
   let explain: ValidateFunction | undefined
   return (value, boundFrom) => {
-    if (holds(value)) return
-    // Only refused requests pay for the list of all errors, and most routes never need it.
+    if (isValid(value)) return
+    // Compiled on demand: only refused requests need the list of all errors.
     explain ??= thorough.compile(merged)
     explain(value)
-    refuseErrors(explain.errors ?? [], boundFrom)
+    throwValidationFault(explain.errors ?? [], boundFrom)
   }
 }
 
@@ -35,8 +36,8 @@ const thorough = createAjv({ allErrors: true, verbose: true })
 type Schema = { [keyword: string]: unknown; type?: string | string[]; enum?: unknown[]; anyOf?: Schema[] }
 
 /**
- * The same schema, in which a union of one schema with null, of literals, or of bare types is one schema with several
- * types. It is quicker to check, and one wrong value is one error. An enumeration gets the type of its values.
+ * Merges each union of one schema with null, of literals, or of bare types into one schema with several types. That is
+ * faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
  */
 function mergeUnions(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(mergeUnions)
@@ -68,44 +69,45 @@ function typed(schema: Schema): Schema {
 function mergeBranches({ anyOf, ...rest }: Schema): Schema {
   if (!Array.isArray(anyOf)) return rest
   const types = [...new Set(anyOf.flatMap(({ type }) => type ?? []))]
-  const kept = { ...rest, anyOf }
-  if (rest.type !== undefined || rest.enum !== undefined || anyOf.some(({ type }) => type === undefined)) return kept
+  const unmerged = { ...rest, anyOf }
+  if (rest.type !== undefined || rest.enum !== undefined || anyOf.some(({ type }) => type === undefined))
+    return unmerged
   const values = anyOf.map(literalsOf)
   if (values.every(literals => literals !== undefined)) return { ...rest, type: types, enum: values.flat() }
-  const ruled = anyOf.filter(branch => Object.keys(branch).some(keyword => keyword !== 'type'))
-  if (ruled.length === 0) return { ...rest, type: types }
+  const constrained = anyOf.filter(branch => Object.keys(branch).some(keyword => keyword !== 'type'))
+  if (constrained.length === 0) return { ...rest, type: types }
   const isNullable = anyOf.length === 2 && anyOf.some(({ type }) => type === 'null')
-  const isOfType = ruled.length === 1 && !untypedKeywords.some(keyword => keyword in ruled[0]!)
-  return isNullable && isOfType ? { ...rest, ...ruled[0], type: types } : kept
+  const isTyped = constrained.length === 1 && !untypedKeywords.some(keyword => keyword in constrained[0]!)
+  return isNullable && isTyped ? { ...rest, ...constrained[0], type: types } : unmerged
 }
 
-// These speak of null too, so null cannot join the type beside them.
+// These keywords apply to null too, so null cannot be added to the type beside them.
 const untypedKeywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'const', 'enum', '$ref', '$dynamicRef']
 
-/** The values a schema of literals allows; undefined where it allows others. */
+/** The values of a schema of literals; undefined for any other schema. */
 function literalsOf(schema: Schema): unknown[] | undefined {
   if (schema.enum) return schema.enum
   if ('const' in schema) return [schema.const]
   return schema.type === 'null' ? [null] : undefined
 }
 
-function refuseErrors(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
+function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
   const found = new Map<string, string>()
   let word: ErrorWord = 'invalid_parameter'
   for (const error of errors) {
-    // The branches of a union that could not be merged contradict each other: the union speaks for them.
+    // The branches of an unmerged union contradict each other, so only the union's own error is reported.
     if (error.keyword === 'if' || /\/(?:anyOf|oneOf)\/\d/.test(error.schemaPath)) continue
     const isType = isTypeError(error)
     if (isType && boundFrom === 'body') word = 'invalid_json'
-    if (found.size === detailsCap) continue
+    if (found.size === maxDetails) continue
     const path = pathOf(error)
     if (isType || !found.has(path)) found.set(path, messageOf(error))
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
-  fail(word, 'The request has values that do not fit; the details name them.', { details })
+  fail(word, 'The request has invalid values. See details.', { details })
 }
 
-/** A key that is missing or unknown is named itself, not the object around it. */
+/** The path of an error. It names a missing or unknown key itself, not the object around it. */
 function pathOf({ instancePath, params, propertyName }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params
   const key = missingProperty ?? additionalProperty ?? unevaluatedProperty ?? propertyName ?? params.propertyName
@@ -115,10 +117,10 @@ function pathOf({ instancePath, params, propertyName }: ErrorObject): string {
 function isTypeError({ keyword, schema, data }: ErrorObject): boolean {
   if (keyword !== 'anyOf' && keyword !== 'oneOf') return keyword === 'type'
   const types = (schema as Schema[]).map(({ type }) => type)
-  return types.every(type => type !== undefined) && !types.flat().some(type => fits(type, data))
+  return types.every(type => type !== undefined) && !types.flat().some(type => isOfType(type, data))
 }
 
-function fits(type: string | undefined, data: unknown): boolean {
+function isOfType(type: string | undefined, data: unknown): boolean {
   return type === 'integer' ? Number.isInteger(data) : type === typeOf(data)
 }
 
@@ -138,8 +140,8 @@ function typeMessage(types: string | string[]): string {
     .join(' or ')}`
 }
 
-const counted = (count: number, unit: string) => `${count} ${unit}${count === 1 ? '' : 's'}`
-const listed = (values: unknown[]) =>
+const formatCount = (count: number, unit: string) => `${count} ${unit}${count === 1 ? '' : 's'}`
+const formatList = (values: unknown[]) =>
   values.map(value => (typeof value === 'string' ? value : String(value))).join(', ')
 
 const messages: Record<string, (params: ErrorObject['params']) => string> = {
@@ -149,15 +151,15 @@ const messages: Record<string, (params: ErrorObject['params']) => string> = {
   unevaluatedProperties: () => 'unknown key',
   propertyNames: () => 'this key is not allowed',
   type: ({ type }) => typeMessage(type),
-  enum: ({ allowedValues }) => `must be one of: ${listed(allowedValues)}`,
-  const: ({ allowedValue }) => `must be ${listed([allowedValue])}`,
+  enum: ({ allowedValues }) => `must be one of: ${formatList(allowedValues)}`,
+  const: ({ allowedValue }) => `must be ${formatList([allowedValue])}`,
   format: ({ format }) => formats[format]!.message,
-  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must be at least ${counted(limit, 'character')}`),
-  maxLength: ({ limit }) => `must be at most ${counted(limit, 'character')}`,
-  minItems: ({ limit }) => `must have at least ${counted(limit, 'element')}`,
-  maxItems: ({ limit }) => `must have at most ${counted(limit, 'element')}`,
-  minProperties: ({ limit }) => `must have at least ${counted(limit, 'key')}`,
-  maxProperties: ({ limit }) => `must have at most ${counted(limit, 'key')}`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must be at least ${formatCount(limit, 'character')}`),
+  maxLength: ({ limit }) => `must be at most ${formatCount(limit, 'character')}`,
+  minItems: ({ limit }) => `must have at least ${formatCount(limit, 'element')}`,
+  maxItems: ({ limit }) => `must have at most ${formatCount(limit, 'element')}`,
+  minProperties: ({ limit }) => `must have at least ${formatCount(limit, 'key')}`,
+  maxProperties: ({ limit }) => `must have at most ${formatCount(limit, 'key')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
   exclusiveMinimum: ({ limit }) => `must be more than ${limit}`,

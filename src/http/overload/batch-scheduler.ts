@@ -1,19 +1,20 @@
 /**
- * Has work done for one after the other, in order: from the end of the turn of the event loop in which they came, for
- * `least` of them in a turn, or for an eighth of those who wait. Whoever else the loop serves waits for no more than that.
+ * Returns a function that queues an item for `work`. Items run in order of arrival, from the end of the event-loop turn
+ * in which they arrive. A turn runs `minPerTurn` items, or an eighth of the queue if that is more, so that the other
+ * work of the event loop waits for no more than that.
  */
-export function batchScheduler<Waiting>(least: number, work: (waiting: Waiting) => void): (waiting: Waiting) => void {
-  const queue: Waiting[] = []
-  const turn = () => {
+export function createBatchScheduler<Item>(minPerTurn: number, work: (item: Item) => void): (item: Item) => void {
+  const queue: Item[] = []
+  const runBatch = () => {
     try {
-      for (let left = Math.min(queue.length, Math.max(least, queue.length >> 3)); left > 0; left -= 1)
+      for (let left = Math.min(queue.length, Math.max(minPerTurn, queue.length >> 3)); left > 0; left -= 1)
         work(queue.shift()!)
     } finally {
-      // Where one of them throws, the others have their turn all the same.
-      if (queue.length > 0) setImmediate(turn)
+      // An item that throws does not keep the others from running.
+      if (queue.length > 0) setImmediate(runBatch)
     }
   }
-  return waiting => {
-    if (queue.push(waiting) === 1) setImmediate(turn)
+  return item => {
+    if (queue.push(item) === 1) setImmediate(runBatch)
   }
 }

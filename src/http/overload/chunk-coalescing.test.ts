@@ -18,7 +18,10 @@ const server = createServer((request, response) => {
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'))
 afterAll(() => server.close())
 
-/** Sends bodies, each in these chunks, by one connection in one write; answers the pieces of each that the server was given. */
+/**
+ * Sends bodies in the given chunks on one connection in one write. Returns the pieces of each body that the server
+ * received.
+ */
 async function send(bodies: Buffer[][]): Promise<Buffer[][]> {
   received.length = 0
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -33,7 +36,7 @@ async function send(bodies: Buffer[][]): Promise<Buffer[][]> {
   return received
 }
 
-it('a body is the same in whatever chunks it comes, also with another behind it', async () => {
+it('delivers the same body for any chunks, also with another request behind it', async () => {
   const small = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 700 })
   const any = fc.array(fc.uint8Array({ minLength: 1, maxLength: 3_000 }), { maxLength: 40 })
   const body = fc.oneof(small, any).map(chunks => chunks.map(chunk => Buffer.from(chunk)))
@@ -45,36 +48,36 @@ it('a body is the same in whatever chunks it comes, also with another behind it'
   )
 })
 
-it('thousands of chunks of a byte are few pieces, which are there as soon as the chunks are', async () => {
+it('delivers thousands of one-byte chunks as a few pieces, without delay', async () => {
   const [pieces = []] = await send([Array.from({ length: 10_000 }, () => Buffer.from('x'))])
   expect(Buffer.concat(pieces).toString()).toBe('x'.repeat(10_000))
   expect(pieces.length).toBeLessThan(200)
 })
 
-it('a chunk that comes by itself is handed on without those behind it', async () => {
+it('delivers a lone chunk without waiting for the next one', async () => {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const asked = once(server, 'request')
+  const arrived = once(server, 'request')
   socket.write('POST / HTTP/1.1\r\nHost: kith\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n')
-  const [request] = await asked
+  const [request] = await arrived
   for (let sent = 0; sent < 100; sent += 1) {
-    const came = once(request, 'data')
+    const delivered = once(request, 'data')
     socket.write('1\r\nx\r\n')
-    expect(String((await came)[0])).toBe('x')
+    expect(String((await delivered)[0])).toBe('x')
   }
   socket.write('0\r\n\r\n')
   expect(String(await buffer(socket))).toMatch(/^HTTP\/1\.1 200/)
 })
 
-it('of a body that nobody reads no more is taken than without gathering', async () => {
-  const asked = Promise.withResolvers<IncomingMessage>()
-  const reluctant = createServer(request => {
+it('buffers no more of an unread body than Node does by itself', async () => {
+  const arrived = Promise.withResolvers<IncomingMessage>()
+  const pausing = createServer(request => {
     coalesceChunks(request)
-    asked.resolve(request)
+    arrived.resolve(request)
   })
-  await once(reluctant.listen(0, '127.0.0.1'), 'listening')
-  const socket = connect((reluctant.address() as AddressInfo).port, '127.0.0.1')
+  await once(pausing.listen(0, '127.0.0.1'), 'listening')
+  const socket = connect((pausing.address() as AddressInfo).port, '127.0.0.1')
   socket.write('POST / HTTP/1.1\r\nHost: kith\r\nTransfer-Encoding: chunked\r\n\r\n')
-  const request = await asked.promise
+  const request = await arrived.promise
   const chunk = `3e8\r\n${'x'.repeat(1_000)}\r\n`.repeat(30)
   for (let sent = 0; sent < 1_000 && socket.writableLength === 0; sent += 1) {
     socket.write(chunk)
@@ -82,11 +85,11 @@ it('of a body that nobody reads no more is taken than without gathering', async 
     await setImmediate()
   }
   expect(socket.writableLength).toBeGreaterThan(0)
-  // A pause holds from the next chunk of 64 kB on.
+  // A pause takes effect with the next read of 64 kB.
   expect(request.readableLength).toBeLessThan(request.readableHighWaterMark + 2 * 65_536)
   const rest = buffer(request)
   socket.end('0\r\n\r\n')
   expect((await rest).length % 30_000).toBe(0)
   socket.destroy()
-  reluctant.close()
+  pausing.close()
 })

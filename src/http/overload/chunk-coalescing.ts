@@ -1,39 +1,43 @@
 import { IncomingMessage } from 'node:http'
 
 const smallBytes = 1_024
-/** A body's first small pieces are taken as they come, and so many of those behind them together. */
-const firstPieces = 16
-const piecesAtOnce = 128
+/**
+ * The first small chunks of a body are passed on as they arrive. Later ones are passed on together, up to this many.
+ */
+const uncoalescedChunks = 16
+const maxCoalescedChunks = 128
 
 /**
- * Has the small pieces of a request's body gathered that come in one turn of the event loop. A body may be sent in chunks of
- * a byte: Node makes a Buffer of each, 10,000 of 64 kB, which take 3 MB where they are kept. To be called before any has come.
+ * Joins the small chunks of a request body that arrive in one event-loop turn. A client may send a body in chunks of
+ * one byte. Node makes a Buffer of each: 10,000 of them in 64 kB, which take 3 MB while they are held. Must be called
+ * before the first chunk arrives.
  */
 export function coalesceChunks(request: IncomingMessage): void {
-  // A body of a known length comes in as many pieces as reads; a `push` of its own would take a fifth of a POST's CPU.
+  // A body with a Content-Length arrives in one chunk per read. Replacing its `push` would take a fifth of a POST's CPU
+  // time.
   if (request.headers['transfer-encoding'] === undefined) return
   const { push } = IncomingMessage.prototype
-  let small = 0
-  let gathered: Buffer[] = []
-  const handOn = () => {
-    const pieces = gathered
-    gathered = []
-    return pieces.length === 0 || push.call(request, Buffer.concat(pieces))
+  let smallChunks = 0
+  let buffered: Buffer[] = []
+  const flush = () => {
+    const chunks = buffered
+    buffered = []
+    return chunks.length === 0 || push.call(request, Buffer.concat(chunks))
   }
-  // What Node's parser does where `push` says that there is enough: the stream resumes the socket when it is read.
-  const handOnLater = () => {
-    if (!handOn()) request.socket.pause()
+  // Node's parser pauses the socket if `push` returns false; reading the stream resumes it. This does the same.
+  const flushLater = () => {
+    if (!flush()) request.socket.pause()
   }
-  request.push = (piece: Buffer | null) => {
-    if (piece !== null && piece.length < smallBytes) {
-      small += 1
-      if (small > firstPieces) {
-        const count = gathered.push(piece)
-        if (count === 1) setImmediate(handOnLater)
-        return count < piecesAtOnce || handOn()
+  request.push = (chunk: Buffer | null) => {
+    if (chunk !== null && chunk.length < smallBytes) {
+      smallChunks += 1
+      if (smallChunks > uncoalescedChunks) {
+        const count = buffered.push(chunk)
+        if (count === 1) setImmediate(flushLater)
+        return count < maxCoalescedChunks || flush()
       }
     }
-    handOn()
-    return push.call(request, piece)
+    flush()
+    return push.call(request, chunk)
   }
 }

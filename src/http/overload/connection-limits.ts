@@ -5,50 +5,54 @@ import { Fault, refuse } from '../../errors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { stopParser } from '../server/stop-parser.ts'
 
-/** Requests that one connection may have under way. Node begins with each as it arrives, 10,000 of them at once. */
+/** Pipelined requests that one connection may have under way. Node starts each as it arrives: 10,000 at once. */
 export const maxPipelined = 32
 
 /**
- * What is answered at once is under way no longer when the next one comes: of a chunk of 64 kB 700 were begun by 1,000 connections
- * each, in one turn of the event loop.
+ * A request that is answered at once is no longer under way when the next one starts. Without this limit, 1,000
+ * connections each started the 700 requests of a 64 kB chunk in one event-loop turn.
  */
-const mostInATurn = 2 * maxPipelined
+const maxPerTurn = 2 * maxPipelined
 
-/** How often is looked at what still comes after an answer. */
-const glanceMs = 20
+/** The interval at which {@link drainUnreadBody} checks what still arrives. */
+const checkIntervalMs = 20
 
-type Connection = { underWay: number; begun: number; full: boolean; newest: Exchange | undefined }
+/**
+ * `startedInTurn` counts the requests of the current event-loop turn. A closing connection starts no further request.
+ */
+type Connection = { underWay: number; startedInTurn: number; isClosing: boolean; newest: Exchange | undefined }
 
 export type Connections = {
-  /** Counts a request in. What it says: served, refused as the one too many, or not even begun. */
+  /** Counts a request in. 'refused' means that it exceeds the limit; 'dropped' means that it must not be started. */
   enter(exchange: Exchange): 'served' | 'refused' | 'dropped'
-  /** Counts one out again, when its connection is done with it. */
+  /** Counts a request out, when its connection is done with it. */
   leave(exchange: Exchange): void
 }
 
 export const tooManyPipelined = new Fault(
-  refuse('operation_failed', `A connection may have ${maxPipelined} requests under way.`, {
-    status: 503,
-    headers: { 'Retry-After': '1', Connection: 'close' },
-  }),
+  refuse(
+    'operation_failed',
+    `A connection may have at most ${maxPipelined} requests under way. Open a new connection and retry after 1 second.`,
+    { status: 503, headers: { 'Retry-After': '1', Connection: 'close' } },
+  ),
 )
 
 /**
- * Keeps one connection from taking more than its share. The request that is one too many is refused, after the answers to
- * those before it, and the connection ends with that: whatever else stands in its buffers is not begun. Of a body that
- * nobody reads any more, because its request is answered, no more is taken than any body may have, nor for longer.
+ * Limits what one connection takes. The request past the limit is refused, after the responses to the requests before
+ * it. The connection then closes, and the requests left in its buffers are not started. If a request is answered before
+ * its body has arrived, the rest of the body has the usual limits of bytes and time.
  */
 export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>): Connections {
   return {
     enter: exchange => {
       const { socket } = exchange.request
       const connection = connectionOf(socket)
-      if (connection.full) return 'dropped'
+      if (connection.isClosing) return 'dropped'
       connection.newest = exchange
       connection.underWay += 1
-      connection.begun += 1
-      if (connection.begun === maxPipelined) setImmediate(forget, connection)
-      if (connection.underWay <= maxPipelined && connection.begun < mostInATurn) return 'served'
+      connection.startedInTurn += 1
+      if (connection.startedInTurn === maxPipelined) setImmediate(resetTurn, connection)
+      if (connection.underWay <= maxPipelined && connection.startedInTurn < maxPerTurn) return 'served'
       socket.pause()
       refuseFurtherRequests(socket)
       return 'refused'
@@ -63,48 +67,54 @@ export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>
   }
 }
 
-/** Asked for at the first request of each turn, the end of the turn took a sixth of a GET; at a connection's 32nd it takes nothing. */
-const forget = (connection: Connection) => {
-  connection.begun = 0
+/**
+ * Scheduled at the first request of each turn, this took a sixth of a GET. At a connection's 32nd request it costs
+ * nothing.
+ */
+const resetTurn = (connection: Connection) => {
+  connection.startedInTurn = 0
 }
 
 const connectionKey = Symbol('connection')
 
 function connectionOf(socket: Socket & { [connectionKey]?: Connection }): Connection {
-  socket[connectionKey] ??= { underWay: 0, begun: 0, full: false, newest: undefined }
+  socket[connectionKey] ??= { underWay: 0, startedInTurn: 0, isClosing: false, newest: undefined }
   return socket[connectionKey]
 }
 
 /** Whether a connection has no request under way. */
 export const isIdle = (socket: Socket): boolean => connectionOf(socket).underWay === 0
 
-/** Has a connection begin no further request: what it still brings is passed over. */
+/** Makes a connection start no further request. kith ignores the rest of its input. */
 export function refuseFurtherRequests(socket: Socket): void {
-  connectionOf(socket).full = true
+  connectionOf(socket).isClosing = true
   stopParser(socket)
 }
 
 /**
- * Whether the answer to a request may end its connection: the answer to a pipelined request that was begun after it would
- * be lost. After that answer the connection begins no further request.
+ * Whether the response to a request may close its connection. If a pipelined request was started after it, closing
+ * would lose the response to that request. If true, the connection starts no further request.
  */
 export function mayEndConnection(exchange: Exchange): boolean {
   const connection = connectionOf(exchange.request.socket)
   if (connection.newest !== exchange) return false
-  connection.full = true
+  connection.isClosing = true
   return true
 }
 
-/** A short rest is read to its end, so that the client sees its answer; a long or slow one ends with the connection. */
+/**
+ * Reads a short rest of a body to its end, so that the client sees its response. Closes the connection of a long or
+ * slow one.
+ */
 export function drainUnreadBody(
   request: IncomingMessage,
   { bodyBytes, requestMs }: Pick<Limits, 'bodyBytes' | 'requestMs'>,
 ): void {
   const { socket } = request
-  const [mostBytes, untilMs] = [socket.bytesRead + bodyBytes, Date.now() + requestMs]
+  const [maxBytes, untilMs] = [socket.bytesRead + bodyBytes, Date.now() + requestMs]
   const timer = setInterval(() => {
-    // What comes behind a request that is complete is the next one's.
+    // Bytes behind a complete request belong to the next one.
     if (request.complete || socket.destroyed) return clearInterval(timer)
-    if (socket.bytesRead > mostBytes || Date.now() > untilMs) socket.destroy()
-  }, glanceMs)
+    if (socket.bytesRead > maxBytes || Date.now() > untilMs) socket.destroy()
+  }, checkIntervalMs)
 }

@@ -1,85 +1,92 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Whole } from '../shortcut/complete-request.ts'
+import type { CompleteRequest } from '../shortcut/complete-request.ts'
 import type { Admitted, Overload, Reason } from './overload.ts'
 
-/** A request that was let in by `overload`, and its work from the moment that it has begun. */
+/**
+ * The place of an admitted request. `admitted` is undefined once it is released; `work` is set when the work starts.
+ */
 export type Slot = {
-  inside: Admitted | undefined
+  admitted: Admitted | undefined
   overload: Pick<Overload, 'leave'>
   work: Promise<unknown> | undefined
 }
 
-/** A connection by which a request has come. */
+/** The state of a connection that has sent a request. */
 export type ConnectionState = {
-  /** Gives its place among the connections back; undefined while it has asked nothing below `/v1`. */
+  /** Gives back the connection's place in the limit; undefined until it sends a request below `/v1`. */
   leave: (() => void) | undefined
-  /** Whoever came by it and is inside. */
-  places: Slot[]
-  /** For whom its last request spoke. */
+  /** The slots of its admitted requests. */
+  slots: Slot[]
+  /** The Authorization header of its last request, and the organization that it belongs to. */
   authorization: string | undefined
-  holder: number | undefined
-  /** Refusals on their way. */
-  unheard: number
-  /** Whether refusals come by the shortcut (shortcut.ts), and its last request from then on. */
-  shortened: boolean
-  last: IncomingMessage | undefined
-  /** What was refused by the shortcut and waits for its turn to hear it. */
-  owed: Whole | undefined
+  tenant: number | undefined
+  /** 503 responses that are queued or not sent completely. */
+  pendingRefusals: number
+  /** Whether the shortcut sends 503 responses (shortcut.ts), and the last request of Node's parser since then. */
+  usesShortcut: boolean
+  lastRequest: IncomingMessage | undefined
+  /** A request that the shortcut refused and that waits for its 503 response. */
+  refusedRequest: CompleteRequest | undefined
 }
 
-// On the objects themselves: weak maps, looked into some times for each request, cost a GET 2 µs, half of it collecting.
-export const slotKey = Symbol('place')
-export const connectionStateKey = Symbol('kept')
+// The state is on the objects themselves. Weak maps, read several times a request, cost a GET 2 µs, half of it garbage
+// collection.
+export const slotKey = Symbol('slot')
+export const connectionStateKey = Symbol('connection state')
 export type TrackedRequest = IncomingMessage & { [slotKey]?: Slot }
 export type TrackedSocket = Socket & { [connectionStateKey]?: ConnectionState }
 
-/** The organization that an Authorization header is known to speak for. */
+/** The cached organization of an Authorization header. */
 type Recall = (authorization: string) => number | undefined
 
-/** What is known of a connection, from its first request on. */
+/** The state of a connection, which is made at its first request. */
 export function connectionStateOf(socket: TrackedSocket): ConnectionState {
-  const known = socket[connectionStateKey]
-  if (known) return known
-  const kept: ConnectionState = {
+  const existing = socket[connectionStateKey]
+  if (existing) return existing
+  const state: ConnectionState = {
     leave: undefined,
-    places: [],
+    slots: [],
     authorization: undefined,
-    holder: undefined,
-    unheard: 0,
-    shortened: false,
-    last: undefined,
-    owed: undefined,
+    tenant: undefined,
+    pendingRefusals: 0,
+    usesShortcut: false,
+    lastRequest: undefined,
+    refusedRequest: undefined,
   }
-  socket[connectionStateKey] = kept
-  // An answer that waits for those before it hears nothing of the end of its connection: it is told.
+  socket[connectionStateKey] = state
+  // A response that waits for earlier ones does not emit `close` when its connection closes, so its slot is released
+  // here.
   socket.once('close', () => {
-    kept.leave?.()
-    for (const place of [...kept.places]) releaseSlot(kept, place, false)
+    state.leave?.()
+    for (const slot of [...state.slots]) releaseSlot(state, slot, false)
   })
-  return kept
+  return state
 }
 
-/** Lets connections stay that ask for something below `/v1`, and knows for whom each spoke last. */
-export function admitterOf(overload: Overload, recall: Recall) {
+/**
+ * Returns a function that admits the connection of a request below `/v1` and notes the organization of the request. It
+ * returns the connection's state, or the reason for a refusal.
+ */
+export function createConnectionAdmission(overload: Overload, recall: Recall) {
   return (socket: TrackedSocket, authorization: string | undefined): ConnectionState | Reason => {
-    const known = socket[connectionStateKey]
-    if (known?.holder !== undefined && known.authorization === authorization) return known
-    const holder = authorization === undefined ? undefined : recall(authorization)
-    if (known?.leave) return Object.assign(known, { authorization, holder })
-    const leave = overload.keep(holder)
+    const existing = socket[connectionStateKey]
+    if (existing?.tenant !== undefined && existing.authorization === authorization) return existing
+    const tenant = authorization === undefined ? undefined : recall(authorization)
+    if (existing?.leave) return Object.assign(existing, { authorization, tenant })
+    const leave = overload.addConnection(tenant)
     if (typeof leave === 'string') return leave
-    return Object.assign(connectionStateOf(socket), { authorization, holder, leave })
+    return Object.assign(connectionStateOf(socket), { authorization, tenant, leave })
   }
 }
 
-/** Lets a request out, once: with its answer, or where it was not answered, when its work has ended. */
-export function releaseSlot({ places }: ConnectionState, place: Slot, answered: boolean): void {
-  const { inside, overload, work } = place
-  if (!inside) return
-  place.inside = undefined
-  places.splice(places.indexOf(place), 1)
-  const leave = () => overload.leave(inside)
-  if (answered || !work) leave()
+/** Releases a request's slot, once: with its response or, if it was not answered, when its work ends. */
+export function releaseSlot({ slots }: ConnectionState, slot: Slot, isAnswered: boolean): void {
+  const { admitted, overload, work } = slot
+  if (!admitted) return
+  slot.admitted = undefined
+  slots.splice(slots.indexOf(slot), 1)
+  const leave = () => overload.leave(admitted)
+  if (isAnswered || !work) leave()
   else work.then(leave, leave)
 }

@@ -10,153 +10,168 @@ import { isBehindUpgrade } from '../server/upgrade.ts'
 import { coalesceChunks } from './chunk-coalescing.ts'
 import { maxPipelined } from './connection-limits.ts'
 import {
-  admitterOf,
   type ConnectionState,
   connectionStateKey,
   connectionStateOf,
+  createConnectionAdmission,
   releaseSlot,
   type Slot,
   slotKey,
   type TrackedRequest,
   type TrackedSocket,
 } from './connection-state.ts'
-import { loadShedder } from './load-shedder.ts'
+import { createLoadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
-import { overloadResponder } from './overload-response.ts'
+import { createOverloadResponder } from './overload-response.ts'
 
-/** Stands before all that a request costs: it is let in and held to be inside until it is over, or refused here. */
+/**
+ * Sheds load before a request costs anything: a request is either admitted, and counted until it is over, or refused.
+ */
 export type Gate = {
-  /** Has a server's requests come through it. */
+  /** Puts the gate before the request handlers of a server. */
   guard(server: Server): void
-  /** The work of a request goes on when its client has gone: it stays inside for as long. */
+  /** Names the work of a request. The request counts until its work ends, even if the client disconnects. */
   hold(request: IncomingMessage, work: Promise<unknown>): void
-  /** Its connection is done with a request, answered or not. */
+  /** Counts a request out when its connection is done with it, answered or not. */
   leave(response: ServerResponse): void
 }
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
-  /** The organization that an Authorization header is known to speak for, without asking anybody. */
+  /** Returns the organization of an Authorization header from the cache, without any I/O. */
   recall: (authorization: string) => number | undefined
-  /** Whether connections end with the next answer. */
-  isLast: () => boolean
+  /** Whether the next response closes its connection. */
+  shouldClose: () => boolean
   observer: Pick<Observer, 'overloaded'>
-  /** Told once a second at most how many were refused since, and how many are inside. */
-  report: (told: { refused: number; inFlight: number }) => void
+  /** Called at most once a second with the requests refused since the last call, and the requests under way. */
+  report: (counts: { refused: number; inFlight: number }) => void
 }
 
 /**
- * Requests outside `/v1` that a process carries out at a time, apart from those below it. One client's address has half of
- * them at most. Each holds at most the body of a token request, 16 KiB.
+ * Requests outside `/v1` that a process runs at a time, apart from those below it. One client address has at most half
+ * of them. Each request holds at most the body of a token request, 16 KiB.
  */
-const openRequests = 128
+const maxUnversioned = 128
 
-/** Always answered: a balancer takes a process out that refuses its probes, and these and preflights cost as little as a refusal. */
+/**
+ * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
+ * little as a refusal.
+ */
 const isProbe = ({ method }: IncomingMessage, url: string) =>
   method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
 
-export function createGate({ config, recall, isLast, observer, report }: GateOptions): Gate {
+export function createGate({ config, recall, shouldClose, observer, report }: GateOptions): Gate {
   const { limits } = config
   const { inFlight: requests, inFlightBytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
-  const open = createOpenShare()
-  const clock = startClock([overload, open], report)
-  const keep = admitterOf(overload, recall)
-  const tell = (reason: Reason | 'connection') => {
+  const unversioned = createUnversionedOverload()
+  const clock = startClock([overload, unversioned], report)
+  const admitConnection = createConnectionAdmission(overload, recall)
+  const reportRefusal = (reason: Reason | 'connection') => {
     observer.overloaded(reason)
-    clock.refused()
+    clock.countRefusal()
   }
-  const refuse = loadShedder({ limits, overload, busy: overloadResponder(config), isLast, tell })
+  const responder = createOverloadResponder(config)
+  const sendRefusal = createLoadShedder({ limits, overload, responder, shouldClose, report: reportRefusal })
 
-  function letIn(request: TrackedRequest): Reason | undefined {
-    const kept = keep(request.socket, request.headers.authorization)
-    if (typeof kept === 'string') return kept
-    return enter(request, kept, { of: overload, holder: kept.holder, bytes: bytesOf(request, limits) })
-  }
-
-  function letInOpen(request: TrackedRequest): Reason | undefined {
-    const holder = clientAddress(request, config.behindProxy)
-    return enter(request, connectionStateOf(request.socket), { of: open, holder, bytes: 0 })
+  function admitVersioned(request: TrackedRequest): Reason | undefined {
+    const state = admitConnection(request.socket, request.headers.authorization)
+    if (typeof state === 'string') return state
+    return admitRequest(request, state, { overload, tenant: state.tenant, bytes: maxBodyBytesOf(request, limits) })
   }
 
-  function refuses(request: IncomingMessage, response: ServerResponse): boolean {
+  function admitUnversioned(request: TrackedRequest): Reason | undefined {
+    const tenant = clientAddress(request, config.behindProxy)
+    return admitRequest(request, connectionStateOf(request.socket), { overload: unversioned, tenant, bytes: 0 })
+  }
+
+  /** Returns whether the request is refused. A refused request must not reach the handlers. */
+  function shed(request: IncomingMessage, response: ServerResponse): boolean {
     const url = parseTarget(request.url ?? '/')
     if (isProbe(request, url)) return false
-    const kept = (request.socket as TrackedSocket)[connectionStateKey]
-    if (kept?.shortened) kept.last = request
-    // Who goes on sending before it has heard a no hears one more, and the connection ends: what else it sends is not begun.
-    if (kept && kept.unheard > 1) return true
-    const reason = kept && kept.unheard > 0 ? 'connection' : isVersioned(url) ? letIn(request) : letInOpen(request)
+    const state = (request.socket as TrackedSocket)[connectionStateKey]
+    if (state?.usesShortcut) state.lastRequest = request
+    // A client that pipelines past an unread 503 gets one more 503, then the connection closes. Later requests are not
+    // started.
+    if (state && state.pendingRefusals > 1) return true
+    const isPipelined = state !== undefined && state.pendingRefusals > 0
+    const reason = isPipelined ? 'connection' : isVersioned(url) ? admitVersioned(request) : admitUnversioned(request)
     if (!reason) return false
-    tell(reason)
-    refuse({ request, response, closing: reason === 'connection' || reason === 'connections' })
+    reportRefusal(reason)
+    sendRefusal({ request, response, closing: reason === 'connection' || reason === 'connections' })
     if (reason === 'connection') request.socket.pause()
     return true
   }
 
   return {
     hold: (request, work) => {
-      const place = (request as TrackedRequest)[slotKey]
-      if (place) place.work = work
+      const slot = (request as TrackedRequest)[slotKey]
+      if (slot) slot.work = work
     },
     leave: ({ req: request, writableFinished }) => {
-      const { [slotKey]: place }: TrackedRequest = request
-      if (place) releaseSlot((request.socket as TrackedSocket)[connectionStateKey]!, place, writableFinished)
+      const { [slotKey]: slot }: TrackedRequest = request
+      if (slot) releaseSlot((request.socket as TrackedSocket)[connectionStateKey]!, slot, writableFinished)
     },
     guard: server => {
-      askFirst(server, refuses)
+      wrapHandlers(server, shed)
       server.once('close', clock.stop)
-      boundSockets(server, 2 * connections)
+      limitSockets(server, 2 * connections)
     },
   }
 }
 
 /**
- * The share of what lies outside `/v1`. A place comes free after the turn of the event loop in which its answer left: 24,000
- * answers of 160 kB left in the turns in which they were asked for, one after the other, and took 20 seconds.
+ * The limit of requests outside `/v1`. A slot becomes free in the event-loop turn after its response was sent.
+ * Otherwise 24,000 responses of 160 kB were each sent in the turn of their request, one after the other, which took 20
+ * seconds.
  */
-function createOpenShare(): Overload {
-  const overload = createOverload({ requests: openRequests, bytes: Infinity, connections: Infinity })
-  return { ...overload, leave: inside => void setImmediate(overload.leave, inside) }
+function createUnversionedOverload(): Overload {
+  const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: Infinity })
+  return { ...overload, leave: admitted => void setImmediate(overload.leave, admitted) }
 }
 
-/** By which share a request comes in, and what it holds of it. */
-type Entrance = { of: Overload; holder: Tenant; bytes: number }
+/** The limit that counts a request, and what the request takes of it. */
+type Demand = { overload: Overload; tenant: Tenant; bytes: number }
 
-function enter(request: TrackedRequest, kept: ConnectionState, { of, holder, bytes }: Entrance): Reason | undefined {
-  // One more than may be under way on a connection ends it, and those behind that one are not begun (connections.ts).
-  if (kept.places.length > maxPipelined) return undefined
-  const inside = of.enter(holder, bytes)
-  if (typeof inside === 'string') return inside
-  const place: Slot = { inside, overload: of, work: undefined }
-  request[slotKey] = place
-  kept.places.push(place)
+function admitRequest(
+  request: TrackedRequest,
+  state: ConnectionState,
+  { overload, tenant, bytes }: Demand,
+): Reason | undefined {
+  // The request past a connection's limit closes the connection (connection-limits.ts), so requests behind it need no
+  // slot.
+  if (state.slots.length > maxPipelined) return undefined
+  const admitted = overload.enter(tenant, bytes)
+  if (typeof admitted === 'string') return admitted
+  const slot: Slot = { admitted, overload, work: undefined }
+  request[slotKey] = slot
+  state.slots.push(slot)
   return undefined
 }
 
-function askFirst(server: Server, refuses: (request: IncomingMessage, response: ServerResponse) => boolean) {
+function wrapHandlers(server: Server, shed: (request: IncomingMessage, response: ServerResponse) => boolean) {
   const handlers = server.listeners('request')
   server.removeAllListeners('request')
   server.on('request', (request, response) => {
     if (isBehindUpgrade(request, response)) return
     coalesceChunks(request)
-    if (!refuses(request, response)) for (const handle of handlers) handle.call(server, request, response)
+    if (!shed(request, response)) for (const handle of handlers) handle.call(server, request, response)
   })
 }
 
-/** Whoever has asked nothing yet belongs to nobody, and is counted here only. */
-function boundSockets(server: Server, most: number) {
+/** Limits the open sockets. A connection without a request has no tenant yet, so only this limit covers it. */
+function limitSockets(server: Server, max: number) {
   let open = 0
   server.on('connection', (socket: Socket) => {
     open += 1
     socket.once('close', () => {
       open -= 1
     })
-    if (open > most) socket.destroy()
+    if (open > max) socket.destroy()
   })
 }
 
-/** A report a second at most. */
+/** One report a second at most. */
 const reportTicks = 1_000 / tickMs
 
 function startClock(overloads: Overload[], report: GateOptions['report']) {
@@ -170,19 +185,19 @@ function startClock(overloads: Overload[], report: GateOptions['report']) {
     before = now
     ticks += 1
     if (ticks % reportTicks > 0 || refused === 0) return
-    report({ refused, inFlight: overloads.reduce((sum, { held }) => sum + held.requests, 0) })
+    report({ refused, inFlight: overloads.reduce((sum, { total }) => sum + total.requests, 0) })
     refused = 0
   }, tickMs).unref()
   return {
-    refused: () => {
+    countRefusal: () => {
       refused += 1
     },
     stop: () => clearInterval(timer),
   }
 }
 
-/** What the body may come to be. Of a stream no more is held at a time than of a batch. */
-function bytesOf({ headers }: IncomingMessage, { bodyBytes, batchBytes }: Config['limits']): number {
+/** The most bytes that kith holds of a request body at a time. A stream holds no more than a batch. */
+function maxBodyBytesOf({ headers }: IncomingMessage, { bodyBytes, batchBytes }: Config['limits']): number {
   if (headers['transfer-encoding'] !== undefined) return bodyBytes
   const length = headers['content-length']
   return length === undefined ? 0 : Math.min(Number(length) || 0, batchBytes)

@@ -3,92 +3,101 @@ import type { Socket } from 'node:net'
 import type { Limits } from '../../config.ts'
 import { stopParser } from '../server/stop-parser.ts'
 import { takeShortcut } from '../shortcut/shortcut.ts'
-import { batchScheduler } from './batch-scheduler.ts'
+import { createBatchScheduler } from './batch-scheduler.ts'
 import { drainUnreadBody } from './connection-limits.ts'
 import { type ConnectionState, connectionStateKey, type TrackedSocket } from './connection-state.ts'
 import type { Overload, Reason } from './overload.ts'
-import type { Answerer } from './overload-response.ts'
+import type { OverloadResponder } from './overload-response.ts'
 
-/** A neighbour's request takes some turns: in each it would wait for all of a thousand refusals of 40 µs, */
-const refusalsATurn = 32
-/** or of 25 by the shortcut. */
-const shortRefusalsATurn = 64
+/**
+ * The least number of refusals in an event-loop turn. A refusal takes 40 µs, or 25 µs by the shortcut. A request of
+ * another tenant takes several turns, and in each of them it would wait for all refusals of a thousand connections.
+ */
+const minRefusalsPerTurn = 32
+const minShortcutRefusalsPerTurn = 64
 
-type Refused = { request: IncomingMessage; response: ServerResponse; closing: boolean }
+type RefusedRequest = { request: IncomingMessage; response: ServerResponse; closing: boolean }
 
-type RefuserOptions = {
+type LoadShedderOptions = {
   limits: Pick<Limits, 'bodyBytes' | 'requestMs' | 'batchBytes'>
-  overload: Pick<Overload, 'refuse'>
-  busy: Answerer
-  /** Whether connections end with the next answer. */
-  isLast: () => boolean
-  /** Told of each refusal that nobody else has seen. */
-  tell: (reason: Reason) => void
+  overload: Pick<Overload, 'shed'>
+  responder: OverloadResponder
+  /** Whether the next response closes its connection. */
+  shouldClose: () => boolean
+  /** Called for each refusal by the shortcut, which the gate does not see. */
+  report: (reason: Reason) => void
 }
 
 /**
- * Refuses by turns. By the end of a turn what was sent together has been read together, a body with its request. What
- * comes by the same connection later is refused by the shortcut, where it may be.
+ * Returns a function that refuses a request. Refusals are sent in batches, from the end of the event-loop turn: by then
+ * kith has read everything that was sent together, a body with its request. Later requests of the same connection are
+ * refused by the shortcut if they qualify.
  */
-export function loadShedder({ limits, overload, busy, isLast, tell }: RefuserOptions): (refused: Refused) => void {
-  const settle = (socket: Socket, kept: ConnectionState) => {
-    if (!kept.owed) return
-    const text = busy.text(kept.owed.request_id)
-    kept.owed = undefined
+export function createLoadShedder({
+  limits,
+  overload,
+  responder,
+  shouldClose,
+  report,
+}: LoadShedderOptions): (refused: RefusedRequest) => void {
+  const sendQueuedRefusal = (socket: Socket, state: ConnectionState) => {
+    if (!state.refusedRequest) return
+    const text = responder.text(state.refusedRequest.request_id)
+    state.refusedRequest = undefined
     if (!socket.writable) return
-    kept.unheard += 1
+    state.pendingRefusals += 1
     socket.write(text, 'latin1', () => {
-      kept.unheard -= 1
+      state.pendingRefusals -= 1
     })
   }
-  const settleInTurn = batchScheduler<TrackedSocket>(shortRefusalsATurn, socket =>
-    settle(socket, socket[connectionStateKey]!),
+  const scheduleQueuedRefusal = createBatchScheduler<TrackedSocket>(minShortcutRefusalsPerTurn, socket =>
+    sendQueuedRefusal(socket, socket[connectionStateKey]!),
   )
 
-  const shorten = (socket: Socket, kept: ConnectionState) =>
+  const startShortcut = (socket: Socket, state: ConnectionState) =>
     takeShortcut(socket, {
-      last: () => kept.last,
-      isIdle: () => !kept.owed && kept.places.length + kept.unheard + socket.writableLength === 0,
-      answers: whole => {
-        if (kept.holder === undefined || whole.authorization !== kept.authorization || isLast()) return false
-        const reason = overload.refuse(kept.holder, Math.min(whole.bytes, limits.batchBytes))
+      lastRequest: () => state.lastRequest,
+      isIdle: () => !state.refusedRequest && state.slots.length + state.pendingRefusals + socket.writableLength === 0,
+      answer: complete => {
+        if (state.tenant === undefined || complete.authorization !== state.authorization || shouldClose()) return false
+        const reason = overload.shed(state.tenant, Math.min(complete.bytes, limits.batchBytes))
         if (!reason) return false
-        tell(reason)
-        kept.owed = whole
-        settleInTurn(socket)
+        report(reason)
+        state.refusedRequest = complete
+        scheduleQueuedRefusal(socket)
         return true
       },
-      settle: () => settle(socket, kept),
+      flush: () => sendQueuedRefusal(socket, state),
     })
 
-  function hear(request: IncomingMessage) {
+  function finishRefusal(request: IncomingMessage) {
     const socket: TrackedSocket = request.socket
-    const kept = socket[connectionStateKey]
-    if (!kept) return
-    kept.unheard -= 1
-    if (kept.shortened || kept.holder === undefined || isEncrypted(socket)) return
-    kept.shortened = true
+    const state = socket[connectionStateKey]
+    if (!state) return
+    state.pendingRefusals -= 1
+    if (state.usesShortcut || state.tenant === undefined || isEncrypted(socket)) return
+    state.usesShortcut = true
     setImmediate(() => {
-      // While Node waits for the rest of a body, the socket is Node's to pause and to resume.
-      if (!request.complete || socket.isPaused() || socket.destroyed) kept.shortened = false
-      else shorten(socket, kept)
+      // While Node waits for the rest of a body, Node pauses and resumes the socket.
+      if (!request.complete || socket.isPaused() || socket.destroyed) state.usesShortcut = false
+      else startShortcut(socket, state)
     })
   }
 
-  const refuseInTurn = batchScheduler<Refused>(refusalsATurn, ({ request, response, closing }) => {
+  const scheduleRefusal = createBatchScheduler<RefusedRequest>(minRefusalsPerTurn, ({ request, response, closing }) => {
     if (request.socket.destroyed) return
     if (!request.complete) drainUnreadBody(request, limits)
-    busy.answer(request, response, { closing: closing || isLast() })
-    // TLS tells that an answer has left a turn later, when the client may have come back by it.
-    if (isEncrypted(request.socket)) hear(request)
-    else response.once('close', () => hear(request))
+    responder.answer(request, response, { closing: closing || shouldClose() })
+    // TLS reports that a response was sent one turn later, and the next request may have arrived by then.
+    if (isEncrypted(request.socket)) finishRefusal(request)
+    else response.once('close', () => finishRefusal(request))
   })
 
   return refused => {
-    const kept = (refused.request.socket as TrackedSocket)[connectionStateKey]
-    if (kept) kept.unheard += 1
+    const state = (refused.request.socket as TrackedSocket)[connectionStateKey]
+    if (state) state.pendingRefusals += 1
     if (refused.closing) stopParser(refused.request.socket)
-    refuseInTurn(refused)
+    scheduleRefusal(refused)
   }
 }
 

@@ -5,27 +5,30 @@ import { failure } from '../pipeline/reply.ts'
 import { securityHeaders } from '../server/security-headers.ts'
 import { keepAliveMs, requestId } from '../server/server.ts'
 
-const refusal = refuse('operation_failed', 'The service has more to do than it can: ask again in a second.', {
+const refusal = refuse('operation_failed', 'The service is overloaded. Retry after 1 second.', {
   status: 503,
   headers: { 'Retry-After': '1' },
 })
 
-/** Stands for the request id in the prepared text. Past U+00FF it would make the text, each part of it, twice as long. */
-const mark = '\u{ff}'
+/**
+ * The placeholder of the request id in the prepared text. With a character above U+00FF, V8 would store the text and
+ * each part of it with two bytes a character.
+ */
+const idPlaceholder = '\u{ff}'
 
-export type Answerer = {
-  /** Answers a request; `closing` ends the connection with it. */
+export type OverloadResponder = {
+  /** Answers a request with 503; `closing` closes the connection after the response. */
   answer(request: IncomingMessage, response: ServerResponse, of: { closing: boolean }): void
-  /** The whole of an answer to an HTTP/1.1 request, byte for byte what the above would write. The connection stays. */
+  /** The complete response to an HTTP/1.1 request, byte for byte what `answer` writes. The connection stays open. */
   text(request_id: string | undefined): string
 }
 
 /**
- * Answers that the service is busy, past all that an ordinary answer goes through and with a text that is prepared: when
- * there is too much to do, a no must cost next to nothing.
+ * Builds the 503 responses of an overload. They bypass the usual path of a response and use a prepared text, because a
+ * refusal must cost next to nothing under load.
  */
-export function overloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): Answerer {
-  const [before = '', between = '', after = ''] = failure(refusal, mark).split(mark)
+export function createOverloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): OverloadResponder {
+  const [before = '', between = '', after = ''] = failure(refusal, idPlaceholder).split(idPlaceholder)
   const bodyOf = (request_id: string) => `${before}${request_id}${between}${request_id}${after}`
   const constant = Object.entries({
     ...securityHeaders(config),
@@ -56,16 +59,16 @@ export function overloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): 
       response.writeHead(refusal.status, lines)
       response.end(body, 'latin1')
     },
-    text: givenId => {
-      const request_id = requestId(givenId)
+    text: header => {
+      const request_id = requestId(header)
       const body = bodyOf(request_id)
-      const own = `X-Request-Id: ${request_id}\r\nContent-Length: ${body.length}\r\n`
-      return `${head}${own}${dateLine()}${keepAlive}\r\n${body}`
+      const variableLines = `X-Request-Id: ${request_id}\r\nContent-Length: ${body.length}\r\n`
+      return `${head}${variableLines}${dateLine()}${keepAlive}\r\n${body}`
     },
   }
 }
 
-/** Says the time as HTTP does, and looks up how once a second. */
+/** Returns a function that gives the Date header, formatted once a second. */
 function createDateLine(): () => string {
   let second = 0
   let line = ''

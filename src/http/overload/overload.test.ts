@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest'
 import {
   burst,
   createOverload,
-  enough,
-  leastWhenBusy,
-  leastWhenSlow,
+  maxWhenRefused,
+  minWhenBusy,
+  minWhenSlow,
   type Overload,
   type Reason,
+  type Tenant,
   tickMs,
 } from './overload.ts'
 
@@ -15,37 +16,35 @@ type Leave = () => void
 
 const wide = { requests: 1_000, bytes: 1_000_000, connections: 1_000 }
 
-/** Lets in as many of a holder as it may have. */
-type Holder = number | undefined
-
-function fill(overload: Overload, holder: Holder, bytes = 0): Leave[] {
-  const inside: Leave[] = []
+/** Fills a tenant's limit with requests. */
+function fill(overload: Overload, tenant: Tenant, bytes = 0): Leave[] {
+  const admitted: Leave[] = []
   for (;;) {
-    const leave = enter(overload, holder, bytes)
-    if (typeof leave === 'string') return inside
-    inside.push(leave)
+    const leave = enter(overload, tenant, bytes)
+    if (typeof leave === 'string') return admitted
+    admitted.push(leave)
   }
 }
 
-/** Lets one in, or says why not; what it returns lets it out again. */
-function enter(overload: Overload, holder: Holder, bytes: number): Leave | Reason {
-  const entered = overload.enter(holder, bytes)
-  return typeof entered === 'string' ? entered : () => overload.leave(entered)
+/** Admits a request and returns the function that counts it out, or returns the reason for the refusal. */
+function enter(overload: Overload, tenant: Tenant, bytes: number): Leave | Reason {
+  const admitted = overload.enter(tenant, bytes)
+  return typeof admitted === 'string' ? admitted : () => overload.leave(admitted)
 }
 
 const tickOften = (overload: Overload, times: number, utilization = 0.5) => {
   for (let index = 0; index < times; index += 1) overload.tick(utilization)
 }
 
-describe('who is let in', () => {
-  it('one organization alone has half, and whoever comes next finds room', () => {
+describe('admission', () => {
+  it('gives one organization half and leaves room for the next', () => {
     const overload = createOverload(wide)
     expect(fill(overload, 1)).toHaveLength(500)
     expect(fill(overload, 2)).toHaveLength(250)
     expect(enter(overload, 3, 0)).toBeTypeOf('function')
   })
 
-  it('as many as are let out come in again', () => {
+  it('admits as many requests as were answered', () => {
     const overload = createOverload(wide)
     const [first, second] = fill(overload, 1)
     first!()
@@ -53,7 +52,7 @@ describe('who is let in', () => {
     expect(fill(overload, 1)).toHaveLength(2)
   })
 
-  it('a body that is large is let in alone, and another has to wait for it', () => {
+  it('admits a body larger than the limit alone and refuses another body meanwhile', () => {
     const overload = createOverload(wide)
     const leave = enter(overload, 1, 5_000_000)
     expect(leave).toBeTypeOf('function')
@@ -63,92 +62,92 @@ describe('who is let in', () => {
     expect(enter(overload, 1, 1)).toBeTypeOf('function')
   })
 
-  it('the connections of one organization leave room for those of another', () => {
+  it('leaves room for the connections of another organization', () => {
     const overload = createOverload(wide)
-    const kept = Array.from({ length: 500 }, () => overload.keep(1))
-    expect(kept.every(give => typeof give === 'function')).toBe(true)
-    expect(overload.keep(1)).toBe('connections')
-    expect(overload.keep(2)).toBeTypeOf('function')
-    ;(kept[0] as Leave)()
-    expect(overload.keep(1)).toBeTypeOf('function')
+    const connections = Array.from({ length: 500 }, () => overload.addConnection(1))
+    expect(connections.every(close => typeof close === 'function')).toBe(true)
+    expect(overload.addConnection(1)).toBe('connections')
+    expect(overload.addConnection(2)).toBeTypeOf('function')
+    ;(connections[0] as Leave)()
+    expect(overload.addConnection(1)).toBeTypeOf('function')
   })
 })
 
-describe('where a queue stands', () => {
-  it('no more are inside than were answered in half a second', () => {
+describe('an organization with a queue', () => {
+  it('has at most as many requests under way as were answered in half a second', () => {
     const overload = createOverload(wide)
-    const inside = fill(overload, 1)
+    const underWay = fill(overload, 1)
     tickOften(overload, 500 / tickMs)
-    for (const leave of inside.splice(0, 100)) leave()
+    for (const leave of underWay.splice(0, 100)) leave()
     tickOften(overload, 500 / tickMs)
     expect(enter(overload, 1, 0)).toBe('slow')
-    for (const leave of inside.splice(0, 301)) leave()
+    for (const leave of underWay.splice(0, 301)) leave()
     expect(enter(overload, 1, 0)).toBeTypeOf('function')
     expect(enter(overload, 1, 0)).toBe('slow')
     expect(enter(overload, 2, 0)).toBeTypeOf('function')
   })
 
-  it('a few are let in however slow they are, and a burst that passes is no queue', () => {
+  it('keeps a minimum however slow its requests are, and a short burst is not a queue', () => {
     const overload = createOverload(wide)
-    for (let index = 0; index < leastWhenSlow - 1; index += 1) enter(overload, 1, 0)
+    for (let index = 0; index < minWhenSlow - 1; index += 1) enter(overload, 1, 0)
     tickOften(overload, 2_000 / tickMs)
-    const burst = fill(overload, 1)
-    expect(burst).toHaveLength(500 - leastWhenSlow + 1)
+    const leaves = fill(overload, 1)
+    expect(leaves).toHaveLength(500 - minWhenSlow + 1)
     tickOften(overload, 400 / tickMs)
-    for (const leave of burst) leave()
+    for (const leave of leaves) leave()
     tickOften(overload, 600 / tickMs)
-    expect(fill(overload, 1)).toHaveLength(500 - leastWhenSlow + 1)
+    expect(fill(overload, 1)).toHaveLength(500 - minWhenSlow + 1)
   })
 })
 
 describe('an organization that is mostly refused', () => {
-  it('has no more inside than serves it, though the event loop rests, and its neighbours as many as ever', () => {
+  it('has a limit of its own even on an idle event loop, and its neighbours keep their share', () => {
     const overload = createOverload(wide)
-    const inside = fill(overload, 1)
-    for (let more = 0; more <= inside.length; more += 1) enter(overload, 1, 0)
-    for (const leave of inside) leave()
+    const underWay = fill(overload, 1)
+    for (let more = 0; more <= underWay.length; more += 1) enter(overload, 1, 0)
+    for (const leave of underWay) leave()
     tickOften(overload, 1)
-    expect(fill(overload, 1)).toHaveLength(enough)
+    expect(fill(overload, 1)).toHaveLength(maxWhenRefused)
     expect(enter(overload, 1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
   })
 
-  it('is told so without having come, and is let in as ever once it is mostly let in', () => {
+  it('is refused by shed without using its share, and recovers once it is mostly admitted', () => {
     const overload = createOverload(wide)
-    const inside = fill(overload, 1)
-    for (let more = 0; more <= inside.length; more += 1) expect(overload.refuse(1, 0)).toBe('requests')
-    expect(overload.held.requests).toBe(inside.length)
-    for (const leave of inside) leave()
+    const underWay = fill(overload, 1)
+    for (let more = 0; more <= underWay.length; more += 1) expect(overload.shed(1, 0)).toBe('requests')
+    expect(overload.total.requests).toBe(underWay.length)
+    for (const leave of underWay) leave()
     tickOften(overload, 1)
-    expect(overload.refuse(1, 0)).toBe(undefined)
-    expect(overload.held.requests).toBe(0)
+    expect(overload.shed(1, 0)).toBe(undefined)
+    expect(overload.total.requests).toBe(0)
     tickOften(overload, 3_000 / tickMs)
     expect(fill(overload, 1)).toHaveLength(500)
   })
 })
 
-describe('while the event loop has no rest', () => {
-  /** An organization that comes far more often than it is let in. */
+describe('while the event loop is saturated', () => {
+  /** One organization sends more than twice the requests that are admitted. */
   const storm = (overload: Overload, ticks: number) => {
     for (let tick = 0; tick < ticks; tick += 1) {
-      const inside = fill(overload, 1)
-      for (let more = 0; more <= inside.length; more += 1) enter(overload, 1, 0)
-      for (const leave of inside) leave()
+      const underWay = fill(overload, 1)
+      for (let more = 0; more <= underWay.length; more += 1) enter(overload, 1, 0)
+      for (const leave of underWay) leave()
       overload.tick(1)
     }
   }
 
-  it('fewer and fewer of whoever is mostly refused are let in, and its neighbours as ever', () => {
+  it('shrinks the limit of a mostly refused organization and not that of its neighbours', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
-    expect(fill(overload, 1)).toHaveLength(leastWhenBusy)
+    expect(fill(overload, 1)).toHaveLength(minWhenBusy)
     expect(enter(overload, 1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
   })
 
-  it('nobody comes to have more than a burst where others have something to do', () => {
+  it('admits at most a burst of one organization while others are active', () => {
     const overload = createOverload(wide)
-    const [mine] = [1, 2].map(holder => enter(overload, holder, 0))
+    const [mine] = [1, 2].map(tenant => enter(overload, tenant, 0))
     for (let index = 0; index < burst; index += 1) enter(overload, 1, 0)
     overload.tick(1)
     expect(enter(overload, 1, 0)).toBe('busy')
@@ -157,14 +156,14 @@ describe('while the event loop has no rest', () => {
     expect(enter(overload, 1, 0)).toBeTypeOf('function')
   })
 
-  it('whoever is not known is nobody’s company', () => {
+  it('does not count unauthenticated requests as another active tenant', () => {
     const overload = createOverload(wide)
-    for (const holder of [1, undefined]) enter(overload, holder, 0)
+    for (const tenant of [1, undefined]) enter(overload, tenant, 0)
     overload.tick(1)
     expect(fill(overload, 1).length).toBeGreaterThan(400)
   })
 
-  it('and more and more again once it rests', () => {
+  it('raises the limit again once the event loop is idle', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
     tickOften(overload, 6_000 / tickMs)
@@ -172,42 +171,42 @@ describe('while the event loop has no rest', () => {
   })
 })
 
-type Move = { holder: number; bytes: number } | { leave: number } | { utilization: number }
+type Step = { tenant: number; bytes: number } | { leave: number } | { utilization: number }
 
-const move: fc.Arbitrary<Move> = fc.oneof(
+const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
-    arbitrary: fc.record({ holder: fc.integer({ min: 0, max: 3 }), bytes: fc.integer({ min: 0, max: 400 }) }),
+    arbitrary: fc.record({ tenant: fc.integer({ min: 0, max: 3 }), bytes: fc.integer({ min: 0, max: 400 }) }),
   },
   { weight: 3, arbitrary: fc.record({ leave: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ utilization: fc.double({ min: 0, max: 1, noNaN: true }) }) },
 )
 
-it('whatever comes and goes, the bounds hold, a newcomer is let in, and an empty house holds nothing', () => {
+it('keeps its bounds, admits a newcomer and ends empty for any sequence of requests', () => {
   fc.assert(
-    fc.property(fc.array(move, { maxLength: 400 }), fc.integer({ min: 1, max: 40 }), (moves, requests) => {
+    fc.property(fc.array(step, { maxLength: 400 }), fc.integer({ min: 1, max: 40 }), (steps, requests) => {
       const bounds = { requests, bytes: 1_000, connections: 10 }
       const overload = createOverload(bounds)
-      const inside: Leave[] = []
-      for (const made of moves) {
-        if ('utilization' in made) overload.tick(made.utilization)
-        else if ('leave' in made) inside.splice(made.leave % (inside.length + 1), 1)[0]?.()
+      const underWay: Leave[] = []
+      for (const step of steps) {
+        if ('utilization' in step) overload.tick(step.utilization)
+        else if ('leave' in step) underWay.splice(step.leave % (underWay.length + 1), 1)[0]?.()
         else {
-          const entered = enter(overload, made.holder, made.bytes)
-          if (typeof entered === 'function') inside.push(entered)
+          const leave = enter(overload, step.tenant, step.bytes)
+          if (typeof leave === 'function') underWay.push(leave)
         }
-        expect(overload.held.requests).toBe(inside.length)
-        expect(inside.length).toBeLessThanOrEqual(requests)
-        // Each of four holders may go past the bound by its last body.
-        expect(overload.held.bytes).toBeLessThan(bounds.bytes + 4 * 400)
-        if (overload.held.requests < requests) {
+        expect(overload.total.requests).toBe(underWay.length)
+        expect(underWay.length).toBeLessThanOrEqual(requests)
+        // Each of four tenants may exceed the bound by its last body.
+        expect(overload.total.bytes).toBeLessThan(bounds.bytes + 4 * 400)
+        if (overload.total.requests < requests) {
           const newcomer = enter(overload, 99, 0)
           expect(newcomer).toBeTypeOf('function')
           ;(newcomer as Leave)()
         }
       }
-      for (const leave of inside) leave()
-      expect(overload.held).toEqual({ requests: 0, bytes: 0, connections: 0 })
+      for (const leave of underWay) leave()
+      expect(overload.total).toEqual({ requests: 0, bytes: 0, connections: 0 })
     }),
   )
 })

@@ -1,191 +1,212 @@
-/** Of one process at one time: requests, the bytes of their bodies, and the connections they come by. */
+/** Amounts in one process at one time: requests, bytes of request bodies, and connections. */
 export type Bounds = { requests: number; bytes: number; connections: number }
 
-/** Why somebody is not let in. */
+/** Why a request is refused. */
 export type Reason = 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
 
-/** Whose request it is: an organization's id, a client's address, or undefined of a caller that is not known yet. */
+/** The owner of a request: an organization's id, a client's address, or undefined if the token is not cached yet. */
 export type Tenant = number | string | undefined
 
-/** A request that has been let in, and what it holds. */
-export type Admitted = { readonly held: Held; readonly bytes: number }
+/** An admitted request: its body bytes, and the usage of its tenant. */
+export type Admitted = { readonly usage: Usage; readonly bytes: number }
 
 export type Overload = {
-  /** Lets a request in, or says why not. */
-  enter(holder: Tenant, bytes: number): Admitted | Reason
-  /** Says why one would not be let in, who is refused then; else nothing has happened. */
-  refuse(holder: Tenant, bytes: number): Reason | undefined
-  /** Lets one out that was let in; to be called once. */
-  leave(inside: Admitted): void
-  /** Lets a connection stay, from its first request on, or says why not. What it returns gives it back, once. */
-  keep(holder: Tenant): (() => void) | Reason
-  /** Tells that {@link tickMs} have passed, and for which part of them the event loop was at work, from 0 to 1. */
+  /** Admits a request, or returns the reason for a refusal. */
+  enter(tenant: Tenant, bytes: number): Admitted | Reason
+  /**
+   * Returns the reason to refuse a request and counts the refusal. Returns undefined, and counts nothing, if there is
+   * room.
+   */
+  shed(tenant: Tenant, bytes: number): Reason | undefined
+  /** Counts an admitted request out. Must be called once. */
+  leave(admitted: Admitted): void
+  /**
+   * Admits a connection at its first request, or returns the reason for a refusal. The function it returns removes it,
+   * once.
+   */
+  addConnection(tenant: Tenant): (() => void) | Reason
+  /**
+   * Adjusts the limits. Must be called every {@link tickMs} with the event-loop utilization since then, from 0 to 1.
+   */
   tick(utilization: number): void
-  /** What is held in all. */
-  readonly held: Readonly<Bounds>
+  /** The usage of all tenants. */
+  readonly total: Readonly<Bounds>
 }
 
-/** All that changes with time changes at a tick. */
+/** The limits change only at a tick. */
 export const tickMs = 50
 
-/** So long a request should wait at most: an organization has no more inside than were answered in this time. */
-const waitingTicks = 10
-/** So many of an organization are let in however slow they are, */
-export const leastWhenSlow = 64
-/** and so many when the event loop has no rest: with 2, a storm was answered 114 to 500 a second, with 8 350 to 900;
- * with 24 refusals fell behind, and came after six seconds. */
-export const leastWhenBusy = 8
-/** So many at a time are answered as many a second as 500 would be, in batches that nobody waits for as long. */
-export const enough = 64
-/** Whoever had something to do within this time is there. */
-const companyTicks = 4
 /**
- * So many requests may come at once. With 64, two to a hundred were refused beside half of the maximum; without a bound
- * until the loop had had no rest for 150 ms, a storm had 500 inside by then.
+ * A request should wait for at most ten ticks: an organization has at most as many under way as were answered in that
+ * time.
+ */
+const queueTicks = 10
+/** The lowest limit of an organization with slow requests. */
+export const minWhenSlow = 64
+/**
+ * The lowest limit of an organization while the event loop is saturated. With 2, a storm got 114 to 500 answers a
+ * second; with 8, it got 350 to 900. With 24, the refusals fell behind and arrived after six seconds.
+ */
+export const minWhenBusy = 8
+/**
+ * The limit of a mostly refused organization. 64 requests at a time have the throughput of 500, with a shorter wait.
+ */
+export const maxWhenRefused = 64
+/** A tenant is active for this many ticks after its last request. */
+const activeTicks = 4
+/**
+ * The limit while the event loop is saturated and other tenants are active. With 64, two to a hundred requests were
+ * refused beside half of the maximum load. A limit that applied only after 150 ms of saturation let a storm have 500
+ * under way.
  */
 export const burst = 256
 
-const saturated = 0.97
-const shrink = 0.4
-const grow = 1.1
+const saturatedUtilization = 0.97
+const shrinkFactor = 0.4
+const growFactor = 1.1
 
-type Held = Bounds & {
-  /** Let in and refused since the last tick. */
+type Usage = Bounds & {
+  /** Requests admitted and refused since the last tick. */
   entered: number
   refused: number
-  /** The last tick at which it had something to do. */
+  /** The last tick at which the tenant had a request. */
   activeAt: number
-  /** Let out, and the fewest inside, since the last look at the queue. */
+  /** Requests answered, and the fewest under way, since the last check of the queue. */
   answered: number
-  least: number
-  /** So many may be inside, for the queue's sake and for the event loop's. */
-  mostWhenSlow: number
-  mostWhenBusy: number
+  fewest: number
+  /** The limits of requests under way, by the length of the queue and by the load of the event loop. */
+  maxWhenSlow: number
+  maxWhenBusy: number
 }
 
 /**
- * Decides who is let in, by four rules:
- * - Of each of the bounds an organization may hold as much as is left free (Choudhury and Hahne's dynamic threshold): one
- *   alone takes half, and leaves the other half to whoever comes; `n` take the n+1st part each. Nobody has to be told who
- *   else is there.
- * - Where a queue stands, which is to say that an organization never had fewer than {@link leastWhenSlow} inside for half
- *   a second, it is let have inside what it was answered in that time: so long everybody waits then. A burst passes.
- * - Of an organization that is refused more than it is let in no more are inside than {@link enough}.
- * - While the event loop has no rest, of such an organization fewer are let in: whoever is refused shall hear it at once,
- *   and saying so takes time, too. Where there are others, who would wait for all of it, nobody comes to have more inside
- *   than a {@link burst} then.
+ * Decides which requests are admitted, by four rules:
+ * - An organization may use as much of each bound as is left free (the dynamic threshold of Choudhury and Hahne). One
+ *   organization alone takes half and leaves the other half free; `n` organizations take 1/(n+1) each. The rule needs
+ *   no knowledge of the other tenants.
+ * - If an organization has a queue, its limit is what was answered in half a second, so that each request waits for
+ *   about that long. A queue means at least {@link minWhenSlow} requests under way for the whole half second. A short
+ *   burst is none.
+ * - An organization with more refused than admitted requests has at most {@link maxWhenRefused} under way.
+ * - While the event loop is saturated, the limit of such an organization shrinks, because a refusal must be sent at
+ *   once and sending takes time too. If other tenants are active, no other organization grows past a {@link burst},
+ *   because those tenants would wait for all of it.
  */
 export function createOverload(bounds: Bounds): Overload {
-  const { all, heldBy, of, add } = createHoldings()
+  const { total, usageByTenant, usageOf, add } = createUsages()
   let ticks = 0
   let active = 0
 
-  const isActive = ({ activeAt }: Held) => ticks - activeAt < companyTicks
-  const hasCompany = (held: Held) => active > (isActive(held) ? 1 : 0)
+  const isActive = ({ activeAt }: Usage) => ticks - activeAt < activeTicks
+  const hasOtherActive = (usage: Usage) => active > (isActive(usage) ? 1 : 0)
 
-  const refuse = (held: Held, bytes: number) => {
-    const reason = reasonAgainst(held, bytes, { bounds, all })
-    if (reason) held.refused += 1
+  const shed = (usage: Usage, bytes: number) => {
+    const reason = findReason(usage, bytes, { bounds, total })
+    if (reason) usage.refused += 1
     return reason
   }
 
   return {
-    held: all,
-    refuse: (holder, bytes) => refuse(of(holder), bytes),
-    enter: (holder, bytes) => {
-      const held = of(holder)
-      const reason = refuse(held, bytes)
+    total,
+    shed: (tenant, bytes) => shed(usageOf(tenant), bytes),
+    enter: (tenant, bytes) => {
+      const usage = usageOf(tenant)
+      const reason = shed(usage, bytes)
       if (reason) return reason
-      held.entered += 1
-      add(held, 'requests', 1)
-      add(held, 'bytes', bytes)
-      return { held, bytes }
+      usage.entered += 1
+      add(usage, 'requests', 1)
+      add(usage, 'bytes', bytes)
+      return { usage, bytes }
     },
-    leave: ({ held, bytes }) => {
-      add(held, 'requests', -1)
-      add(held, 'bytes', -bytes)
-      held.answered += 1
-      held.least = Math.min(held.least, held.requests)
+    leave: ({ usage, bytes }) => {
+      add(usage, 'requests', -1)
+      add(usage, 'bytes', -bytes)
+      usage.answered += 1
+      usage.fewest = Math.min(usage.fewest, usage.requests)
     },
-    keep: holder => {
-      const held = of(holder)
-      if (held.connections >= bounds.connections - all.connections) return 'connections'
-      add(held, 'connections', 1)
-      let kept = true
+    addConnection: tenant => {
+      const usage = usageOf(tenant)
+      if (usage.connections >= bounds.connections - total.connections) return 'connections'
+      add(usage, 'connections', 1)
+      let isOpen = true
       return () => {
-        if (kept) add(held, 'connections', -1)
-        kept = false
+        if (isOpen) add(usage, 'connections', -1)
+        isOpen = false
       }
     },
     tick: utilization => {
       ticks += 1
-      // Whoever is not known may be anybody, also one of those who are: nobody's company.
-      for (const [holder, held] of heldBy)
-        if (holder !== undefined && held.entered + held.requests > 0) held.activeAt = ticks
-      active = [...heldBy.values()].filter(isActive).length
-      for (const [holder, held] of heldBy) {
-        heedLoop(held, { restless: utilization > saturated, alone: !hasCompany(held), bounds })
-        if (ticks % waitingTicks > 0) continue
-        heedQueue(held)
-        if (held.requests + held.connections === 0 && held.mostWhenBusy > bounds.requests) heldBy.delete(holder)
+      // A request without a known tenant may belong to an active one, so it does not count as another active tenant.
+      for (const [tenant, usage] of usageByTenant)
+        if (tenant !== undefined && usage.entered + usage.requests > 0) usage.activeAt = ticks
+      active = [...usageByTenant.values()].filter(isActive).length
+      const isSaturated = utilization > saturatedUtilization
+      for (const [tenant, usage] of usageByTenant) {
+        adjustToLoop(usage, { isSaturated, isAlone: !hasOtherActive(usage), bounds })
+        if (ticks % queueTicks > 0) continue
+        adjustToQueue(usage)
+        if (usage.requests + usage.connections === 0 && usage.maxWhenBusy > bounds.requests)
+          usageByTenant.delete(tenant)
       }
     },
   }
 }
 
-function reasonAgainst(
-  held: Held,
+function findReason(
+  usage: Usage,
   bytes: number,
-  { bounds, all }: { bounds: Bounds; all: Bounds },
+  { bounds, total }: { bounds: Bounds; total: Bounds },
 ): Reason | undefined {
-  if (held.requests >= bounds.requests - all.requests) return 'requests'
-  if (bytes > 0 && held.bytes >= bounds.bytes - all.bytes) return 'bytes'
-  if (held.requests >= held.mostWhenSlow) return 'slow'
-  return held.requests >= held.mostWhenBusy ? 'busy' : undefined
+  if (usage.requests >= bounds.requests - total.requests) return 'requests'
+  if (bytes > 0 && usage.bytes >= bounds.bytes - total.bytes) return 'bytes'
+  if (usage.requests >= usage.maxWhenSlow) return 'slow'
+  return usage.requests >= usage.maxWhenBusy ? 'busy' : undefined
 }
 
-/** What everybody holds, and what is held in all. */
-function createHoldings() {
-  const heldBy = new Map<Tenant, Held>()
-  const all: Bounds = { requests: 0, bytes: 0, connections: 0 }
+/** The usage by tenant and in total. */
+function createUsages() {
+  const usageByTenant = new Map<Tenant, Usage>()
+  const total: Bounds = { requests: 0, bytes: 0, connections: 0 }
   return {
-    all,
-    heldBy,
-    of: (holder: Tenant): Held => {
-      const known = heldBy.get(holder)
-      if (known) return known
-      const held = nothingHeld()
-      heldBy.set(holder, held)
-      return held
+    total,
+    usageByTenant,
+    usageOf: (tenant: Tenant): Usage => {
+      const existing = usageByTenant.get(tenant)
+      if (existing) return existing
+      const usage = emptyUsage()
+      usageByTenant.set(tenant, usage)
+      return usage
     },
-    add: (held: Held, what: keyof Bounds, amount: number) => {
-      held[what] += amount
-      all[what] += amount
+    add: (usage: Usage, what: keyof Bounds, amount: number) => {
+      usage[what] += amount
+      total[what] += amount
     },
   }
 }
 
-type Moment = { restless: boolean; alone: boolean; bounds: Bounds }
+type LoopState = { isSaturated: boolean; isAlone: boolean; bounds: Bounds }
 
-function heedLoop(held: Held, { restless, alone, bounds }: Moment) {
-  const most = Math.min(held.mostWhenBusy, bounds.requests)
-  if (held.refused > held.entered) {
-    const room = restless ? Math.min(most, held.requests, enough) * shrink : Math.min(most * grow, enough)
-    held.mostWhenBusy = Math.ceil(room)
-  } else if (!restless) held.mostWhenBusy = Math.ceil(most * grow)
-  else if (!alone) held.mostWhenBusy = Math.min(most, Math.max(held.requests, burst))
-  held.mostWhenBusy = Math.max(leastWhenBusy, held.mostWhenBusy)
-  held.entered = 0
-  held.refused = 0
+function adjustToLoop(usage: Usage, { isSaturated, isAlone, bounds }: LoopState) {
+  const max = Math.min(usage.maxWhenBusy, bounds.requests)
+  if (usage.refused > usage.entered) {
+    const limit = isSaturated
+      ? Math.min(max, usage.requests, maxWhenRefused) * shrinkFactor
+      : Math.min(max * growFactor, maxWhenRefused)
+    usage.maxWhenBusy = Math.ceil(limit)
+  } else if (!isSaturated) usage.maxWhenBusy = Math.ceil(max * growFactor)
+  else if (!isAlone) usage.maxWhenBusy = Math.min(max, Math.max(usage.requests, burst))
+  usage.maxWhenBusy = Math.max(minWhenBusy, usage.maxWhenBusy)
+  usage.entered = 0
+  usage.refused = 0
 }
 
-function heedQueue(held: Held) {
-  held.mostWhenSlow = held.least >= leastWhenSlow ? Math.max(leastWhenSlow, held.answered) : Infinity
-  held.least = held.requests
-  held.answered = 0
+function adjustToQueue(usage: Usage) {
+  usage.maxWhenSlow = usage.fewest >= minWhenSlow ? Math.max(minWhenSlow, usage.answered) : Infinity
+  usage.fewest = usage.requests
+  usage.answered = 0
 }
 
-const nothingHeld = (): Held => ({
+const emptyUsage = (): Usage => ({
   requests: 0,
   bytes: 0,
   connections: 0,
@@ -193,7 +214,7 @@ const nothingHeld = (): Held => ({
   refused: 0,
   activeAt: -Infinity,
   answered: 0,
-  least: 0,
-  mostWhenSlow: Infinity,
-  mostWhenBusy: Infinity,
+  fewest: 0,
+  maxWhenSlow: Infinity,
+  maxWhenBusy: Infinity,
 })

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { Cancellation } from '../../signal.ts'
 import { createResponseMemory } from './response-memory.ts'
 
 const [ada, bob] = [1, 2]
 
-/** Whether a promise has settled by now. */
+/** Whether a promise has settled after one event-loop turn. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false
   const settle = () => {
@@ -15,14 +15,14 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-test('an organization takes half, and leaves the other half to others', () => {
+it('gives one organization half and leaves the other half to others', () => {
   const memory = createResponseMemory(8)
   const taken = Array.from({ length: 8 }, () => memory.take(ada, 1))
   expect(taken.filter(Boolean)).toHaveLength(4)
   expect(memory.take(bob, 1)).toBeDefined()
 })
 
-test('what is given back twice counts once', () => {
+it('counts memory that is given back twice only once', () => {
   const memory = createResponseMemory(2)
   const release = memory.take(ada, 1)!
   release()
@@ -31,11 +31,11 @@ test('what is given back twice counts once', () => {
   expect(memory.take(ada, 1)).toBeUndefined()
 })
 
-test('more than there is may be taken by an organization that holds nothing', () => {
+it('gives an organization that holds nothing more than the limit', () => {
   expect(createResponseMemory(1).take(ada, 1_000)).toBeDefined()
 })
 
-test('waiting ends in order of arrival, past those of an organization without room', async () => {
+it('serves waiting requests in order of arrival and skips an organization without room', async () => {
   const memory = createResponseMemory(2)
   const signal = new Cancellation()
   const release = await memory.wait(ada, 1, signal)
@@ -44,18 +44,18 @@ test('waiting ends in order of arrival, past those of an organization without ro
   await memory.wait(bob, 1, signal)
   expect([await isSettled(second), await isSettled(third)]).toEqual([false, false])
   release()
-  // Bob holds the half that was left.
+  // Bob holds the other half.
   expect(await isSettled(second)).toBe(true)
   expect(await isSettled(third)).toBe(false)
 })
 
-test('waiting ends with the signal, and takes nothing then', async () => {
+it('stops waiting when the signal aborts, and takes nothing', async () => {
   const memory = createResponseMemory(2)
   const signal = new Cancellation()
   const release = memory.take(ada, 1)!
-  const late = memory.wait(ada, 1, signal)
+  const waiting = memory.wait(ada, 1, signal)
   signal.abort(new Error('late'))
-  await expect(late).rejects.toThrow('late')
+  await expect(waiting).rejects.toThrow('late')
   release()
   expect(memory.take(ada, 1)).toBeDefined()
 })

@@ -1,24 +1,24 @@
 import type { Signal } from '../../signal.ts'
 
-/** Gives back what was taken. A second call does nothing. */
+/** Gives the memory back. A second call does nothing. */
 export type Release = () => void
 
 /**
- * The memory of a process for answers that are being made or sent. An organization may take more while it holds less than is left free,
- * as with requests (overload.ts): alone it comes to have half, and whoever comes next finds room.
+ * The memory of a process for responses that are being built or sent. An organization may take more while it holds less
+ * than is left free, as with requests (overload.ts). One organization alone takes half, and the next one finds room.
  */
 export type ResponseMemory = {
-  /** Takes so many bytes at once. Undefined where the organization's share is used up. */
+  /** Takes memory now. Returns undefined if the organization has used up its share. */
   take(organization_id: number, bytes: number): Release | undefined
-  /** Takes them when it is its turn, in order of arrival. Rejects with the signal's reason. */
+  /** Takes memory when there is room, in order of arrival. Rejects with the signal's reason. */
   wait(organization_id: number, bytes: number, signal: Signal): Promise<Release>
 }
 
-type Waiting = { organization_id: number; bytes: number; enter(release: Release): void }
+type WaitingEntry = { organization_id: number; bytes: number; enter(release: Release): void }
 
 export function createResponseMemory(limitBytes: number): ResponseMemory {
   const heldBy = new Map<number, number>()
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<WaitingEntry>()
   let held = 0
 
   const add = (organization_id: number, bytes: number) => {
@@ -36,16 +36,16 @@ export function createResponseMemory(limitBytes: number): ResponseMemory {
       if (!isHeld) return
       isHeld = false
       add(organization_id, -bytes)
-      letIn()
+      admitWaiting()
     }
   }
 
-  const letIn = () => {
-    for (const next of waiting) {
-      const release = take(next.organization_id, next.bytes)
+  const admitWaiting = () => {
+    for (const entry of waiting) {
+      const release = take(entry.organization_id, entry.bytes)
       if (!release) continue
-      waiting.delete(next)
-      next.enter(release)
+      waiting.delete(entry)
+      entry.enter(release)
     }
   }
 
@@ -60,11 +60,11 @@ export function createResponseMemory(limitBytes: number): ResponseMemory {
         waiting.delete(entry)
         reject(signal.reason)
       }
-      const enter = (taken: Release) => {
+      const enter = (granted: Release) => {
         signal.removeEventListener('abort', leave)
-        resolve(taken)
+        resolve(granted)
       }
-      const entry: Waiting = { organization_id, bytes, enter }
+      const entry: WaitingEntry = { organization_id, bytes, enter }
       waiting.add(entry)
       signal.addEventListener('abort', leave, { once: true })
     })

@@ -3,7 +3,7 @@ import { linesFrom, ndjsonHeaders } from '../../../test/support/lines.ts'
 import { startService } from '../../../test/support/service.ts'
 
 it.each([1, 2, 3])(
-  'every kind of request is answered, all at once, with %i connections',
+  'answers every kind of concurrent request with %i database connections',
   async connections => {
     const service = await startService({ KITH_DATABASE_CONNECTIONS: `${connections}`, KITH_LIMIT_REQUEST_MS: '60000' })
     try {

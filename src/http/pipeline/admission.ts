@@ -4,7 +4,7 @@ import { Fault, refuse } from '../../errors.ts'
 import type { Observer } from '../../observer.ts'
 import type { Connections } from '../overload/connection-limits.ts'
 import type { Drain } from '../server/drain.ts'
-import { isLate } from '../server/open-connections.ts'
+import { isRefusedByDrain } from '../server/open-connections.ts'
 import { startDeadline } from './deadline.ts'
 import type { Exchange } from './exchange.ts'
 import { logExchange } from './log.ts'
@@ -16,28 +16,27 @@ type Admission = {
   requestMs: number
   drain: Drain
   connections: Connections
-  /** What it is told when the connection is done with a request. */
+  /** Called when the connection is done with a request. */
   gate: { leave(response: ServerResponse): void }
   logger: Logger
   observer: Observer
 }
 
 /**
- * The first and the last moment of a request that has been counted in on its connection. It is given its time and is
- * counted in; when its connection is done with it, answered or not, it is logged, and once its work has ended, too,
- * counted out.
+ * Starts a request that its connection has counted in: starts its deadline and counts it. When the connection is done
+ * with the request, answered or not, this logs it. When its work has ended too, this counts it out.
  */
-export function admit(exchange: Exchange, of: Admission): void {
-  const { requestMs, drain, connections, gate, logger, observer } = of
+export function admit(exchange: Exchange, admission: Admission): void {
+  const { requestMs, drain, connections, gate, logger, observer } = admission
   exchange.deadline = startDeadline(Math.min(requestMs, drain.leftMs()), fault => {
     if (exchange.work) return
-    // The body is still on its way: nobody else would notice that the time is over.
+    // The body has not arrived completely. No other code checks the deadline while kith waits for it.
     exchange.header('Connection', 'close')
     exchange.refuse(fault.refusal)
   })
   beginObserving(exchange, observer)
   const leave = isVersioned(exchange.url) ? drain.enter() : () => {}
-  // It comes once: `on` spares the wrapper of `once`.
+  // The event occurs once, so `on` avoids the wrapper that `once` makes.
   exchange.response.on('close', () => {
     connections.leave(exchange)
     gate.leave(exchange.response)
@@ -48,26 +47,29 @@ export function admit(exchange: Exchange, of: Admission): void {
 }
 
 export const draining = new Fault(
-  refuse('operation_failed', 'The service is shutting down.', { status: 503, headers: { 'Retry-After': '1' } }),
+  refuse('operation_failed', 'The service is shutting down. Retry after 1 second.', {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  }),
 )
 
-/** Throws a Fault of 503 for a request by a connection that was made when the drain refused new ones. */
-export function refuseLatecomers({ url, request }: Exchange, observer: Observer): void {
-  if (!isLate(request.socket) || !isVersioned(url)) return
+/** Throws a Fault of 503 for a request on a connection that was opened after the drain began to refuse new ones. */
+export function throwIfDraining({ url, request }: Exchange, observer: Observer): void {
+  if (!isRefusedByDrain(request.socket) || !isVersioned(url)) return
   observer.overloaded('draining')
   throw draining
 }
 
-// Nobody is there to read it.
-const gone = new Fault(refuse('operation_failed', 'The client went away.'))
+// The client has disconnected, so this is never sent.
+const clientDisconnected = new Fault(refuse('operation_failed', 'The client disconnected.'))
 
-/** What a client that went away wanted to read is cancelled. What it wanted to write is finished: draining waits for it. */
-function finish({ work, place, deadline, response }: Exchange, leave: () => void) {
+/** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
+function finish({ work, endpoint, deadline, response }: Exchange, leave: () => void) {
   const end = () => {
     deadline.end()
     leave()
   }
   if (!work) return end()
   work.then(end, end)
-  if (!response.writableFinished && place?.row?.scope.endsWith(':read')) deadline.cancel(gone)
+  if (!response.writableFinished && endpoint?.row?.scope.endsWith(':read')) deadline.cancel(clientDisconnected)
 }

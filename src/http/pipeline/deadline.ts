@@ -1,22 +1,27 @@
 import { Fault, refuse } from '../../errors.ts'
 import { Cancellation, type Signal } from '../../signal.ts'
 
-/** A request's time, waiting for a connection included. `end` must be called when the request is over. */
+/**
+ * The time of a request, including the wait for a database connection. `end` must be called when the request is over.
+ */
 export type Deadline = {
   readonly signal: Signal
   end(): void
-  /** Gives work its own time, once that of the request has ended; until then it has the request's. */
+  /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
   within<T>(work: () => Promise<T>): Promise<T>
   cancel(reason: Error): void
 }
 
-/** Starts a request's time. When it has passed, the signal aborts with the 504 that is answered; then `passed` is called. */
-export function startDeadline(requestMs: number, passed: (fault: Fault) => void = () => {}): Deadline {
+/**
+ * Starts the deadline of a request. When it passes, the signal aborts with a Fault of 504, and then `onExpired` is
+ * called.
+ */
+export function startDeadline(requestMs: number, onExpired: (fault: Fault) => void = () => {}): Deadline {
   const signal = new Cancellation()
   const expire = () => {
-    const fault = timedOut(requestMs)
+    const fault = buildTimeoutFault(requestMs)
     signal.abort(fault)
-    passed(fault)
+    onExpired(fault)
   }
   let timer: NodeJS.Timeout | undefined = setTimeout(expire, requestMs)
   const end = () => {
@@ -35,7 +40,7 @@ export function startDeadline(requestMs: number, passed: (fault: Fault) => void 
   }
 }
 
-function timedOut(requestMs: number): Fault {
+function buildTimeoutFault(requestMs: number): Fault {
   return new Fault(
     refuse(
       'operation_failed',

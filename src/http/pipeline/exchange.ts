@@ -6,97 +6,100 @@ import { failure } from './reply.ts'
 import type { Route } from './route.ts'
 import { sendStream } from './streams.ts'
 
-/** What is served at an address. */
+/** A method and path that kith serves. */
 export type Endpoint = {
   method: Route['method']
-  /** As documented: `/v1/people/{external_id}`. */
+  /** The documented form, such as `/v1/people/{external_id}`. */
   path: string
-  /** Of the route table; absent of what lies outside `/v1`. */
+  /** The row of the route table; absent outside `/v1`. */
   row?: Route
-  /** Bytes that a body may have, where it is not the usual limit. */
+  /** The limit of a body in bytes, if it is not the usual one. */
   bodyBytes?: number
-  /** Whether the body is left to the handler, to be read as it arrives. */
+  /** Whether the handler reads the body itself, as it arrives. */
   streams?: boolean | undefined
-  /** Decides, before the body is read, whether the request is carried out: throws a Fault where it is not. */
+  /** Checks the request before its body is read. Throws a Fault to refuse it. */
   guard?(exchange: Exchange): void | Promise<void>
-  /** Carries the request out and answers it. What it throws is answered as an error. */
+  /** Processes and answers the request. An exception becomes an error response. */
   handle(exchange: Exchange): void | Promise<void>
 }
 
 export const jsonType = 'application/json; charset=utf-8'
-/** What streams of lines of JSON are sent as, both ways. */
-export const linesType = 'application/x-ndjson'
+/** The media type of JSON lines, in requests and responses. */
+export const ndjsonType = 'application/x-ndjson'
 
 /**
- * One request and its answer, from the first byte to the last. Headers are set by name until the answer is sent, which
- * happens once: who comes second is not heard.
+ * A request and its response. Headers are set by name until the response is sent. The first response is sent; later
+ * ones are ignored.
  */
 export class Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** The request's id, which the answer, the log and the change log name. */
+  /** The request id, which occurs in the response, the log and the change log. */
   readonly id: string
-  /** The target as everybody reads it. */
+  /** The request target, normalized by `parseTarget`. */
   readonly url: string
   readonly startedMs = performance.now()
-  /** Names and values in turn, as Node takes them: an object that is put together for every answer costs twice as much. */
+  /** Alternating names and values, as Node accepts them. An object per response costs twice as much. */
   readonly #headers: string[]
-  readonly #isLast: (exchange: Exchange) => boolean
-  /** What the address was found to be; undefined until then, and where there is none. */
-  place: Endpoint | undefined
+  readonly #shouldClose: (exchange: Exchange) => boolean
+  /** The endpoint of the path; undefined before it is looked up, or if there is none. */
+  endpoint: Endpoint | undefined
   caller: Caller | undefined
-  /** Given on admission, which comes before everything else. */
+  /** Set on admission, before any other step. */
   deadline!: Deadline
-  /** The body as it was sent; undefined where there is none. */
+  /** The raw body; undefined if there is none. */
   body: Buffer | undefined
-  /** The word of the refusal that was answered. */
+  /** The error code of a refused request. */
   refused: ErrorWord | undefined
-  /** The handler's work, from the moment that the whole request is there. */
+  /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
 
-  /** `headers` are those of every answer, names and values in turn; `isLast` says whether the connection ends with it. */
+  /**
+   * `headers` are those of every response, as alternating names and values. `shouldClose` tells whether this response
+   * closes its connection.
+   */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    of: { id: string; url: string; headers: readonly string[]; isLast: (exchange: Exchange) => boolean },
+    options: { id: string; url: string; headers: readonly string[]; shouldClose: (exchange: Exchange) => boolean },
   ) {
     this.request = request
     this.response = response
-    this.id = of.id
-    this.url = of.url
-    this.#headers = of.headers.slice()
-    this.#headers.push('X-Request-Id', of.id)
-    this.#isLast = of.isLast
+    this.id = options.id
+    this.url = options.url
+    this.#headers = options.headers.slice()
+    this.#headers.push('X-Request-Id', options.id)
+    this.#shouldClose = options.shouldClose
   }
 
   header(name: string, value: string): void {
     const headers = this.#headers
-    let at = 0
-    while (at < headers.length && headers[at] !== name) at += 2
-    headers[at] = name
-    headers[at + 1] = value
+    let index = 0
+    while (index < headers.length && headers[index] !== name) index += 2
+    headers[index] = name
+    headers[index + 1] = value
   }
 
   headers(values: Record<string, string>): void {
     for (const name in values) this.header(name, values[name]!)
   }
 
-  /** Answers with a body, of JSON unless it says otherwise. */
+  /** Sends a response with a body, of JSON by default. */
   send(status: number, body: string | Buffer, contentType = jsonType): void {
     if (this.response.headersSent) return
     const bytes = Buffer.byteLength(body)
     this.header('Content-Type', contentType)
     this.header('Content-Length', String(bytes))
-    // What is ASCII goes out as it is: for UTF-8 Node takes three times the room, a call of malloc for a page.
+    // ASCII is sent as Latin-1. For UTF-8, Node allocates three times the memory, with a call of malloc for a page.
     this.#writeHead(status).end(body, bytes === body.length ? 'latin1' : 'utf8')
   }
 
-  /** Answers that there is nothing to say. */
+  /** Sends a response without a body. */
   sendNothing(status: 204): void {
     if (!this.response.headersSent) this.#writeHead(status).end()
   }
 
-  /** Answers with parts of a body as they are made; each part of that work has its own time. See {@link sendStream}. */
+  /** Sends a body in parts as they are produced. The request's deadline ends here; see {@link sendStream}. */
   async sendParts(
     status: number,
     parts: AsyncIterable<string | Buffer>,
@@ -107,7 +110,7 @@ export class Exchange {
     await sendStream(this.#writeHead(status), parts, idleMs)
   }
 
-  /** Answers a refusal: the one place that makes an error response out of one. */
+  /** Sends a refusal. This is the only place that builds an error response from one. */
   refuse(refusal: Refusal): void {
     if (!this.response.headersSent) this.refused = refusal.word
     if (refusal.headers) this.headers(refusal.headers)
@@ -115,8 +118,8 @@ export class Exchange {
   }
 
   #writeHead(status: number): ServerResponse {
-    // Said as late as this, it reaches those who were under way when draining began.
-    if (this.#isLast(this)) this.header('Connection', 'close')
+    // Set as late as this, so that requests that were under way when a drain began close their connections too.
+    if (this.#shouldClose(this)) this.header('Connection', 'close')
     return this.response.writeHead(status, this.#headers)
   }
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../../../client/index.ts'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
@@ -8,7 +8,7 @@ import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
 
 let service: Service
 let second: Service
-let ours: Organization
+let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 let keys: KeyedClient['keys']
@@ -21,22 +21,22 @@ afterAll(async () => {
   await service.stop()
 })
 beforeEach(async () => {
-  ours = await service.organization()
-  ;({ ask, changes, keys } = keyedOrganization(service, ours))
+  organization = await service.organization()
+  ;({ ask, changes, keys } = keyedOrganization(service, organization))
 })
 
 type Item = { status: number }
 
 const age = (hours: number) =>
   service.sql(`update idempotency_keys set at = at - $2 * interval '1 hour' where organization_id = $1`, [
-    ours.id,
+    organization.id,
     hours,
   ])
 
 const ada = { external_id: 'ada', first_name: 'Ada' }
 
-describe('a key', () => {
-  test('may have 1 to 255 characters, and else is refused with its path', async () => {
+describe('an idempotency key', () => {
+  it('has 1 to 255 characters; others are refused with their path', async () => {
     expect((await ask('POST', '/v1/people', {}, { key: 'k'.repeat(255) })).said.status).toBe(201)
     for (const key of ['', 'k'.repeat(256)]) {
       const { status, text } = (await ask('POST', '/v1/people', {}, { key })).said
@@ -45,7 +45,7 @@ describe('a key', () => {
     expect(await changes()).toBe(1)
   })
 
-  test('is counted in characters: those of UTF-8 where its bytes are that, else bytes', async () => {
+  it('is measured in characters if it is valid UTF-8, otherwise in bytes', async () => {
     const sent = (key: Buffer) => ask('POST', '/v1/people', {}, { key: key.toString('latin1') })
     const of = (character: string, count: number) => Buffer.from(character.repeat(count))
     for (const key of [of('ß', 255), of('€', 255), of('𝄞', 255), Buffer.alloc(255, 0xff)])
@@ -55,7 +55,7 @@ describe('a key', () => {
     expect(await changes()).toBe(4)
   })
 
-  test('is kept for 24 hours: then the same request is done anew, and housekeeping forgets it', async () => {
+  it('is kept for 24 hours; then the same request runs again, and housekeeping deletes the key', async () => {
     const first = await ask('POST', '/v1/people', {})
     await age(23.9)
     expect((await ask('POST', '/v1/people', {})).said).toEqual(first.said)
@@ -66,24 +66,24 @@ describe('a key', () => {
     await ask('POST', '/v1/people', {}, { key: 'young' })
     await service.sql(
       `update idempotency_keys set at = at - interval '25 hours' where organization_id = $1 and body = $2`,
-      [ours.id, JSON.stringify(JSON.parse(anew.said.text).data)],
+      [organization.id, JSON.stringify(JSON.parse(anew.said.text).data)],
     )
     expect([await keys(), await forgetKeys(service.db), await keys()]).toEqual([2, 1, 1])
   })
 
-  test('is not kept for what fails with 5xx: a fault, and the time limit', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'slow' })
-    const asked = { first_name: 'fault' }
+  it('is not kept for a request that fails with 5xx, by a fault or at its deadline', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'slow' })
+    const faulty = { first_name: 'fault' }
     await service.sql(`alter table entities add constraint fault check (first_name <> 'fault') not valid`)
-    const faulty = await ask('PATCH', '/v1/people/slow', asked)
-    expect([faulty.said.status, JSON.parse(faulty.said.text).error, await keys()]).toEqual([500, 'operation_failed', 0])
-    const operations = [asked, { first_name: 'fine' }].map(body => ({ op: 'create', body }))
+    const failed = await ask('PATCH', '/v1/people/slow', faulty)
+    expect([failed.said.status, JSON.parse(failed.said.text).error, await keys()]).toEqual([500, 'operation_failed', 0])
+    const operations = [faulty, { first_name: 'fine' }].map(body => ({ op: 'create', body }))
     const batch = [
       await ask('POST', '/v1/people/batch', { operations }),
       await ask('POST', '/v1/people/batch', { operations }),
     ]
     await service.sql('alter table entities drop constraint fault')
-    // Some of a batch were done: it has its answer.
+    // One item of the batch succeeded, so the response is stored.
     expect(batch.map(({ said }) => JSON.parse(said.text).data.items.map(({ status }: Item) => status))).toEqual([
       [500, 201],
       [500, 201],
@@ -92,30 +92,30 @@ describe('a key', () => {
 
     const hurried = await startService({ KITH_LIMIT_REQUEST_MS: '500' }, service.databaseUrl)
     const lock = await lockPerson(service.databaseUrl, 'slow')
-    const late = await ask('PATCH', '/v1/people/slow', asked, { address: hurried.address })
+    const late = await ask('PATCH', '/v1/people/slow', faulty, { address: hurried.address })
     await lock.release()
     await hurried.stop()
     expect([late.said.status, await keys(), await changes()]).toEqual([504, 1, 2])
-    const done = await ask('PATCH', '/v1/people/slow', asked)
+    const done = await ask('PATCH', '/v1/people/slow', faulty)
     expect([done.said.status, done.replayed]).toEqual([200, null])
   })
 
-  test('is not kept for the 500 of a PATCH of a person who is not there', async () => {
+  it('is not kept for the 500 of a PATCH of a missing person', async () => {
     const missing = await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })
     expect([missing.said.status, await keys()]).toEqual([500, 0])
-    await ours.send('POST', '/v1/people', { external_id: 'nobody' })
+    await organization.send('POST', '/v1/people', { external_id: 'nobody' })
     expect((await ask('PATCH', '/v1/people/nobody', { first_name: 'N' })).said.status).toBe(200)
   })
 
-  test('is not kept for what the token, the limits or the shape refuse', async () => {
-    const reader = await service.tokenFor(ours.key, 'people:read')
+  it('is not kept for a refusal by the scope or the schema', async () => {
+    const reader = await service.tokenFor(organization.key, 'people:read')
     expect((await ask('POST', '/v1/people', {}, { token: reader })).said.status).toBe(403)
     expect((await ask('POST', '/v1/people', { unknown: 1 })).said.status).toBe(400)
     expect([(await ask('POST', '/v1/people', {})).said.status, await keys()]).toEqual([201, 1])
   })
 
-  test('is ignored by what only reads, and by DELETE', async () => {
-    await ours.send('POST', '/v1/people', ada)
+  it('is ignored by reads and by DELETE', async () => {
+    await organization.send('POST', '/v1/people', ada)
     expect((await ask('POST', '/v1/people/list', {})).said.status).toBe(200)
     expect((await ask('POST', '/v1/people/list', { sorting_type: 'asc' })).said.status).toBe(200)
     expect((await ask('GET', '/v1/people/ada', undefined)).said.status).toBe(200)
@@ -125,13 +125,13 @@ describe('a key', () => {
   })
 })
 
-describe('writes under keys', () => {
-  test('lose no race: many that name one target, beside as many without keys, make it once', async () => {
-    await ours.client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
+describe('writes with idempotency keys', () => {
+  it('create a common target once, beside as many concurrent writes without keys', async () => {
+    await organization.client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
     const replies = await Promise.all(
       Array.from({ length: 40 }, (_, n) => {
         const body = { external_id: `p${n}`, attribute_values: { friend: `hub${n % 3}` } }
-        if (n % 2 === 0) return ours.send('POST', '/v1/people', body).then(({ status }) => status)
+        if (n % 2 === 0) return organization.send('POST', '/v1/people', body).then(({ status }) => status)
         const { address } = n % 4 === 1 ? service : second
         return ask('POST', '/v1/people', body, { key: `k${n}`, address }).then(({ said }) => said.status)
       }),
@@ -140,30 +140,30 @@ describe('writes under keys', () => {
     expect(await changes()).toBe(44)
   })
 
-  test('that wait for a row leave connections to those without keys, and to other organizations', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'held' })
+  it('that wait for a row leave connections to writes without keys and to other organizations', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'held' })
     const lock = await lockPerson(service.databaseUrl, 'held')
     const patches = Array.from({ length: 20 }, (_, n) =>
       ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
     )
     await expect.poll(lock.waiting).toBe(turnsAtOnce)
-    const theirs = await service.organization()
-    expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
-    expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)
-    expect((await ask('POST', '/v1/people', {}, { token: theirs.token })).said.status).toBe(201)
+    const otherOrganization = await service.organization()
+    expect((await organization.send('POST', '/v1/people', {})).status).toBe(201)
+    expect((await organization.send('GET', '/v1/people/held')).status).toBe(200)
+    expect((await ask('POST', '/v1/people', {}, { token: otherOrganization.token })).said.status).toBe(201)
     await lock.release()
     expect((await Promise.all(patches)).map(({ said }) => said.etag)).toEqual(
       expect.arrayContaining(patches.map((_, n) => `"${n + 2}"`)),
     )
   })
 
-  test('come through deadlocks: batches in opposite orders, one item conflicting with the other', async () => {
-    for (const external_id of ['a', 'b']) await ours.send('POST', '/v1/people', { external_id })
+  it('survive deadlocks of batches in opposite orders with conflicting items', async () => {
+    for (const external_id of ['a', 'b']) await organization.send('POST', '/v1/people', { external_id })
     const patch = (external_id: string, n: number) => ({ op: 'patch', external_id, body: { attribute_values: { n } } })
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => {
         const [one, other] = n % 2 === 0 ? ['a', 'b'] : ['b', 'a']
-        // The second of one person waits for the next set, while the head is held.
+        // The second write of one person waits for the next set, while the head stays locked.
         const operations = [patch(one!, n), patch(one!, n + 100), patch(other!, n + 200)]
         return ask('POST', '/v1/people/batch', { operations }, { key: `k${n}` })
       }),
@@ -174,7 +174,7 @@ describe('writes under keys', () => {
     expect(await changes()).toBe(2 + 36)
   })
 
-  test('of the client are made once, though the client sends them again', async () => {
+  it('of the client are done once, although the client retries them', async () => {
     let lost = 0
     const losing: typeof fetch = async (input, init) => {
       const response = await fetch(input, init)
@@ -182,7 +182,12 @@ describe('writes under keys', () => {
         throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) })
       return response
     }
-    const client = createClient({ url: service.address, token: ours.token, fetch: losing, sleep: async () => {} })
+    const client = createClient({
+      url: service.address,
+      token: organization.token,
+      fetch: losing,
+      sleep: async () => {},
+    })
     const person = await client.people.create({ first_name: 'Once' })
     expect([lost, person.first_name, await changes()]).toEqual([2, 'Once', 1])
   })

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
 let service: Service
 let second: Service
-let ours: Organization
+let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 beforeAll(async () => {
@@ -17,25 +17,25 @@ afterAll(async () => {
   await service.stop()
 })
 beforeEach(async () => {
-  ours = await service.organization()
-  ;({ ask, changes } = keyedOrganization(service, ours))
+  organization = await service.organization()
+  ;({ ask, changes } = keyedOrganization(service, organization))
 })
 
 const ada = { external_id: 'ada', first_name: 'Ada', attribute_values: { n: 1.5, text: 'é "\u2028' } }
 
-describe('the same request under the same key', () => {
-  test('that is refused by definitions that another process has changed meanwhile is refused by the new ones', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'ada' })
+describe('the same request with the same key', () => {
+  it('is refused by the current definitions after another process has changed them', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'ada' })
     const attribute = { key: 'size', owner: 'people', type: 'number' }
-    await second.sender(ours.token)('POST', '/v1/schema/attributes', attribute)
+    await second.sender(organization.token)('POST', '/v1/schema/attributes', attribute)
     const { said } = await ask('POST', '/v1/people', { external_id: 'ada' })
     expect([said.status, JSON.parse(said.text).error]).toEqual([409, 'duplicate_entry'])
   })
 
-  test('is answered once more byte for byte, with the headers, under a request id of its own, and done once', async () => {
+  it('replays the response and its headers byte for byte, with a new request id, and is done once', async () => {
     const first = await ask('POST', '/v1/people', ada)
     expect([first.said.status, first.said.location, first.said.etag]).toEqual([201, '/v1/people/ada', '"1"'])
-    await ours.send('PATCH', '/v1/people/ada', { first_name: 'Augusta' })
+    await organization.send('PATCH', '/v1/people/ada', { first_name: 'Augusta' })
     const again = await ask('POST', '/v1/people', ada)
     expect(again.said).toEqual(first.said)
     expect([first.replayed, again.replayed]).toEqual([null, 'true'])
@@ -43,7 +43,7 @@ describe('the same request under the same key', () => {
     expect(await changes()).toBe(2)
   })
 
-  test.each([
+  it.each([
     ['PUT', '/v1/people/ada', { last_name: 'Byron' }, { Prefer: 'return=representation' }],
     ['PATCH', '/v1/people/ada', { attribute_values: { n: 2 } }, {}],
     ['PATCH', '/v1/people/ada', { external_id: 'augusta' }, {}],
@@ -71,7 +71,7 @@ describe('the same request under the same key', () => {
   ] as [string, string, unknown, Record<string, string>][])(
     '%s %s %j is done once',
     async (method, path, body, headers) => {
-      await ours.send('POST', '/v1/people', ada)
+      await organization.send('POST', '/v1/people', ada)
       const first = await ask(method, path, body, { headers })
       expect(first.said.status).toBeLessThan(300)
       const done = await changes()
@@ -81,7 +81,7 @@ describe('the same request under the same key', () => {
     },
   )
 
-  test('sees the definitions that were made under other keys, here and in the other service', async () => {
+  it('sees definitions that were created with other keys, in both services', async () => {
     const body = { key: 'visits', kind: 'event' }
     await ask('POST', '/v1/schema/stacks', body, { address: second.address })
     await ask('POST', '/v1/schema/attributes', { key: 'n', owner: 'visits', type: 'number' })
@@ -93,17 +93,17 @@ describe('the same request under the same key', () => {
     expect((await ask('POST', '/v1/stacks/visits', visit)).replayed).toBe('true')
   })
 
-  test('a refusal by a rule is an answer, too, but for the request id in it', async () => {
-    await ours.send('POST', '/v1/people', ada)
+  it('replays a refusal by a rule, with the new request id', async () => {
+    await organization.send('POST', '/v1/people', ada)
     const first = await ask('POST', '/v1/people', ada)
-    await ours.send('DELETE', '/v1/people/ada')
+    await organization.send('DELETE', '/v1/people/ada')
     const again = await ask('POST', '/v1/people', ada)
     expect([first.said.status, again.said.status, again.replayed]).toEqual([409, 409, 'true'])
     expect(again.said.text.replace(again.request_id!, first.request_id!)).toBe(first.said.text)
     expect((await ask('POST', '/v1/people', ada, { key: 'another' })).said.status).toBe(201)
   })
 
-  test('twenty at once on two services are done once: the first is answered, others get its answer or 409', async () => {
+  it('runs once for twenty concurrent requests on two services; the others get its response or 409', async () => {
     for (const [round, addresses] of [[service.address], [service.address, second.address]].entries()) {
       const body = { external_id: `p${round}` }
       const key = `round ${round}`
@@ -124,32 +124,32 @@ describe('the same request under the same key', () => {
     }
   })
 
-  test('while the first is running is 409 with Retry-After, in both services, and afterwards its answer', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'locked' })
+  it('gets 409 with Retry-After in both services while the first runs, and then its response', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'locked' })
     const lock = await lockPerson(service.databaseUrl, 'locked')
-    const asked = { first_name: 'Late' }
-    const first = ask('PATCH', '/v1/people/locked', asked)
+    const body = { first_name: 'Late' }
+    const first = ask('PATCH', '/v1/people/locked', body)
     await expect.poll(lock.waiting).toBe(1)
     for (const { address } of [service, second]) {
-      const running = await ask('PATCH', '/v1/people/locked', asked, { address })
+      const running = await ask('PATCH', '/v1/people/locked', body, { address })
       expect([running.said.status, running.retryAfter, running.replayed]).toEqual([409, '1', null])
     }
     await lock.release()
     expect((await first).said.status).toBe(200)
-    expect(await ask('PATCH', '/v1/people/locked', asked, { address: second.address })).toMatchObject({
+    expect(await ask('PATCH', '/v1/people/locked', body, { address: second.address })).toMatchObject({
       said: (await first).said,
       replayed: 'true',
     })
   })
 })
 
-describe('under the same key', () => {
-  test.each([
+describe('another request with the same key', () => {
+  it.each([
     ['another body', { ...ada, first_name: 'B' }, {}],
     ['another preference', ada, { Prefer: 'references=strict' }],
     ['another If-Match', ada, { 'If-Match': '"1"' }],
   ] as [string, object, Record<string, string>][])(
-    '%s is refused with 422, and nothing is done',
+    'with %s is refused with 422 and changes nothing',
     async (_, body, headers) => {
       const first = await ask('POST', '/v1/people', ada)
       const other = await ask('POST', '/v1/people', body, { headers })
@@ -158,21 +158,21 @@ describe('under the same key', () => {
     },
   )
 
-  test('another query that binds is another body, and a preference that makes no difference is none', async () => {
+  it('differs by a bound query and not by a preference without effect', async () => {
     expect((await ask('POST', '/v1/people?first_name=A', undefined)).said.status).toBe(201)
     expect((await ask('POST', '/v1/people?first_name=B', undefined)).said.status).toBe(422)
     const headers = { Prefer: 'return=representation, respond-async' }
     expect((await ask('POST', '/v1/people?first_name=A', undefined, { headers })).replayed).toBe('true')
   })
 
-  test('another subject, organization, path or method asks for itself', async () => {
-    const theirs = await service.organization()
-    const otherSubject = await service.tokenFor(ours.key, undefined, 'somebody else')
+  it('is independent for another subject, organization, path or method', async () => {
+    const otherOrganization = await service.organization()
+    const otherSubject = await service.tokenFor(organization.key, undefined, 'somebody else')
     const body = { attribute_values: { a: 1 } }
     const all = [
       await ask('POST', '/v1/people', body),
       await ask('POST', '/v1/people', body, { token: otherSubject }),
-      await ask('POST', '/v1/people', body, { token: theirs.token }),
+      await ask('POST', '/v1/people', body, { token: otherOrganization.token }),
       await ask('POST', '/v1/people/upsert', { ...body, external_id: 'x' }),
       await ask('PUT', '/v1/people/x', body),
       await ask('PATCH', '/v1/people/x', body),
@@ -181,7 +181,7 @@ describe('under the same key', () => {
       [201, 201, 201, 201, 200, 200].map(status => [status, null]),
     )
     expect(new Set(all.slice(0, 3).map(({ said }) => said.text)).size).toBe(3)
-    // The same path, written otherwise.
+    // The same path with another encoding.
     expect((await ask('PATCH', '/v1/people/%78', body)).replayed).toBe('true')
   })
 })

@@ -5,33 +5,36 @@ import { runIdempotent, type StoredResponse } from '../../idempotency/run-idempo
 import { refusalOf } from './reply.ts'
 import type { Call, HandlerResult, Route } from './route.ts'
 
-const keyCharacters = 255
+const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
 /**
- * Handles a request with an Idempotency-Key: in one transaction with the key and with the answer that is kept for 24 hours.
- * `sent` is what the body was bound from. Refusals below 500 are answers, too; what fails with 429 or 5xx leaves
- * no key behind. Throws a Fault: 400 for a malformed key, 409 while its first request runs, 422 for another request.
+ * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
+ * for 24 hours. `source` is what the request was bound from. A refusal below 500 is stored too; 429 and 5xx store no
+ * key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key belongs
+ * to another request.
  */
 export async function idempotentHandler(
   row: Route,
   call: Call,
   key: string | string[],
-  sent: Buffer | string,
+  source: Buffer | string,
 ): Promise<HandlerResult> {
   const { caller, signal } = call
   const request = {
     organization_id: caller.organization.id,
     id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
-    request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], sent),
+    request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], source),
   }
-  const { kept, replayed } = await runIdempotent(call.db, request, db => keep(row, { ...call, db }), signal)
-  return answerFrom(replayed ? { ...kept, headers: { ...kept.headers, ...replayedHeader } } : kept)
+  const { kept, replayed } = await runIdempotent(call.db, request, db => runHandler(row, { ...call, db }), signal)
+  return restoreResult(replayed ? { ...kept, headers: { ...kept.headers, ...replayedHeader } } : kept)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Headers arrive as Latin-1. Bytes that are UTF-8 are counted as the characters that they stand for. */
+/**
+ * Counts the characters of a header, which arrives as Latin-1. Bytes that are valid UTF-8 count as characters of UTF-8.
+ */
 function countCharacters(header: string): number {
   try {
     return [...utf8.decode(Buffer.from(header, 'latin1'))].length
@@ -43,18 +46,18 @@ function countCharacters(header: string): number {
 function readKey(key: string | string[]): string {
   const text = String(key)
   const characters = countCharacters(text)
-  if (characters >= 1 && characters <= keyCharacters) return text
+  if (characters >= 1 && characters <= maxKeyCharacters) return text
   return fail('invalid_parameter', 'The Idempotency-Key is malformed.', {
-    details: [{ path: '/Idempotency-Key', message: `must have 1 to ${keyCharacters} characters` }],
+    details: [{ path: '/Idempotency-Key', message: `must have 1 to ${maxKeyCharacters} characters` }],
   })
 }
 
-/** SHA-256. JSON has no NUL, so the parts cannot be moved into one another. */
-function digest(parts: unknown[], sent: Buffer | string = ''): Buffer {
-  return createHash('sha256').update(JSON.stringify(parts)).update('\0').update(sent).digest()
+/** The SHA-256 of the parts and the source. JSON has no NUL, so the boundary between the two is unambiguous. */
+function digest(parts: unknown[], source: Buffer | string = ''): Buffer {
+  return createHash('sha256').update(JSON.stringify(parts)).update('\0').update(source).digest()
 }
 
-/** Those that make a difference on this row. */
+/** The preferences that change the result of this endpoint. */
 function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): unknown[] {
   const { if_match, representation, references } = preferences
   return [
@@ -64,12 +67,12 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
   ]
 }
 
-async function keep(row: Route, call: Call & { db: Database }): Promise<StoredResponse> {
+async function runHandler(row: Route, call: Call & { db: Database }): Promise<StoredResponse> {
   try {
-    const answer = await row.handle(call)
-    if ('stream' in answer || 'parts' in answer) throw new Error('an answer in parts cannot be kept')
-    const body = 'json' in answer ? answer.json : JSON.stringify(answer.data)
-    return { status: answer.status, headers: answer.headers ?? {}, body }
+    const result = await row.handle(call)
+    if ('stream' in result || 'parts' in result) throw new Error('a response in parts cannot be stored')
+    const body = 'json' in result ? result.json : JSON.stringify(result.data)
+    return { status: result.status, headers: result.headers ?? {}, body }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { word, status, message, details, headers = {} } = refusalOf(error, row.statuses)
@@ -78,10 +81,10 @@ async function keep(row: Route, call: Call & { db: Database }): Promise<StoredRe
   }
 }
 
-type KeptRefusal = { word: ErrorWord; message: string; details: Detail[] }
+type StoredRefusal = { word: ErrorWord; message: string; details: Detail[] }
 
-/** A refusal is written anew: `request_id` in its body is that of the request it answers. */
-function answerFrom({ status, headers, body }: StoredResponse): HandlerResult {
+/** Restores a result. A refusal is built again, so that its body has the `request_id` of the current request. */
+function restoreResult({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
-  throw new Fault({ ...(JSON.parse(body) as KeptRefusal), status, headers })
+  throw new Fault({ ...(JSON.parse(body) as StoredRefusal), status, headers })
 }

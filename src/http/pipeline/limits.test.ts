@@ -3,7 +3,7 @@ import { exchange, openSocket, parseResponse } from '../../../test/support/proce
 import { type Send, type Service, startService } from '../../../test/support/service.ts'
 import { type Limits, loadConfig } from '../../config.ts'
 
-/** Small enough to be reached, and each its own number. */
+/** Limits that are small enough to reach, each with its own number. */
 const small = {
   bodyBytes: 3_000,
   batchBytes: 4_000,
@@ -41,129 +41,129 @@ let send: Send
 let organization: { id: number; key: string; token: string }
 beforeAll(async () => {
   service = await startService(environment)
-  const made = await service.organization()
-  ;({ send } = made)
-  organization = made
+  const created = await service.organization()
+  ;({ send } = created)
+  organization = created
   await send('POST', '/v1/schema/attributes', { key: 'p', owner: 'people', type: 'person', cardinality: 'many' })
   for (const external_id of ['l1', 'l2', 'l3', 'l4', 'kept', 'keys']) await send('POST', '/v1/people', { external_id })
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })
 afterAll(() => service.stop())
 
-/** They bound what is held at a time (gate.test.ts, answer-memory.test.ts). */
-const ofTheProcess = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']
+/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts). */
+const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']
 
-type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
+type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
 const values = (attribute_values: object) => ({ attribute_values })
-const create = (body: unknown): Asked => ['POST', '/v1/people', body]
+const create = (body: unknown): Request => ['POST', '/v1/people', body]
 const answers = (count: number) => ({
   consents: ['email', 'sms'].slice(0, count).map(channel => ({ consent_type_id: 1, channel, state: true })),
 })
 const padded = (text: string, bytes: number) => `${text}${' '.repeat(bytes - text.length)}`
-/** An entity counts its values with their keys: {} and for each `"key":` with a comma. */
+/** The size of an entity includes its keys: {} and, for each value, `"key":` and a comma. */
 const entity = (bytes: number) => values({ a: 'x'.repeat(245), b: 'y'.repeat(bytes - 2 - 2 * (1 + 4 + 2) - 245) })
 const address = (bytes: number) => `/v1/people/nobody?${'x'.repeat(bytes - '/v1/people/nobody?'.length)}`
 const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
 
-type Row = { at: Asked; past: Asked; answered: [number, number]; path?: string }
+type Row = { at: Request; past: Request; statuses: [number, number]; path?: string }
 
-/** What is asked at each limit and one past it, and the statuses. The rest of the limits have tests of their own below. */
+/** A request at each limit and one past it, with their statuses. The other limits have tests of their own below. */
 const table: Partial<Record<keyof Limits, Row>> = {
   bodyBytes: {
     at: create(padded('{"first_name":"x"}', 3_000)),
     past: create(padded('{"first_name":"x"}', 3_001)),
-    answered: [201, 413],
+    statuses: [201, 413],
   },
   batchBytes: {
     at: ['POST', '/v1/people/batch', padded('{"operations":[{"op":"create","body":{}}]}', 4_000)],
     past: ['POST', '/v1/people/batch', padded('{"operations":[{"op":"create","body":{}}]}', 4_001)],
-    answered: [200, 413],
+    statuses: [200, 413],
   },
   jsonDepth: {
     at: create(values({ a: nested(3) })),
     past: create(values({ a: nested(4) })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/attribute_values/a/0/0/0',
   },
   requestKeys: {
     at: create(values({ a: 1, b: 2, c: 3 })),
     past: create(values({ a: 1, b: 2, c: 3, d: 4 })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/attribute_values',
   },
   entityKeys: {
     at: ['PATCH', '/v1/people/keys', values({ d: 4 })],
     past: ['PATCH', '/v1/people/keys', values({ e: 5 })],
-    answered: [200, 400],
+    statuses: [200, 400],
     path: '/attribute_values',
   },
   keyBytes: {
     at: create(values({ ['ü'.repeat(5)]: 1 })),
     past: create(values({ ['x'.repeat(11)]: 1 })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: `/attribute_values/${'x'.repeat(11)}`,
   },
   stringBytes: {
     at: create(values({ a: 'ü'.repeat(150) })),
     past: create(values({ a: 'x'.repeat(301) })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/attribute_values/a',
   },
-  entityBytes: { at: create(entity(500)), past: create(entity(501)), answered: [201, 400], path: '/attribute_values' },
+  entityBytes: { at: create(entity(500)), past: create(entity(501)), statuses: [201, 400], path: '/attribute_values' },
   profileCharacters: {
     at: create({ first_name: '🎈'.repeat(10) }),
     past: create({ first_name: 'x'.repeat(11) }),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/first_name',
   },
   emailCharacters: {
     at: create({ email: 'abcd@example.de' }),
     past: create({ email: 'abcde@example.de' }),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/email',
   },
-  urlBytes: { at: ['GET', address(200)], past: ['GET', address(201)], answered: [404, 414] },
-  consents: { at: create(answers(1)), past: create(answers(2)), answered: [201, 400], path: '/consents' },
+  urlBytes: { at: ['GET', address(200)], past: ['GET', address(201)], statuses: [404, 414] },
+  consents: { at: create(answers(1)), past: create(answers(2)), statuses: [201, 400], path: '/consents' },
   links: {
     at: create(values({ p: ['l1', 'l2', 'l3'] })),
     past: create(values({ p: ['l1', 'l2', 'l3', 'l4'] })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/attribute_values/p',
   },
   placeholders: {
     at: create(values({ p: ['n1', 'n2'] })),
     past: create(values({ p: ['n3', 'n4', 'n5'] })),
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '/attribute_values',
   },
   stacks: {
     at: ['POST', '/v1/schema/stacks', { key: 'first', kind: 'item' }],
     past: ['POST', '/v1/schema/stacks', { key: 'second', kind: 'item' }],
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '',
   },
   attributes: {
     at: ['POST', '/v1/schema/attributes', { key: 'second', owner: 'people', type: 'text' }],
     past: ['POST', '/v1/schema/attributes', { key: 'third', owner: 'people', type: 'text' }],
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '',
   },
   consentTypes: {
     at: ['POST', '/v1/schema/consent-types', { key: 'second', channels: [{ channel: 'email' }] }],
     past: ['POST', '/v1/schema/consent-types', { key: 'third', channels: [{ channel: 'email' }] }],
-    answered: [201, 400],
+    statuses: [201, 400],
     path: '',
   },
   page: {
     at: ['POST', '/v1/people/list', { cursor_configuration: { size: 7 } }],
     past: ['POST', '/v1/people/list', { cursor_configuration: { size: 8 } }],
-    answered: [200, 400],
+    statuses: [200, 400],
     path: '/cursor_configuration/size',
   },
 }
 
-/** All that the organization has stored, as one text. */
+/** Everything that the organization has stored, as one text. */
 const stored = async () =>
   JSON.stringify(
     await service.sql('select id, version, attributes from entities where organization_id = $1 order by id', [
@@ -172,22 +172,22 @@ const stored = async () =>
   )
 
 describe('a limit', () => {
-  it('is there for each of the documented ones, and each is tested', () => {
-    const tested = [...Object.keys(table), 'headerBytes', 'tokenBytes', 'requestMs', ...ofTheProcess].sort()
+  it('exists for each documented name and has a test', () => {
+    const tested = [...Object.keys(table), 'headerBytes', 'tokenBytes', 'requestMs', ...processLimits].sort()
     expect(tested).toEqual(Object.keys(loadConfig({}).limits).sort())
     expect(Object.keys(small).sort()).toEqual(tested)
   })
 
-  it.each(Object.entries(table))('%s holds at the limit, and refuses one past it', async (_name, row) => {
-    expect((await send(...row.at)).status).toBe(row.answered[0])
+  it.each(Object.entries(table))('%s accepts a request at the limit and refuses one past it', async (_name, row) => {
+    expect((await send(...row.at)).status).toBe(row.statuses[0])
     const before = await stored()
     const { status, body } = await send(...row.past)
-    expect([status, body.error]).toEqual([row.answered[1], 'invalid_parameter'])
+    expect([status, body.error]).toEqual([row.statuses[1], 'invalid_parameter'])
     if (row.path !== undefined) expect(body.details!.map(({ path }) => path)).toEqual([row.path])
     expect(await stored()).toBe(before)
   })
 
-  it('page holds where no size is given, in every list', async () => {
+  it('page applies in every list, also without a given size', async () => {
     for (const [path, body] of [
       ['/v1/people/list', {}],
       ['/v1/people/filter', { filter: {} }],
@@ -201,8 +201,8 @@ describe('a limit', () => {
     }
   })
 
-  it('headerBytes holds at the limit, and one byte past it is 431', async () => {
-    // What of a line counts is the parser's own affair: the boundary is sharp, and within a few bytes of the number.
+  it('headerBytes accepts headers at the limit and returns 431 one byte past it', async () => {
+    // The parser defines which bytes of a line count. The boundary is sharp, and within a few bytes of the limit.
     const statusWith = async (bytes: number) => {
       const bearer = `Bearer ${organization.token}`
       const known = [
@@ -217,25 +217,25 @@ describe('a limit', () => {
       const head = `GET /v1/people/kept HTTP/1.1\r\nHost: kith\r\nAuthorization: ${bearer}\r\nConnection: close\r\nX-Fill: ${fill}\r\n\r\n`
       return parseResponse(await exchange(service.address, head)).status
     }
-    const limit = await boundary(statusWith, small.headerBytes - 200, small.headerBytes + 200)
+    const limit = await findBoundary(statusWith, small.headerBytes - 200, small.headerBytes + 200)
     expect(await statusWith(limit)).toBe(200)
     expect(await statusWith(limit + 1)).toBe(431)
     expect(Math.abs(limit - small.headerBytes)).toBeLessThan(64)
   })
 
-  it('tokenBytes holds at the limit, and one past it is 401', async () => {
-    const ofLength = async (wanted: number) => {
-      for (let length = 1; length < wanted; length++) {
+  it('tokenBytes accepts a token at the limit and returns 401 past it', async () => {
+    const makeToken = async (minLength: number) => {
+      for (let length = 1; length < minLength; length++) {
         const token = await service.tokenFor(organization.key, 'people:read', 's'.repeat(length))
-        if (token.length >= wanted) return token
+        if (token.length >= minLength) return token
       }
-      throw new Error('no subject makes a token as long')
+      throw new Error('no subject makes a token of this length')
     }
-    // Base64 has no text of every length.
-    const past = await ofLength(small.tokenBytes + 1)
-    let at = await ofLength(small.tokenBytes - 2)
-    for (let wanted = small.tokenBytes; wanted > small.tokenBytes - 2; wanted--) {
-      const token = await ofLength(wanted)
+    // Base64 does not produce every length.
+    const past = await makeToken(small.tokenBytes + 1)
+    let at = await makeToken(small.tokenBytes - 2)
+    for (let minLength = small.tokenBytes; minLength > small.tokenBytes - 2; minLength--) {
+      const token = await makeToken(minLength)
       if (token.length <= small.tokenBytes) {
         at = token
         break
@@ -248,19 +248,19 @@ describe('a limit', () => {
   })
 })
 
-/** The largest number of bytes that is answered with 200. */
-async function boundary(statusWith: (bytes: number) => Promise<number>, least: number, most: number) {
-  let [taken, refused] = [least, most]
-  while (refused - taken > 1) {
-    const middle = Math.floor((taken + refused) / 2)
-    if ((await statusWith(middle)) === 200) taken = middle
+/** The largest number of bytes for which the status is 200. */
+async function findBoundary(statusWith: (bytes: number) => Promise<number>, min: number, max: number) {
+  let [accepted, refused] = [min, max]
+  while (refused - accepted > 1) {
+    const middle = Math.floor((accepted + refused) / 2)
+    if ((await statusWith(middle)) === 200) accepted = middle
     else refused = middle
   }
-  return taken
+  return accepted
 }
 
-describe('before any work', () => {
-  const refusedAtOnce = async (head: string) => {
+describe('an early refusal', () => {
+  const readRefusal = async (head: string) => {
     const socket = await openSocket(service.address)
     const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
     // The body never comes.
@@ -272,26 +272,23 @@ describe('before any work', () => {
   const head = (rest: string, path = '/v1/people') =>
     `POST ${path} HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n${rest}`
 
-  it('the body is announced as too large, encoded or for an address too long: it is not waited for', async () => {
+  it('does not wait for the body if its length, its encoding, the URL or the token is refused', async () => {
     const bearer = `Authorization: Bearer ${organization.token}\r\n`
-    expect(await refusedAtOnce(head(`${bearer}Content-Length: 3001\r\n`))).toEqual([413, 'invalid_parameter'])
+    expect(await readRefusal(head(`${bearer}Content-Length: 3001\r\n`))).toEqual([413, 'invalid_parameter'])
     for (const coding of ['gzip', 'br', 'deflate, gzip', 'identity, gzip'])
-      expect(await refusedAtOnce(head(`${bearer}Content-Length: 100\r\nContent-Encoding: ${coding}\r\n`))).toEqual([
+      expect(await readRefusal(head(`${bearer}Content-Length: 100\r\nContent-Encoding: ${coding}\r\n`))).toEqual([
         415,
         'invalid_parameter',
       ])
-    expect(await refusedAtOnce(head(`${bearer}Transfer-Encoding: gzip, chunked\r\n`))).toEqual([
-      415,
-      'invalid_parameter',
-    ])
-    expect(await refusedAtOnce(head(`${bearer}Content-Length: 100\r\n`, `/v1/people?${'x'.repeat(190)}`))).toEqual([
+    expect(await readRefusal(head(`${bearer}Transfer-Encoding: gzip, chunked\r\n`))).toEqual([415, 'invalid_parameter'])
+    expect(await readRefusal(head(`${bearer}Content-Length: 100\r\n`, `/v1/people?${'x'.repeat(190)}`))).toEqual([
       414,
       'invalid_parameter',
     ])
-    expect(await refusedAtOnce(head('Content-Length: 100\r\n'))).toEqual([401, 'unauthorized'])
+    expect(await readRefusal(head('Content-Length: 100\r\n'))).toEqual([401, 'unauthorized'])
   })
 
-  it('a hundred thousand levels are refused like thirty-three, also in keys, queries and broken JSON', async () => {
+  it('refuses a hundred thousand levels, also in keys, queries and broken JSON', async () => {
     const large = await startService({ KITH_LIMIT_BODY_BYTES: '1048576', KITH_LIMIT_URL_BYTES: '65536' })
     const { send: sendLarge } = await large.organization()
     const levels = 100_000

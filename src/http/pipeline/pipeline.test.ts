@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../../test/support/service.ts'
 
 let service: Service
@@ -15,8 +15,8 @@ beforeEach(async () => {
   await send('POST', '/v1/people', { external_id: 'ada' })
 })
 
-/** A request as it is, with no header but these. */
-async function raw(method: string, path: string, headers: Record<string, string | string[]>, body?: string) {
+/** Sends a request with exactly these headers. */
+async function sendRaw(method: string, path: string, headers: Record<string, string | string[]>, body?: string) {
   const { hostname, port } = new URL(service.address)
   const sent = request({ hostname, port, method, path, headers })
   sent.end(body)
@@ -27,11 +27,11 @@ async function raw(method: string, path: string, headers: Record<string, string 
   return { status: response.statusCode, headers: response.headers, body: answer === '' ? {} : JSON.parse(answer) }
 }
 
-const first_name = async () => (await send('GET', '/v1/people/ada')).body.data.first_name
+const readFirstName = async () => (await send('GET', '/v1/people/ada')).body.data.first_name
 
 describe('binding', () => {
-  test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', ' application/json;x=y'])(
-    'reads a body under %s, and then no query',
+  it.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', ' application/json;x=y'])(
+    'reads a body of type %s and ignores the query',
     async type => {
       const reply = await send(
         'PATCH',
@@ -44,20 +44,20 @@ describe('binding', () => {
     },
   )
 
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'nonsense'])(
-    'ignores a body under %s, and reads the query',
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'nonsense'])(
+    'ignores a body of type %s and reads the query',
     async type => {
       const reply = await send('PATCH', '/v1/people/ada?first_name=%20query%20', '{"first_name": "body"}', {
         'Content-Type': type,
       })
-      expect([reply.status, await first_name()]).toEqual([200, 'query'])
+      expect([reply.status, await readFirstName()]).toEqual([200, 'query'])
     },
   )
 
-  test('reads the query where there is no body, and refuses where there is neither', async () => {
+  it('reads the query if there is no body, and refuses a request with neither', async () => {
     const headers = { Authorization: `Bearer ${token}` }
-    expect((await raw('PATCH', '/v1/people/ada?first_name=a+b', headers)).status).toBe(200)
-    expect(await first_name()).toBe('a b')
+    expect((await sendRaw('PATCH', '/v1/people/ada?first_name=a+b', headers)).status).toBe(200)
+    expect(await readFirstName()).toBe('a b')
     for (const [method, path] of [
       ['POST', '/v1/people'],
       ['POST', '/v1/people/upsert'],
@@ -65,14 +65,14 @@ describe('binding', () => {
       ['PATCH', '/v1/people/ada'],
     ] as const)
       for (const body of [undefined, '{}']) {
-        const reply = await raw(method, path, { ...headers, ...(body && { 'Content-Type': 'text/plain' }) }, body)
+        const reply = await sendRaw(method, path, { ...headers, ...(body && { 'Content-Type': 'text/plain' }) }, body)
         expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
         expect(reply.body.message).toContain('Content-Type: application/json')
       }
-    expect(await first_name()).toBe('a b')
+    expect(await readFirstName()).toBe('a b')
   })
 
-  test.each([
+  it.each([
     'first_name=a&first_name=b',
     'first_name=%ff',
     'first_name=%00',
@@ -80,32 +80,32 @@ describe('binding', () => {
     'attribute_values[a',
     'email_consent=maybe',
   ])('refuses the query %s', async query => {
-    const reply = await raw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${token}` })
+    const reply = await sendRaw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${token}` })
     expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
   })
 })
 
-describe('who asks', () => {
-  test.each([
+describe('authentication', () => {
+  it.each([
     ['/v1/people/ada', 'GET'],
     ['/v1/nothing', 'GET'],
     ['/v1/people/ada', 'POST'],
     ['/v1', 'GET'],
-  ])('is asked for a token first: %s %s', async (path, method) => {
-    const missing = await raw(method, path, {})
+  ])('requires a token first for %s %s', async (path, method) => {
+    const missing = await sendRaw(method, path, {})
     expect([missing.status, missing.body.error, missing.headers['www-authenticate']]).toEqual([
       401,
       'unauthorized',
       'Bearer realm="kith"',
     ])
-    const wrong = await raw(method, path, { Authorization: 'Bearer x.y.z' })
+    const wrong = await sendRaw(method, path, { Authorization: 'Bearer x.y.z' })
     expect([wrong.status, wrong.headers['www-authenticate']]).toEqual([
       401,
       'Bearer realm="kith", error="invalid_token"',
     ])
   })
 
-  test('needs the scope of the endpoint, before anything of the request is looked at', async () => {
+  it('requires the scope of the endpoint before the request is read', async () => {
     const organization = await service.organization()
     const reader = service.sender(await service.tokenFor(organization.key, 'people:read schema:write'))
     const reply = await reader('POST', '/v1/people', '{broken')
@@ -117,8 +117,8 @@ describe('who asks', () => {
   })
 })
 
-describe('what is asked', () => {
-  test.each([
+describe('routing and envelopes', () => {
+  it.each([
     ['POST', '/v1/people/ada', 'GET, PUT, PATCH, DELETE, HEAD'],
     ['GET', '/v1/people', 'POST'],
     ['DELETE', '/v1/schema/stacks', 'POST, GET, HEAD'],
@@ -131,21 +131,21 @@ describe('what is asked', () => {
     ...['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json'].flatMap(path =>
       ['POST', 'DELETE', 'OPTIONS', 'PROPFIND'].map(method => [method, path, 'GET, HEAD']),
     ),
-  ])('%s %s is 405, with what is allowed', async (method, path, allow) => {
+  ])('%s %s returns 405 with the allowed methods', async (method, path, allow) => {
     const reply = await send(method, path)
     expect([reply.status, reply.body.error]).toEqual([405, 'invalid_parameter'])
     expect(reply.headers.get('allow')!.split(', ').sort()).toEqual(allow.split(', ').sort())
   })
 
-  test.each(['/v1/nothing', '/v1/people/ada/nothing', '/v2/people', '/nothing'])(
-    '%s is 404 in the envelope',
+  it.each(['/v1/nothing', '/v1/people/ada/nothing', '/v2/people', '/nothing'])(
+    '%s returns 404 in the error envelope',
     async path => {
       const reply = await send('GET', path)
       expect([reply.status, reply.body.error, reply.body.errorstack]).toEqual([404, 'not_found', null])
     },
   )
 
-  test('an address that does not exist is told from a stack and from a person that does not exist', async () => {
+  it('distinguishes an unknown path from a missing stack and a missing person', async () => {
     const missing = async (path: string) => {
       const { status, body } = await send('GET', path)
       expect([status, body.error]).toEqual([404, 'not_found'])
@@ -156,16 +156,16 @@ describe('what is asked', () => {
     expect(await missing('/v1/people/nobody')).toEqual(['There is no such person.', []])
   })
 
-  test('a request id is kept where it has the form, else made, and is in header and body', async () => {
-    const kept = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
-    expect([kept.headers.get('x-request-id'), kept.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
+  it('keeps a valid request id, otherwise makes one, and sends it in header and body', async () => {
+    const valid = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': 'a-B_9' })
+    expect([valid.headers.get('x-request-id'), valid.body.request_id]).toEqual(['a-B_9', 'a-B_9'])
     for (const id of ['a b', 'x'.repeat(65), 'ä']) {
-      const made = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
-      expect(made.body.request_id).toMatch(/^[\w-]{36}$/)
+      const replaced = await send('GET', '/v1/nothing', undefined, { 'X-Request-Id': encodeURI(id) })
+      expect(replaced.body.request_id).toMatch(/^[\w-]{36}$/)
     }
   })
 
-  test('the envelopes are to the byte', async () => {
+  it('sends the envelopes exactly, byte by byte', async () => {
     const reply = await fetch(`${service.address}/v1/people/ada`, {
       method: 'PATCH',
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Request-Id': 'r' },

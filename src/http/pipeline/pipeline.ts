@@ -7,14 +7,14 @@ import { describeFault } from '../../describe-fault.ts'
 import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
-import { bringsBody, readBody } from '../input/body.ts'
+import { hasBody, readBody } from '../input/body.ts'
 import { guardConnections, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { Gate } from '../overload/gate.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
-import { corsHandler } from '../server/cors.ts'
+import { createCorsHandler } from '../server/cors.ts'
 import type { Drain } from '../server/drain.ts'
-import { refuseMalformed } from '../server/server.ts'
-import { admit, refuseLatecomers } from './admission.ts'
+import { throwIfMalformed } from '../server/server.ts'
+import { admit, throwIfDraining } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
@@ -26,36 +26,41 @@ export type Services = {
   drain: Drain
   logger: Logger
   instruments: Instruments
-  /** Absent: requests are not counted. */
+  /** Absent if no rate limit is configured. */
   rateLimiter?: RateLimiter | undefined
 }
 
-/** What a server is made of. */
-type Served = Services & { gate: Gate }
+/** The services that the pipeline needs. */
+type PipelineServices = Services & { gate: Gate }
 
 /**
- * The way of every request, in this order: connection · admission · malformed? · another origin's? · address · guard ·
- * body · handler. Whatever is thrown on it is answered here. `nowhere` answers what has no address.
+ * Returns a function that runs the steps of every request, in this order: connection · admission · malformed request ·
+ * CORS · path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown
+ * paths.
  */
-export function createPipeline(house: Served, places: Router, nowhere: Endpoint): (exchange: Exchange) => void {
-  const { config, drain, logger, gate } = house
-  const { observer } = house.instruments
+export function createPipeline(
+  services: PipelineServices,
+  router: Router,
+  notFound: Endpoint,
+): (exchange: Exchange) => void {
+  const { config, drain, logger, gate } = services
+  const { observer } = services.instruments
   const { limits } = config
   const connections = guardConnections(limits)
   const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
-  const share = corsHandler(config.corsOrigins)
+  const handleCors = createCorsHandler(config.corsOrigins)
 
-  async function carryOut(exchange: Exchange): Promise<void> {
+  async function run(exchange: Exchange): Promise<void> {
     const { request } = exchange
-    refuseLatecomers(exchange, observer)
-    refuseMalformed(exchange)
-    if (share(exchange)) return
-    exchange.place = places.find(request.method!, exchange.url)
-    const { guard, handle, streams, bodyBytes = limits.bodyBytes } = exchange.place ?? nowhere
-    // What decides at once is not waited for: each turn of the queue would cost a microsecond.
+    throwIfDraining(exchange, observer)
+    throwIfMalformed(exchange)
+    if (handleCors(exchange)) return
+    exchange.endpoint = router.find(request.method!, exchange.url)
+    const { guard, handle, streams, bodyBytes = limits.bodyBytes } = exchange.endpoint ?? notFound
+    // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
     const guarded = guard?.(exchange)
     if (guarded) await guarded
-    if (!streams && bringsBody(request)) exchange.body = await readBody(request, bodyBytes)
+    if (!streams && hasBody(request)) exchange.body = await readBody(request, bodyBytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
     gate.hold(request, exchange.work)
@@ -63,19 +68,19 @@ export function createPipeline(house: Served, places: Router, nowhere: Endpoint)
   }
 
   return exchange => {
-    const entrance = connections.enter(exchange)
-    if (entrance === 'dropped') return
+    const decision = connections.enter(exchange)
+    if (decision === 'dropped') return
     admit(exchange, admission)
-    if (entrance === 'refused') {
+    if (decision === 'refused') {
       observer.overloaded('connection')
       exchange.refuse(tooManyPipelined.refusal)
-    } else carryOut(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
+    } else run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }
 
-/** What an error is answered with; where it is a fault of ours, the log says so. */
-export function explain({ id, place }: Exchange, error: unknown, logger: Logger): Refusal {
-  const refusal = refusalOf(error, place?.row?.statuses)
+/** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
+export function explain({ id, endpoint }: Exchange, error: unknown, logger: Logger): Refusal {
+  const refusal = refusalOf(error, endpoint?.row?.statuses)
   const lasting = lastingMessage(error)
   if (lasting !== undefined) warnOfCondition(logger, lasting)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })

@@ -1,18 +1,18 @@
 import type { Observer, RequestEnd, Tracer } from '../../observer.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Tells that a request was counted in. */
+/** Reports the start of a request to metrics and traces. */
 export function beginObserving({ request, deadline }: Exchange, observer: Observer): void {
   observer.requestBegan()
   observer.tracer?.request(deadline.signal, request.method!, request.headers.traceparent as string | undefined)
 }
 
-/** Tells how it ended. The route's template, never its address, as in the log. */
+/** Reports the end of a request, with the route's template and never its path, as in the log. */
 export function endObserving(exchange: Exchange, observer: Observer): void {
-  const { request, response, place, startedMs, deadline, refused } = exchange
+  const { request, response, endpoint, startedMs, deadline, refused } = exchange
   const end: RequestEnd = {
     method: request.method!,
-    route: place?.path,
+    route: endpoint?.path,
     status: response.writableFinished ? response.statusCode : undefined,
     durationMs: performance.now() - startedMs,
     error: refused,
@@ -21,7 +21,7 @@ export function endObserving(exchange: Exchange, observer: Observer): void {
   observer.tracer?.requestEnded(deadline.signal, end)
 }
 
-/** A stage of every request, in a span of its own where traces are wanted; else it is the stage itself. */
+/** Wraps a stage of every request in a span. Without a tracer it returns the stage itself. */
 export function traced<T>(
   tracer: Tracer | undefined,
   name: string,

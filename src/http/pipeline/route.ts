@@ -8,44 +8,49 @@ import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
 import type { Release } from '../overload/response-memory.ts'
 
-/** What a handler is given: everything the pipeline has established about one request. */
+/** The argument of a handler: everything that the pipeline has established about a request. */
 export type Call<Body = unknown> = {
   db: Database
   limits: Config['limits']
   caller: Caller
   /** Path parameters by name, percent-decoded once and checked. */
   params: Record<string, string>
-  /** Bound, trimmed and validated. */
+  /** The bound, trimmed and validated body. */
   body: Body
   boundFrom: 'body' | 'query'
-  /** Of the raw body or query string. */
+  /** The length of the raw body or query string. */
   bytes: number
   preferences: Preferences
-  /** One element of a batch, held to the route's `item` schema and the limits of a body of its own; throws a Fault. */
+  /** Validates an element of a batch against the route's `item` schema and the limits of a body. Throws a Fault. */
   checkItem: (value: unknown) => Record<string, unknown>
-  /** Of a streaming row: the body's bytes as they arrive. Throws where the connection breaks, or nothing comes for long. */
+  /**
+   * On a streaming row, the body's bytes as they arrive. Throws if the connection closes, or if no data arrives in
+   * time.
+   */
   chunks: AsyncIterable<Buffer>
-  /** One line of them, held to the route's `item` schema and the limits of a body of its own; throws a Fault. */
+  /** Parses a line and validates it against the route's `item` schema and the limits of a body. Throws a Fault. */
   checkLine: (line: Buffer) => Record<string, unknown>
-  /** What an error is answered with; where it is a fault of ours, the log says so. */
+  /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
   explain: (error: unknown) => Refusal
-  /** Whether the service is shutting down, so that a stream should come to its end. */
+  /** Whether the service is shutting down, so that a stream should end. */
   draining: () => boolean
   request_id: string
-  /** Memory for an answer that is too large to be counted as nothing, as the organization's share allows (answer-memory.ts). */
+  /** Memory for large responses, within the organization's share (response-memory.ts). */
   memory: {
     take(bytes: number): Release | undefined
     wait(bytes: number): Promise<Release>
   }
-  /** Gives the work behind a part of an answer its own time, once the request's has ended with the first part. */
+  /**
+   * Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part.
+   */
   within: <T>(work: () => Promise<T>) => Promise<T>
-  /** Aborts when the request's time is over: statements under it are cancelled on the server. */
+  /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
 }
 
 /**
- * What a handler answers: the payload of the success envelope, as data or as JSON text. `release` gives back the memory that was taken
- * for it, once it is sent.
+ * The result of a handler: the payload of the success envelope, as data or as JSON text. `release` gives back the
+ * memory taken for it; it is called once the response is sent.
  */
 export type EnvelopeResult = { status: number; headers?: Record<string, string>; release?: Release } & (
   | { data: unknown }
@@ -53,12 +58,15 @@ export type EnvelopeResult = { status: number; headers?: Record<string, string>;
 )
 
 /**
- * The payload as JSON in parts, of which no more is made than the client reads. What throws before the first part is answered as an error;
- * later the connection is cut, so that half is never taken for the whole. It is iterated in any case.
+ * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later
+ * error closes the connection, so that a client never takes a part for the whole. The generator is always iterated.
  */
 export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
-/** What a streaming row answers: lines of JSON. Where it throws, the connection is cut: half is never taken for the whole. */
+/**
+ * The result of a streaming row: JSON lines. An error closes the connection, so that a client never takes a part for
+ * the whole.
+ */
 export type StreamResult = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
@@ -67,70 +75,78 @@ export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
 
 /**
- * One row of a room's route table. The scope is required: a route cannot be open by forgetting. `statuses` holds the
- * quirks of the contract: the status an error word has on this endpoint where it differs from everywhere else.
+ * A row of a module's route table. The scope is required, so no route is open by mistake. `statuses` holds the
+ * exceptions of the contract: the status of an error code on this endpoint, if it differs from the usual one.
  */
 export type Route = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** As documented: `/v1/people/{external_id}`. */
+  /** The documented form, such as `/v1/people/{external_id}`. */
   path: string
   params?: Record<string, ParameterKind>
   scope: Scope
   operationId: string
   summary: string
-  /** The resource it belongs to, as the documentation groups them. */
+  /** The resource under which the documentation lists the endpoint. */
   tag: string
-  /** More than the summary says, in Markdown. */
+  /** Details beyond the summary, in Markdown. */
   description?: string
   body?: TSchema
-  /** The shape of `data` on success. Tests hold every answer to it; as it goes out nothing is validated or stripped. */
+  /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
   answer: TSchema
-  /** The statuses of success and what each says, where it is not 200 alone. */
+  /** The statuses of success with their descriptions, if there are others than 200. */
   successes?: Record<number, string>
-  /** Where the first of the schemas' own `examples` is not the one to show. */
+  /** The examples to show, if they are not the first of the schemas' own `examples`. */
   example?: { body?: unknown; answer?: unknown }
-  /** Whether it is about one entity with a version: a read answers its ETag, a write honours If-Match. */
+  /** Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. */
   versioned?: boolean
-  /** Of a write that answers an entity: the scope that reading it takes, and the fields that a token without it is shown. */
+  /**
+   * On a write that returns an entity, the scope needed to read it, and the fields that a token without that scope
+   * receives.
+   */
   reveals?: { scope: Scope; identifiers: readonly string[] }
-  /** The preferences of the `Prefer` header that make a difference. */
+  /** The supported preferences of the `Prefer` header. */
   prefers?: readonly ('return=representation' | 'references=strict' | 'handling=strict')[]
-  /** What the handler refuses beyond the pipeline, a path parameter's 404 and If-Match: the word by its status. */
+  /**
+   * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
+   * If-Match are added.
+   */
   refusals?: Partial<Record<number, ErrorWord>>
-  /** Whether a request with neither a body nor a query means the defaults, instead of being refused. */
+  /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
-  /** Of a batch or a stream: what each element's or line's body is held to by itself. */
+  /** On a batch or a stream, the schema of each element's or line's body. */
   item?: TSchema
-  /** Its answer is lines of JSON, any number of them, each of the shape `answer`; so is its body, where it has an `item`. */
+  /** Whether the response is JSON lines, each of the shape `answer`. With an `item`, the body is JSON lines too. */
   streams?: boolean
-  /** Of a row without a body: what its query may hold, which then is the call's `body`. */
+  /** On a row without a body, the schema of the query, which becomes the call's `body`. */
   query?: TSchema
-  /** Bytes that the body may have, where it is not the usual limit. */
+  /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
   handle(call: Call): Promise<HandlerResult>
 }
 
-/** An address outside `/v1`, which wants no token. It has no handler here: the document needs none. */
+/**
+ * A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler.
+ */
 export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'> & {
-  /** GET unless it says otherwise. */
+  /** The default is GET. */
   method?: 'POST'
   request?: { contentType: string; body: TSchema }
-  /** Its media type, where it is not JSON. */
+  /** The media type of the response, if it is not JSON. */
   answerType?: string
-  /** The shape of the whole answer; of `data`, where it comes in the envelope of success. */
+  /** The shape of the response or, if it is enveloped, of `data` in the success envelope. */
   answer: TSchema
   enveloped: boolean
-  /** What it refuses in the words of another standard, by status: without our envelope. */
+  /** Refusals in the format of another standard instead of kith's error format, by status. */
   ownRefusals?: Record<number, { description: string; answer: TSchema }>
 }
 
-/** Whether a row honours Idempotency-Key: every write that is not one by nature, nor a stream. A POST that only reads ignores it. */
-export function takesKeys({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
+/** Whether a row honors Idempotency-Key: every write but DELETE and streams. A POST that only reads ignores it. */
+export function honorsIdempotencyKey({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams
 }
 
-/** A row whose handler knows the type of the body that its schema has validated. */
+/** Defines a row whose handler has the type of the validated body. */
 export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
   return row as Route
 }

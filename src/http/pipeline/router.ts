@@ -1,43 +1,43 @@
-import createRouter, { type HTTPMethod } from 'find-my-way'
+import createFindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { Endpoint } from './exchange.ts'
 
 export type Router = {
-  add(place: Endpoint): void
-  /** Undefined where there is no such address, or where it does not take the method. */
+  add(endpoint: Endpoint): void
+  /** Returns undefined if the path does not exist or does not allow the method. */
   find(method: string, url: string): Endpoint | undefined
-  /** What the address takes, whatever is asked of it; empty where there is no such address. */
-  findAll(url: string): { method: string; place: Endpoint }[]
+  /** Returns the endpoints of a path for all methods; empty if the path does not exist. */
+  findAll(url: string): { method: string; endpoint: Endpoint }[]
 }
 
-// Longer than any target can be: too long a target is refused as a whole.
-const longestParameter = 1 << 24
+// Longer than any request target. A target that is too long is refused as a whole.
+const maxParameterLength = 1 << 24
 const noQuery = {}
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Finds places by method and address; a word comes before a parameter. Whoever takes GET takes HEAD. */
-export function createPlaces(): Router {
-  const router = createRouter({
+/** Finds endpoints by method and path. A word has precedence over a parameter. An endpoint for GET also serves HEAD. */
+export function createRouter(): Router {
+  const router = createFindMyWay({
     caseSensitive: true,
     ignoreTrailingSlash: false,
-    maxParamLength: longestParameter,
-    // Queries are read by our own rules, and later.
+    maxParamLength: maxParameterLength,
+    // kith parses the query string later, by its own rules.
     querystringParser: () => noQuery,
   })
-  const add = (method: string, place: Endpoint) =>
-    router.on(method as HTTPMethod, place.path.replace(/\{(\w+)\}/g, ':$1'), unused, place)
+  const add = (method: string, endpoint: Endpoint) =>
+    router.on(method as HTTPMethod, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), unused, endpoint)
   const find = (method: string, url: string) =>
     (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
   return {
-    add: place => {
-      add(place.method, place)
-      if (place.method === 'GET') add('HEAD', place)
+    add: endpoint => {
+      add(endpoint.method, endpoint)
+      if (endpoint.method === 'GET') add('HEAD', endpoint)
     },
     find,
-    // `OPTIONS *` names the server and no address.
+    // `OPTIONS *` addresses the server and no path.
     findAll: url =>
       (url.startsWith('/') ? methods : []).flatMap(method => {
-        const place = find(method, url)
-        return place ? [{ method, place }] : []
+        const endpoint = find(method, url)
+        return endpoint ? [{ method, endpoint }] : []
       }),
   }
 }

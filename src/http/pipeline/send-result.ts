@@ -1,40 +1,41 @@
 import { Fault, refuse } from '../../errors.ts'
 import type { Release } from '../overload/response-memory.ts'
-import { type Exchange, jsonType, linesType } from './exchange.ts'
+import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 import type { Call, ChunkedResult, HandlerResult } from './route.ts'
 
-/** Answers up to here are not counted: all requests that may be under way hold 64 MiB of them. */
-const uncountedCharacters = 64 * 1024
+/** Responses up to this length are not counted. The maximum number of requests under way holds 64 MiB of them. */
+const maxUncountedCharacters = 64 * 1024
 
 /**
- * Sends what a handler answers. An answer in one piece is on its way when this returns; parts are waited for. Throws what is to be
- * answered as an error, and what ended an answer in parts, whose connection it has cut.
+ * Sends the result of a handler. A response in one piece is on its way when this returns. Otherwise the promise settles
+ * when all parts are sent. It rejects with an error to be answered, or with the error that ended a response in parts,
+ * after closing the connection.
  */
 export function sendResult(
   exchange: Exchange,
-  answer: HandlerResult,
+  result: HandlerResult,
   { memory, limits }: Pick<Call, 'memory' | 'limits'>,
 ): undefined | Promise<void> {
-  if (answer.headers) exchange.headers(answer.headers)
+  if (result.headers) exchange.headers(result.headers)
   const idleMs = limits.requestMs
-  if ('stream' in answer) return exchange.sendParts(answer.status, answer.stream, { contentType: linesType, idleMs })
-  if ('parts' in answer) return sendParted(exchange, answer, idleMs)
-  const body = success(answer)
-  const release = answer.release ?? (body.length > uncountedCharacters ? takeFor(body, memory) : undefined)
+  if ('stream' in result) return exchange.sendParts(result.status, result.stream, { contentType: ndjsonType, idleMs })
+  if ('parts' in result) return sendChunked(exchange, result, idleMs)
+  const body = success(result)
+  const release = result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory) : undefined)
   if (release) releaseWith(exchange, release)
-  exchange.send(answer.status, body)
+  exchange.send(result.status, body)
   return undefined
 }
 
-/** Makes the first part before the head is sent: what fails until then is answered as an error. */
-async function sendParted(exchange: Exchange, { status, parts }: ChunkedResult, idleMs: number): Promise<void> {
+/** Produces the first part before it sends the head, so that an error until then gets an error response. */
+async function sendChunked(exchange: Exchange, { status, parts }: ChunkedResult, idleMs: number): Promise<void> {
   const first = await parts.next()
-  const body = successInParts(joined(first, parts))
+  const body = successInParts(prepend(first, parts))
   await exchange.sendParts(status, body, { contentType: jsonType, idleMs })
 }
 
-async function* joined(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* prepend(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
     if (!first.done) yield first.value
     yield* rest
@@ -43,27 +44,30 @@ async function* joined(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffe
   }
 }
 
-function takeFor(body: string, memory: Call['memory']): Release {
+function takeMemoryFor(body: string, memory: Call['memory']): Release {
   const release = memory.take(Buffer.byteLength(body))
-  if (!release) throw withoutRoom
+  if (!release) throw outOfMemory
   return release
 }
 
-const withoutRoom = new Fault(
+const outOfMemory = new Fault(
   refuse(
     'operation_failed',
-    'The request was carried out, but too many large answers of the organization wait for their clients to read them. Read the answers, then retry.',
+    'The request was processed, but the organization has too many large responses that its clients have not read. Read them, then retry after 1 second.',
     { status: 503, headers: { 'Retry-After': '1' } },
   ),
 )
 
-/** Releases when the response is over. One that waits for those before it on its connection is over with the connection. */
+/**
+ * Releases memory when the response is over. A response that waits for earlier ones emits no `close` when its
+ * connection closes, so this listens to both.
+ */
 function releaseWith({ request: { socket }, response }: Exchange, release: Release) {
-  const over = () => {
-    socket.removeListener('close', over)
+  const finish = () => {
+    socket.removeListener('close', finish)
     release()
   }
   if (socket.destroyed) return release()
-  response.once('close', over)
-  socket.once('close', over)
+  response.once('close', finish)
+  socket.once('close', finish)
 }

@@ -1,107 +1,110 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault, fail, refuse } from '../../errors.ts'
-import { incomplete } from '../input/body.ts'
+import { incompleteBody } from '../input/body.ts'
 
 const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
 
-/** Throws a Fault of 400 unless the body comes as lines of JSON. */
+/** Throws a Fault of 400 unless the content type is that of JSON lines. */
 export function requireLines(contentType: string | undefined): void {
   if (!isLines.test(contentType ?? ''))
-    fail('invalid_parameter', 'The body must come with Content-Type: application/x-ndjson, one JSON object a line.')
+    fail(
+      'invalid_parameter',
+      'The body must be sent with Content-Type: application/x-ndjson, one JSON object per line.',
+    )
 }
 
 /**
- * A body's bytes as they arrive. Throws a Fault of 504 when nothing has come for `idleMs` while it was waited for, and of 400
- * when its connection ends before it does.
+ * Yields the bytes of a body as they arrive. Throws a Fault of 504 if no data arrives for `idleMs`, and of 400 if the
+ * connection closes before the body is complete.
  */
 export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
-  const silence = new Fault(
-    refuse('operation_failed', `Nothing arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
+  const timeout = new Fault(
+    refuse('operation_failed', `No data arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
   )
-  // Whoever stops reading still wants to answer: the connection stays.
+  // A reader that stops early still sends a response, so the connection must stay open.
   const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })
   const next = () =>
     chunks.next().catch(() => {
-      throw incomplete
+      throw incompleteBody
     })
   try {
     for (;;) {
-      const { value, done } = await within(next(), idleMs, silence)
+      const { value, done } = await within(next(), idleMs, timeout)
       if (done) return
       yield value
     }
   } finally {
-    // Not waited for: it comes after the bytes that do not come.
+    // Not awaited: it would wait for data that may never arrive.
     chunks.return?.().catch(() => {})
   }
 }
 
-async function within<T>(work: Promise<T>, timeMs: number, late: Error): Promise<T> {
+async function within<T>(work: Promise<T>, timeMs: number, timeoutError: Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const lateness = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late), timeMs)
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(timeoutError), timeMs)
   })
-  // Nobody may be left to hear of a connection that breaks after its time.
+  // If the work fails after the timeout, its rejection must not be unhandled.
   work.catch(() => {})
   try {
-    return await Promise.race([work, lateness])
+    return await Promise.race([work, timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
 /**
- * Sends a stream as it is made, and makes no more of it than the client reads: a part is asked for when the one before has
- * left, whose bytes may then be written over. The connection is cut when the stream throws,
- * and when the client reads nothing for `idleMs`. Settles when the stream has come to its end, read or not.
+ * Sends a stream with back-pressure: it requests the next part when the previous one has been sent. The producer may
+ * then reuse the previous part's buffer. Closes the connection if the stream throws, or if the client reads nothing for
+ * `idleMs`. Settles at the end of the stream, whether the client has read it or not.
  */
 export async function sendStream(
   response: ServerResponse,
   stream: AsyncIterable<string | Buffer>,
   idleMs: number,
 ): Promise<void> {
-  const gone = new AbortController()
-  const leave = () => gone.abort()
+  const disconnected = new AbortController()
+  const disconnect = () => disconnected.abort()
   const { socket } = response.req
-  // A response that waits for those before it on its connection does not emit `close` when the connection does.
-  for (const closing of [response, socket]) closing.once('close', leave)
-  // A connection that closed before this does not emit it again.
-  if (response.destroyed || socket.destroyed) leave()
-  const { signal } = gone
+  // A response that waits for earlier ones does not emit `close` when its connection closes.
+  for (const closing of [response, socket]) closing.once('close', disconnect)
+  // A connection that has already closed does not emit `close` again.
+  if (response.destroyed || socket.destroyed) disconnect()
+  const { signal } = disconnected
   try {
     response.flushHeaders()
     for await (const part of stream) {
       if (signal.aborted || response.req.method === 'HEAD') break
-      for (const piece of piecesOf(part)) await written(response, piece, signal, idleMs)
+      for (const piece of piecesOf(part)) await writePiece(response, piece, signal, idleMs)
     }
-    // What is still on its way is read and dropped, as after any answer that comes early.
+    // The rest of the request body is read and dropped, as after any early response.
     response.end(() => response.req.resume())
   } catch (error) {
-    // Who has gone away has no use for what became of it.
+    // The client has disconnected, so it needs no error.
     if (signal.aborted) return
     response.destroy()
     throw error
   } finally {
-    socket.removeListener('close', leave)
+    socket.removeListener('close', disconnect)
   }
 }
 
-/** Who reads slowly is given time for so much, not for a whole part, which may be megabytes. */
+/** The idle timeout applies to pieces of this size. A whole part may have megabytes, too much for a slow client. */
 const pieceBytes = 128 * 1024
 
 function* piecesOf(part: string | Buffer): Generator<string | Buffer> {
   if (typeof part === 'string') yield part
-  else for (let at = 0; at < part.length; at += pieceBytes) yield part.subarray(at, at + pieceBytes)
+  else for (let start = 0; start < part.length; start += pieceBytes) yield part.subarray(start, start + pieceBytes)
 }
 
-/** Settles when the piece has left for the client, or the connection is gone. */
-async function written(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idleMs: number) {
+/** Settles when the piece has been sent, or when the connection has closed. */
+async function writePiece(response: ServerResponse, piece: string | Buffer, signal: AbortSignal, idleMs: number) {
   if (signal.aborted) return
-  const patience = setTimeout(() => response.destroy(), idleMs)
+  const timer = setTimeout(() => response.destroy(), idleMs)
   await new Promise<unknown>(resolve => {
-    // Node drops what is written to a socket that has just died, and calls nobody back.
+    // Node drops writes to a socket that has just closed and does not call back.
     signal.onabort = resolve
     response.write(piece, resolve)
   })
-  clearTimeout(patience)
+  clearTimeout(timer)
 }

@@ -8,7 +8,7 @@ import { createRateLimiter, type RateLimiter } from './rate-limit.ts'
 
 const limited = (replies: Reply[]) => replies.filter(({ status }) => status === 429)
 
-/** Many at once, and how many whole seconds began meanwhile: in each of them another request may be taken. */
+/** Sends concurrent requests and counts the seconds that began meanwhile: each of them admits another request. */
 async function flood(work: () => Promise<unknown>, count = 40) {
   const startedMs = Date.now()
   const answers = await Promise.allSettled(Array.from({ length: count }, work))
@@ -21,7 +21,7 @@ async function floodOf(send: Send, method: string, path: string, body?: unknown)
 }
 
 describe('without a configured rate', () => {
-  it('nothing is counted and nothing said', async () => {
+  it('refuses no request and sends no rate limit headers', async () => {
     const service = await startService()
     const { send } = await service.organization()
     const { replies } = await floodOf(send, 'GET', '/v1/people/nobody')
@@ -43,7 +43,7 @@ describe('a rate of one a second and a burst of five', () => {
   })
   afterAll(() => service.stop())
 
-  it('takes both, refuses the rest with 429 and what is left, and stores nothing of the rest', async () => {
+  it('admits the rate and the burst, and refuses the rest with 429 and the rate limit headers', async () => {
     const { send, id } = await service.organization()
     const { replies, seconds } = await floodOf(send, 'POST', '/v1/people', { first_name: 'Ada' })
     const taken = replies.filter(({ status }) => status === 201)
@@ -63,7 +63,7 @@ describe('a rate of one a second and a burst of five', () => {
     expect(count).toBe(taken.length)
   })
 
-  it('is of one subject: whatever the token, and whoever else asks', async () => {
+  it('counts per subject, for all of its tokens, apart from other subjects', async () => {
     const { key, send } = await service.organization()
     const otherToken = service.sender(await service.tokenFor(key))
     const otherSubject = service.sender(await service.tokenFor(key, 'people:read', 'somebody else'))
@@ -74,7 +74,7 @@ describe('a rate of one a second and a burst of five', () => {
       expect((await neighbour('GET', '/v1/people/nobody')).status).toBe(404)
   })
 
-  it('is of reads and of writes apart, and a POST that reads is a read', async () => {
+  it('counts reads and writes separately, and a POST that reads as a read', async () => {
     const { send } = await service.organization()
     const { replies } = await floodOf(send, 'POST', '/v1/people/list', {})
     expect(limited(replies).length).toBeGreaterThan(0)
@@ -82,7 +82,7 @@ describe('a rate of one a second and a burst of five', () => {
     expect((await send('POST', '/v1/people', {})).status).toBe(201)
   })
 
-  it('counts addresses and methods that do not exist, and nothing outside /v1', async () => {
+  it('counts unknown paths and methods, and nothing outside /v1', async () => {
     const { send } = await service.organization()
     for (const [method, path] of [
       ['GET', '/v1/nothing'],
@@ -98,7 +98,7 @@ describe('a rate of one a second and a burst of five', () => {
     }
   })
 
-  it('is asked before the body is read, and after the token and its scope', async () => {
+  it('is checked before the body is read, and after the token and its scope', async () => {
     const { key } = await service.organization()
     const token = await service.tokenFor(key, 'people:write')
     await floodOf(service.sender(token), 'POST', '/v1/people', {})
@@ -113,7 +113,7 @@ describe('a rate of one a second and a burst of five', () => {
       return status
     }
     const reader = await service.tokenFor(key, 'people:read')
-    // Had it waited for the body, it would have waited for ten seconds, and answered 504. A new second takes one more.
+    // If the service waited for the body, it would return 504 after ten seconds. Each new second admits one request.
     await expect.poll(() => Promise.race([statusOf(token), statusOf(token)])).toBe(429)
     expect([await statusOf('x.y.z'), await statusOf(reader)]).toEqual([401, 403])
   })
@@ -121,17 +121,17 @@ describe('a rate of one a second and a burst of five', () => {
 
 const caller: Caller = { organization: { id: 1, key: 'a' }, subject: 'x'.repeat(8_000), scopes: new Set() }
 const rates = (store: string) => ({ read: { perSecond: 1, burst: 5 }, write: undefined, store })
-const takenOf = ({ answers }: Awaited<ReturnType<typeof flood>>) =>
+const countTaken = ({ answers }: Awaited<ReturnType<typeof flood>>) =>
   answers.filter(({ status }) => status === 'fulfilled').length
 
 describe('counted in PostgreSQL', () => {
   let service: Service
-  const made: RateLimiter[] = []
+  const limiters: RateLimiter[] = []
   beforeAll(async () => {
     service = await startService()
   })
   afterAll(async () => {
-    for (const limiter of made) await limiter.close()
+    for (const limiter of limiters) await limiter.close()
     await service.stop()
   })
   const make = async (db = service.db) => {
@@ -141,16 +141,16 @@ describe('counted in PostgreSQL', () => {
       db,
       report: message => reports.push(message),
     }))!
-    made.push(limiter)
+    limiters.push(limiter)
     return { limiter, reports }
   }
 
-  it('the budget is one of all processes', async () => {
+  it('shares one budget between all processes', async () => {
     const [first, second] = [await make(), await make()]
     let turn = 0
     const flooded = await flood(() => (turn++ % 2 ? first : second).limiter.spend(caller, 'read'))
-    expect(takenOf(flooded)).toBeGreaterThanOrEqual(6)
-    expect(takenOf(flooded)).toBeLessThanOrEqual(5 + flooded.seconds)
+    expect(countTaken(flooded)).toBeGreaterThanOrEqual(6)
+    expect(countTaken(flooded)).toBeLessThanOrEqual(5 + flooded.seconds)
     for (const answer of flooded.answers)
       if (answer.status === 'rejected') expect((answer.reason as Fault).refusal.status).toBe(429)
     const stored = await service.sql<{ key: string }>('select key from rate_limits')
@@ -158,13 +158,13 @@ describe('counted in PostgreSQL', () => {
     expect([...first.reports, ...second.reports]).toEqual([])
   })
 
-  it('while the store is away each process counts by itself, and the log says so once, and when it is over', async () => {
+  it('counts in each process while the store is unavailable, and logs the start and the end once', async () => {
     const { limiter, reports } = await make()
     await service.sql('alter table rate_limits rename to away')
     const flooded = await flood(() => limiter.spend({ ...caller }, 'read'))
-    expect(takenOf(flooded)).toBeGreaterThanOrEqual(6)
-    expect(takenOf(flooded)).toBeLessThanOrEqual(5 + flooded.seconds)
-    expect(reports).toEqual([expect.stringContaining('away')])
+    expect(countTaken(flooded)).toBeGreaterThanOrEqual(6)
+    expect(countTaken(flooded)).toBeLessThanOrEqual(5 + flooded.seconds)
+    expect(reports).toEqual([expect.stringContaining('unavailable')])
     await service.sql('alter table away rename to rate_limits')
     await expect
       .poll(
@@ -174,10 +174,10 @@ describe('counted in PostgreSQL', () => {
         },
         { timeout: 10_000 },
       )
-      .toEqual([expect.stringContaining('away'), expect.stringContaining('again')])
+      .toEqual([expect.stringContaining('unavailable'), expect.stringContaining('again')])
   })
 
-  it('a database that nobody reaches refuses nobody', async () => {
+  it('refuses nobody if the database is unreachable', async () => {
     const db = openDatabase('postgresql://nobody@127.0.0.1:1/nothing', { connections: 1, statementTimeoutMs: 1_000 })
     const { limiter, reports } = await make(db)
     expect(await limiter.spend(caller, 'read')).toMatchObject({ RateLimit: '"read";r=0;t=1' })
@@ -186,14 +186,14 @@ describe('counted in PostgreSQL', () => {
   })
 })
 
-it('a limit of reads leaves writes alone', async () => {
+it('does not limit writes if only reads have a rate', async () => {
   const limiter = (await createRateLimiter({ rates: rates('memory'), db: undefined as never, report: () => {} }))!
-  expect(takenOf(await flood(() => limiter.spend(caller, 'write')))).toBe(40)
-  await expect(flood(() => limiter.spend(caller, 'read')).then(takenOf)).resolves.toBeLessThan(40)
+  expect(countTaken(await flood(() => limiter.spend(caller, 'write')))).toBe(40)
+  await expect(flood(() => limiter.spend(caller, 'read')).then(countTaken)).resolves.toBeLessThan(40)
   await limiter.close()
 })
 
-it('Redis without the package for it stops the start, and says what to install', async () => {
-  const asked = { rates: rates('redis://127.0.0.1:1'), db: undefined as never, report: () => {} }
-  await expect(createRateLimiter(asked)).rejects.toThrow(/KITH_RATE_STORE .* npm install .*ioredis/)
+it('fails the start without the Redis package and names the command that installs it', async () => {
+  const options = { rates: rates('redis://127.0.0.1:1'), db: undefined as never, report: () => {} }
+  await expect(createRateLimiter(options)).rejects.toThrow(/KITH_RATE_STORE .* npm install .*ioredis/)
 })

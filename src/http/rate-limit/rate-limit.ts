@@ -6,27 +6,27 @@ import type { Database } from '../../db/db.ts'
 import { Fault, refuse } from '../../errors.ts'
 import { type Counter, memoryStore, postgresqlStore, redisStore, type Store } from './rate-store.ts'
 
-type Name = 'read' | 'write'
+type BudgetName = 'read' | 'write'
 
-/** The headers of an answer: `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10. */
+/** The headers of a response: `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10. */
 export type RateHeaders = Record<string, string>
 
 export type RateLimiter = {
   /**
-   * Takes one request of the caller's budget and gives the headers that tell what is left; none where that budget is not
-   * limited. Throws a Fault of 429 with `Retry-After` when nothing is left.
+   * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
+   * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
    */
-  spend(caller: Caller, name: Name): Promise<RateHeaders>
+  spend(caller: Caller, name: BudgetName): Promise<RateHeaders>
   close(): Promise<void>
 }
 
-type Asked = { rates: Rates; db: Database; report: (message: string) => void }
+type RateLimiterOptions = { rates: Rates; db: Database; report: (message: string) => void }
 
-/** The limiter of a service; undefined where no rate is configured: nothing is counted then. */
-export async function createRateLimiter({ rates, db, report }: Asked): Promise<RateLimiter | undefined> {
+/** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
+export async function createRateLimiter({ rates, db, report }: RateLimiterOptions): Promise<RateLimiter | undefined> {
   if (!rates.read && !rates.write) return undefined
   const store = await openStore(rates.store, db)
-  const limit = (name: Name, budget: Budget | undefined) => budget && limitOf(name, budget, store, report)
+  const limit = (name: BudgetName, budget: Budget | undefined) => budget && createLimit(name, budget, store, report)
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
     spend: async (caller, name) => (await limits[name]?.(keyOf(caller))) ?? {},
@@ -41,17 +41,20 @@ function openStore(store: string, db: Database): Store | Promise<Store> {
 
 const keys = new WeakMap<Caller, string>()
 
-/** A subject may be long, and somebody's address. The authenticator gives the same caller for the same token. */
+/**
+ * The key of a caller. It is a hash, because a subject may be long, or a person's email address. The authenticator
+ * returns the same object for the same token, so the hash is cached by it.
+ */
 function keyOf(caller: Caller): string {
-  const known = keys.get(caller)
-  if (known !== undefined) return known
+  const cached = keys.get(caller)
+  if (cached !== undefined) return cached
   const key = hash('sha256', `${caller.organization.id} ${caller.subject}`, 'base64url')
   keys.set(caller, key)
   return key
 }
 
-function limitOf(name: Name, budget: Budget, store: Store, report: Asked['report']) {
-  const counter = insured(store.counter(name, budget), memoryStore().counter(name, budget), report)
+function createLimit(name: BudgetName, budget: Budget, store: Store, report: RateLimiterOptions['report']) {
+  const counter = withFallback(store.counter(name, budget), memoryStore().counter(name, budget), report)
   const policy = `"${name}";q=${budget.perSecond};w=1${budget.burst > 0 ? `;kith-burst=${budget.burst}` : ''}`
   const headersOf = ({ remainingPoints, msBeforeNext }: RateLimiterRes): RateHeaders => ({
     'RateLimit-Policy': policy,
@@ -60,39 +63,42 @@ function limitOf(name: Name, budget: Budget, store: Store, report: Asked['report
   return async (key: string): Promise<RateHeaders> => {
     try {
       return headersOf(await counter.consume(key))
-    } catch (spent) {
-      if (!(spent instanceof RateLimiterRes)) throw spent
-      throw new Fault(refused(name, spent, headersOf(spent)))
+    } catch (result) {
+      if (!(result instanceof RateLimiterRes)) throw result
+      throw new Fault(buildRefusal(name, result, headersOf(result)))
     }
   }
 }
 
-function refused(name: Name, { msBeforeNext }: RateLimiterRes, headers: RateHeaders) {
+function buildRefusal(name: BudgetName, { msBeforeNext }: RateLimiterRes, headers: RateHeaders) {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1_000))
-  return refuse('rate_limit_exceeded', `There were too many ${name} requests; the next is taken in ${seconds} s.`, {
+  return refuse('rate_limit_exceeded', `There were too many ${name} requests. Retry after ${seconds} s.`, {
     headers: { 'Retry-After': String(seconds), ...headers },
   })
 }
 
-// A store that is away is asked again as seldom as this.
-const askAgainMs = 1_000
+// The interval between attempts to use a store that is unavailable.
+const retryStoreMs = 1_000
 
-/** Counts in this process while the store is away: that nobody can count together refuses no one, and lets no one loose. */
-function insured(shared: Counter, own: Counter, report: Asked['report']): Counter {
-  let awayUntilMs = 0
+/**
+ * Counts in this process while the shared store is unavailable, so that an outage neither refuses requests nor lifts
+ * the limit.
+ */
+function withFallback(shared: Counter, local: Counter, report: RateLimiterOptions['report']): Counter {
+  let unavailableUntilMs = 0
   return {
     consume: async key => {
-      if (Date.now() < awayUntilMs) return own.consume(key)
+      if (Date.now() < unavailableUntilMs) return local.consume(key)
       try {
-        const left = await shared.consume(key)
-        if (awayUntilMs > 0) report('the store of the rate limits answers again')
-        awayUntilMs = 0
-        return left
+        const result = await shared.consume(key)
+        if (unavailableUntilMs > 0) report('the rate limit store is available again')
+        unavailableUntilMs = 0
+        return result
       } catch (error) {
         if (error instanceof RateLimiterRes) throw error
-        if (awayUntilMs === 0) report('the store of the rate limits is away: each process counts by itself meanwhile')
-        awayUntilMs = Date.now() + askAgainMs
-        return own.consume(key)
+        if (unavailableUntilMs === 0) report('the rate limit store is unavailable: each process counts by itself')
+        unavailableUntilMs = Date.now() + retryStoreMs
+        return local.consume(key)
       }
     },
   }

@@ -8,7 +8,10 @@ import {
 import type { Budget } from '../../config.ts'
 import { type Database, statement } from '../../db/db.ts'
 
-/** Takes one request of a key's budget. Rejects with a RateLimiterRes when none is left, with an Error without the store. */
+/**
+ * Takes one request from a key's budget. Rejects with a RateLimiterRes if the budget is used up, or with an Error if
+ * the store fails.
+ */
 export type Counter = { consume(key: string): Promise<RateLimiterRes> }
 
 /** Makes the counters of one store. */
@@ -16,60 +19,67 @@ export type Store = { counter(name: string, budget: Budget): Counter; close(): P
 
 type Options = { keyPrefix: string; points: number; duration: number }
 
-/** A burst's budget is whole again after so long. */
+/** The time after which the budget of a burst is full again, in seconds. */
 export const burstSeconds = 60
 
-// A statement or command that takes longer than this is not waited for: the request has better things to do.
-const storePatienceMs = 250
+// The timeout of a statement or command of the store. A slow store must not delay requests.
+const storeTimeoutMs = 250
 
 /** Counts in this process. */
 export function memoryStore(): Store {
-  return { counter: (name, budget) => bursty(options => new RateLimiterMemory(options), name, budget), close: nothing }
+  return {
+    counter: (name, budget) => withBurst(options => new RateLimiterMemory(options), name, budget),
+    close: doNothing,
+  }
 }
 
-/** Counts in the table rate_limits, for all processes on one database: a statement a request, two within a burst. */
+/**
+ * Counts in the table rate_limits, for all processes on one database, with one statement per request and two within a
+ * burst.
+ */
 export function postgresqlStore(db: Database): Store {
   const client = {
     query: async (query: { name: string; text: string; values: unknown[] }) => ({
-      rows: await db.query(statement(query.name, query.text), query.values, AbortSignal.timeout(storePatienceMs)),
+      rows: await db.query(statement(query.name, query.text), query.values, AbortSignal.timeout(storeTimeoutMs)),
     }),
   }
   const settings = { storeClient: client, storeType: 'client', tableName: 'rate_limits', tableCreated: true }
   return {
     counter: (name, budget) =>
-      // Who has spent all is refused from memory until the window ends: a flood is no flood of statements.
-      bursty(
+      // A used-up budget is refused from memory until its window ends, so that a flood of requests is no flood of
+      // statements.
+      withBurst(
         options => new RateLimiterPostgres({ ...options, ...settings, inMemoryBlockOnConsumed: options.points + 1 }),
         name,
         budget,
       ),
-    close: nothing,
+    close: doNothing,
   }
 }
 
-/** What we use of ioredis, which is not among the packages that come along. */
+/** The part of ioredis that kith uses. ioredis is not a dependency. */
 type Redis = { on(event: 'error', listener: () => void): void; connect(): Promise<void>; disconnect(): void }
 type RedisModule = { Redis: new (url: string, options: object) => Redis }
 
 const redisOptions = {
   lazyConnect: true,
   connectTimeout: 1_000,
-  commandTimeout: storePatienceMs,
+  commandTimeout: storeTimeoutMs,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
 }
 
-/** Counts in Redis. Throws where the package `ioredis`, which only this needs, is not installed. */
+/** Counts in Redis. Throws an Error if the package `ioredis` is not installed. */
 export async function redisStore(url: string): Promise<Store> {
   const { Redis } = await importRedis()
   const client = new Redis(url, redisOptions)
-  // What is wrong shows when it is asked; without a listener it would end the process.
+  // A fault shows when a command fails. Without a listener, an error event ends the process.
   client.on('error', () => {})
-  // It goes on trying by itself.
+  // The client keeps reconnecting by itself.
   await client.connect().catch(() => {})
   return {
     counter: (name, budget) =>
-      bursty(
+      withBurst(
         options =>
           new RateLimiterRedis({ ...options, storeClient: client, inMemoryBlockOnConsumed: options.points + 1 }),
         `kith:${name}`,
@@ -80,22 +90,25 @@ export async function redisStore(url: string): Promise<Store> {
 }
 
 async function importRedis(): Promise<RedisModule> {
-  // Not a literal: the package need not be there for the types either.
+  // Not a literal, so that the type check does not need the package either.
   const name: string = 'ioredis'
   try {
     return (await import(name)) as RedisModule
   } catch (cause) {
-    throw new Error('KITH_RATE_STORE names Redis, which needs a package more: run npm install --no-save ioredis', {
-      cause,
-    })
+    throw new Error(
+      'KITH_RATE_STORE names Redis, which needs the package ioredis. Run: npm install --no-save ioredis',
+      {
+        cause,
+      },
+    )
   }
 }
 
-function bursty(make: (options: Options) => Counter, name: string, { perSecond, burst }: Budget): Counter {
+function withBurst(make: (options: Options) => Counter, name: string, { perSecond, burst }: Budget): Counter {
   const rate = make({ keyPrefix: name, points: perSecond, duration: 1 })
   if (burst === 0) return rate
-  const beyond = make({ keyPrefix: `${name}-burst`, points: burst, duration: burstSeconds })
-  return new BurstyRateLimiter(rate as never, beyond as never)
+  const burstLimiter = make({ keyPrefix: `${name}-burst`, points: burst, duration: burstSeconds })
+  return new BurstyRateLimiter(rate as never, burstLimiter as never)
 }
 
-async function nothing() {}
+async function doNothing() {}

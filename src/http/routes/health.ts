@@ -14,14 +14,14 @@ const readReadinessSql = statement(
   `select current_setting('transaction_read_only')::boolean as read_only`,
 )
 
-/** What the document says of the addresses of {@link registerHealthRoutes}. */
-export const systemRows: OpenRoute[] = [
+/** The descriptions of the paths of {@link registerHealthRoutes} for the OpenAPI document. */
+export const healthRows: OpenRoute[] = [
   {
     path: '/healthz',
     operationId: 'getHealth',
-    summary: 'Tell whether the process is alive',
+    summary: 'Check whether the process is alive',
     tag: 'System',
-    description: 'It names the version of kith that runs.',
+    description: 'Returns the version of kith.',
     answer: Type.Object(
       { healthy: Type.Literal(true), version: Type.String() },
       { examples: [{ healthy: true, version: '1.0.0' }] },
@@ -31,8 +31,9 @@ export const systemRows: OpenRoute[] = [
   {
     path: '/readyz',
     operationId: 'getReadiness',
-    summary: 'Tell whether the service takes requests',
-    description: 'Not while the database is away or read-only, as a standby is, or the service is shutting down.',
+    summary: 'Check whether the service accepts requests',
+    description:
+      'Returns 503 while the database is unreachable or read-only, as a standby is, or the service is shutting down.',
     tag: 'System',
     answer: Type.Object({ ready: Type.Literal(true) }, { examples: [{ ready: true }] }),
     enveloped: true,
@@ -51,35 +52,35 @@ export const systemRows: OpenRoute[] = [
   },
 ]
 
-/** The addresses outside `/v1`, which want no token: is the process alive, is it ready, which keys sign tokens. */
-export function registerHealthRoutes(places: Router, { db, authenticator, drain, config }: Services): void {
-  // A flood of these must not queue for connections before everybody else's work.
-  const askDatabase = singleFlight(() =>
+/** Adds the paths outside `/v1` that need no token: liveness, readiness, and the public keys that sign tokens. */
+export function registerHealthRoutes(router: Router, { db, authenticator, drain, config }: Services): void {
+  // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
+  const readReadiness = singleFlight(() =>
     db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),
   )
-  const [health, readiness, keys] = systemRows.map(({ path }) => path) as [string, string, string]
-  places.add({
+  const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
+  router.add({
     method: 'GET',
     path: health,
     handle: exchange => exchange.send(200, success({ data: { healthy: true, version } })),
   })
-  places.add({
+  router.add({
     method: 'GET',
     path: readiness,
     handle: async exchange => {
-      if (!drain.accepting()) notReady('The service is shutting down.')
-      const [database] = await askDatabase().catch(() => notReady('The database cannot be reached.'))
-      if (database?.read_only) notReady(readOnlyMessage)
+      if (!drain.isAccepting()) throwNotReady('The service is shutting down.')
+      const [database] = await readReadiness().catch(() => throwNotReady('The database cannot be reached.'))
+      if (database?.read_only) throwNotReady(readOnlyMessage)
       exchange.send(200, success({ data: { ready: true } }))
     },
   })
-  places.add({
+  router.add({
     method: 'GET',
     path: keys,
     handle: async exchange => exchange.send(200, JSON.stringify(await authenticator.jwks())),
   })
 }
 
-function notReady(message: string): never {
+function throwNotReady(message: string): never {
   fail('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
 }

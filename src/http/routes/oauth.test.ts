@@ -11,26 +11,26 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** Every test has a client of its own: failures are counted by it. */
+/** Each test has a client of its own, because failures are counted per client. */
 async function makeClient(scope = 'people:read people:write') {
   organization = await service.organization()
   client = await createClient(service.db, { organizationKey: organization.key, name: 'shop', scope })
   return client
 }
 
-type Asked = { fields?: Record<string, string> | string; headers?: Record<string, string>; path?: string }
+type Form = { fields?: Record<string, string> | string; headers?: Record<string, string>; path?: string }
 
-async function ask({ fields = {}, headers = {}, path = '/oauth/token' }: Asked) {
-  const form = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
+async function requestToken({ fields = {}, headers = {}, path = '/oauth/token' }: Form) {
+  const body = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
   const response = await fetch(`${service.address}${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
-    body: form,
+    body,
   })
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came back
-  const body = (await response.json()) as any
-  service.checkResponse({ method: 'POST', path, status: response.status, body })
-  return { status: response.status, headers: response.headers, body }
+  const reply = (await response.json()) as any
+  service.checkResponse({ method: 'POST', path, status: response.status, body: reply })
+  return { status: response.status, headers: response.headers, body: reply }
 }
 
 const grant_type = 'client_credentials'
@@ -51,9 +51,9 @@ describe('POST /oauth/token', () => {
         headers: basic(client.client_id, client.client_secret),
       }),
     ],
-  ])('gives a client that says who it is %s a token for an hour, which works', async (_, asked) => {
+  ])('gives a client that authenticates %s a valid token for an hour', async (_, form) => {
     await makeClient()
-    const { status, headers, body } = await ask(asked())
+    const { status, headers, body } = await requestToken(form())
     expect(status).toBe(200)
     expect(body).toEqual({
       access_token: expect.any(String),
@@ -77,18 +77,18 @@ describe('POST /oauth/token', () => {
     expect(actors).toEqual([{ actor: client.client_id }])
   })
 
-  it('gives no more than is asked for', async () => {
+  it('grants only the requested scope', async () => {
     await makeClient()
-    const { body } = await ask({ fields: { ...good(), scope: 'people:read' } })
+    const { body } = await requestToken({ fields: { ...good(), scope: 'people:read' } })
     expect(body.scope).toBe('people:read')
     const send = service.sender(body.access_token)
     expect((await send('POST', '/v1/people/list')).status).toBe(200)
     expect((await send('POST', '/v1/people', {})).status).toBe(403)
   })
 
-  it('takes a field that it does not know, and one without a value, for absent', async () => {
+  it('treats an unknown field and an empty field as absent', async () => {
     await makeClient()
-    const { status, body } = await ask({ fields: { ...good(), scope: '', resource: 'x' } })
+    const { status, body } = await requestToken({ fields: { ...good(), scope: '', resource: 'x' } })
     expect([status, body.scope]).toEqual([200, 'people:read people:write'])
   })
 
@@ -99,16 +99,16 @@ describe('POST /oauth/token', () => {
     'people:*',
     'people:read\tpeople:write',
     'PEOPLE:READ',
-  ])('refuses the scope %j to a client that has others', async scope => {
+  ])('refuses the scope %j to a client with other scopes', async scope => {
     await makeClient()
-    const { status, headers, body } = await ask({ fields: { ...good(), scope } })
+    const { status, headers, body } = await requestToken({ fields: { ...good(), scope } })
     expect([status, body.error]).toEqual([400, 'invalid_scope'])
     expect(headers.get('cache-control')).toBe('no-store')
   })
 
-  const malformed: [string, () => Asked, string][] = [
-    ['no body', () => ({ fields: '' }), 'invalid_request'],
-    ['no grant_type', () => ({ fields: { ...client } }), 'invalid_request'],
+  const malformed: [string, () => Form, string][] = [
+    ['an empty body', () => ({ fields: '' }), 'invalid_request'],
+    ['a missing grant_type', () => ({ fields: { ...client } }), 'invalid_request'],
     ['another grant_type', () => ({ fields: { ...good(), grant_type: 'password' } }), 'unsupported_grant_type'],
     [
       'a grant_type in other letters',
@@ -147,17 +147,17 @@ describe('POST /oauth/token', () => {
       'invalid_request',
     ],
   ]
-  it.each(malformed)('refuses %s', async (_, asked, error) => {
+  it.each(malformed)('refuses %s', async (_, form, error) => {
     await makeClient()
-    const reply = await ask(asked())
+    const reply = await requestToken(form())
     expect([reply.status, reply.body.error]).toEqual([400, error])
     expect(reply.headers.get('www-authenticate')).toBeNull()
   })
 
-  it('refuses everybody whom it does not know in one and the same way', async () => {
+  it('refuses every unknown client and wrong secret with the same response', async () => {
     const other = await makeClient()
     const { client_id, client_secret } = await makeClient()
-    const wrong: Asked[] = [
+    const wrong: Form[] = [
       { fields: { grant_type } },
       { fields: { grant_type, client_id } },
       { fields: { grant_type, client_id, client_secret: client_secret.slice(0, -1) } },
@@ -178,56 +178,56 @@ describe('POST /oauth/token', () => {
       { fields: { grant_type }, headers: { Authorization: `Basic ${Buffer.from([0xff, 0x3a]).toString('base64')}` } },
       { fields: { grant_type }, headers: { Authorization: `Basic ${Buffer.from('%:%').toString('base64')}` } },
     ]
-    for (const asked of wrong) {
-      const { status, headers, body } = await ask(asked)
-      expect([status, headers.get('www-authenticate')], JSON.stringify(asked)).toEqual([401, 'Basic realm="kith"'])
+    for (const form of wrong) {
+      const { status, headers, body } = await requestToken(form)
+      expect([status, headers.get('www-authenticate')], JSON.stringify(form)).toEqual([401, 'Basic realm="kith"'])
       expect(body).toEqual({
         error: 'invalid_client',
         error_description: 'The client is not known, or its secret is wrong.',
       })
     }
-    expect((await ask({ fields: { grant_type, client_id, client_secret } })).status).toBe(200)
+    expect((await requestToken({ fields: { grant_type, client_id, client_secret } })).status).toBe(200)
   })
 
-  it('lets ten wrong secrets through, also of thirty at once; then the client waits there, and the right one too', async () => {
+  it('checks ten wrong secrets, also of thirty concurrent ones, and then throttles the client even with the right secret', async () => {
     const other = await makeClient()
     await makeClient()
     const wrong = { ...good(), client_secret: 'wrong' }
-    const statuses = (await Promise.all(Array.from({ length: 30 }, () => ask({ fields: wrong })))).map(
+    const statuses = (await Promise.all(Array.from({ length: 30 }, () => requestToken({ fields: wrong })))).map(
       ({ status }) => status,
     )
     expect(statuses.filter(status => status === 401)).toHaveLength(10)
     expect(statuses.filter(status => status === 429)).toHaveLength(20)
-    const { status, headers, body } = await ask({ fields: good() })
+    const { status, headers, body } = await requestToken({ fields: good() })
     expect([status, body.error]).toEqual([429, 'rate_limit_exceeded'])
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
     expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
-    expect((await ask({ fields: { grant_type, ...other } })).status).toBe(200)
+    expect((await requestToken({ fields: { grant_type, ...other } })).status).toBe(200)
   })
 
-  it('does not count an attempt that could not be decided', async () => {
+  it('does not count an attempt that fails with 500', async () => {
     await makeClient()
     await service.sql('alter table clients rename to clients_away')
-    for (let index = 0; index < 11; index++) expect((await ask({ fields: good() })).status).toBe(500)
+    for (let index = 0; index < 11; index++) expect((await requestToken({ fields: good() })).status).toBe(500)
     await service.sql('alter table clients_away rename to clients')
-    expect((await ask({ fields: good() })).status).toBe(200)
+    expect((await requestToken({ fields: good() })).status).toBe(200)
   })
 
-  it('refuses a body that is no form of a token', async () => {
+  it('refuses a body that is too large for a token request', async () => {
     await makeClient()
-    expect((await ask({ fields: { ...good(), scope: 'x'.repeat(20_000) } })).status).toBe(413)
+    expect((await requestToken({ fields: { ...good(), scope: 'x'.repeat(20_000) } })).status).toBe(413)
   })
 
-  it('is answered at POST alone', async () => {
+  it('supports only POST', async () => {
     const { status, headers } = await fetch(`${service.address}/oauth/token`)
     expect([status, headers.get('Allow')]).toEqual([405, 'POST'])
   })
 
   it('keeps secrets out of the log and of the database', async () => {
     await makeClient()
-    await ask({ fields: good() })
-    await ask({ fields: { grant_type }, headers: basic(client.client_id, client.client_secret) })
-    await ask({ fields: { grant_type }, path: `/oauth/token?${new URLSearchParams(client)}` })
+    await requestToken({ fields: good() })
+    await requestToken({ fields: { grant_type }, headers: basic(client.client_id, client.client_secret) })
+    await requestToken({ fields: { grant_type }, path: `/oauth/token?${new URLSearchParams(client)}` })
     expect(service.logs.join('')).not.toContain(client.client_secret)
     const rows = await service.sql('select t::text as text from clients t where organization_id = $1', [
       organization.id,
@@ -237,12 +237,12 @@ describe('POST /oauth/token', () => {
   })
 })
 
-describe('a client that is revoked', () => {
+describe('a revoked client', () => {
   it('gets no more tokens', async () => {
     await makeClient()
-    expect((await ask({ fields: good() })).status).toBe(200)
+    expect((await requestToken({ fields: good() })).status).toBe(200)
     await revokeClient(service.db, client.client_id)
-    expect((await ask({ fields: good() })).body.error).toBe('invalid_client')
+    expect((await requestToken({ fields: good() })).body.error).toBe('invalid_client')
     await expect(revokeClient(service.db, client.client_id)).rejects.toThrow('no client')
   })
 })

@@ -11,7 +11,7 @@ import { authorizationsOf } from '../pipeline/route-table.ts'
 import type { Router } from '../pipeline/router.ts'
 import { clientAddress } from '../server/server.ts'
 
-/** Good for an hour: a program asks again, and what it is given needs no renewing. */
+/** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */
 const ttlSeconds = 3_600
 const bodyBytes = 16_384
 
@@ -19,10 +19,12 @@ const tokenRequest = Type.Object(
   {
     grant_type: Type.Literal('client_credentials'),
     scope: Type.Optional(
-      Type.String({ description: `Of the client's own, separated by spaces; all of them where it is absent. ` }),
+      Type.String({
+        description: 'The requested scopes, separated by spaces. The default is all scopes of the client.',
+      }),
     ),
-    client_id: Type.Optional(Type.String({ description: 'Unless the header Authorization says it.' })),
-    client_secret: Type.Optional(Type.String({ description: 'Unless the header Authorization says it.' })),
+    client_id: Type.Optional(Type.String({ description: 'Required without an Authorization header.' })),
+    client_secret: Type.Optional(Type.String({ description: 'Required without an Authorization header.' })),
   },
   {
     title: 'TokenRequest',
@@ -35,7 +37,7 @@ const token = Type.Object(
   {
     access_token: Type.String(),
     token_type: Type.Literal('Bearer'),
-    expires_in: Type.Integer({ description: 'Seconds.' }),
+    expires_in: Type.Integer({ description: 'The lifetime in seconds.' }),
     scope: Type.String(),
   },
   {
@@ -51,7 +53,7 @@ const token = Type.Object(
   },
 )
 
-const refusalOfOne = (words: GrantRefusal['error'][]) =>
+const refusalSchema = (words: GrantRefusal['error'][]) =>
   Type.Object(
     { error: Type.Enum(words), error_description: Type.String() },
     { examples: [{ error: words[0], error_description: unknownClient.error_description }] },
@@ -63,79 +65,79 @@ export const tokenRow: OpenRoute = {
   operationId: 'issueToken',
   summary: 'Fetch a token',
   description:
-    'For clients made by `kith client create` (RFC 6749, `client_credentials`). The client says who it is by HTTP ' +
-    'Basic, or in the body. After ten failures within a minute from one address it has to wait.',
+    'For clients created by `kith client create` (RFC 6749, `client_credentials`). The client authenticates by HTTP Basic ' +
+    'or in the body. After ten failures within a minute from one address, it has to wait.',
   tag: 'System',
   request: { contentType: 'application/x-www-form-urlencoded', body: tokenRequest },
   answer: token,
   enveloped: false,
   ownRefusals: {
     400: {
-      description: 'The request cannot be understood, or asks for more than the client may have (RFC 6749, 5.2).',
-      answer: refusalOfOne(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
+      description: 'The request is malformed, or requests a scope that the client does not have (RFC 6749, 5.2).',
+      answer: refusalSchema(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
     },
     401: {
-      description: 'The client is not known, or its secret is wrong (RFC 6749, 5.2).',
-      answer: refusalOfOne(['invalid_client']),
+      description: 'The client is unknown, or its secret is wrong (RFC 6749, 5.2).',
+      answer: refusalSchema(['invalid_client']),
     },
   },
   refusals: { 413: 'invalid_parameter', 429: 'rate_limit_exceeded', 503: 'operation_failed' },
 }
 
-/** POST /oauth/token. It speaks as RFC 6749 has it, success and its own refusals without our envelope. */
-export function registerTokenRoute(places: Router, { db, authenticator, config }: Services): void {
-  const attempts = createLoginThrottle()
+/** Adds POST /oauth/token. As RFC 6749 requires, its responses do not use kith's envelopes. */
+export function registerTokenRoute(router: Router, { db, authenticator, config }: Services): void {
+  const throttle = createLoginThrottle()
 
   async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
-    const asked = readGrant({
+    const requested = readGrant({
       authorizations: authorizationsOf(request),
       contentType: request.headers['content-type'],
       queryString: url.split('?').slice(1).join('?'),
       body,
     })
-    if ('error' in asked) return asked
-    const { client_id } = asked.credentials
+    if ('error' in requested) return requested
+    const { client_id } = requested.credentials
     const address = clientAddress(request, config.behindProxy)
-    const waitSeconds = attempts.begin(client_id, address)
-    if (waitSeconds !== undefined) refuseForNow(waitSeconds)
-    const takeBack = () => attempts.takeBack(client_id, address)
-    const client = await verifyClient(db, asked.credentials, deadline.signal).catch(error => {
+    const waitSeconds = throttle.begin(client_id, address)
+    if (waitSeconds !== undefined) throwThrottled(waitSeconds)
+    const takeBack = () => throttle.takeBack(client_id, address)
+    const client = await verifyClient(db, requested.credentials, deadline.signal).catch(error => {
       takeBack()
       throw error
     })
     if (!client) return unknownClient
     takeBack()
     const allowed = client.scope.split(' ')
-    if (!asked.scope.every(word => allowed.includes(word)))
-      return refuseGrant('invalid_scope', `The client may have ${allowed.join(', ')}.`)
-    const scope = (asked.scope.length > 0 ? asked.scope : allowed).join(' ')
+    if (!requested.scope.every(word => allowed.includes(word)))
+      return refuseGrant('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
+    const scope = (requested.scope.length > 0 ? requested.scope : allowed).join(' ')
     const { organizationKey } = client
-    const wanted = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
-    const access_token = await authenticator.issueToken(wanted, deadline.signal)
+    const claims = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
+    const access_token = await authenticator.issueToken(claims, deadline.signal)
     return { access_token, token_type: 'Bearer', expires_in: ttlSeconds, scope }
   }
 
-  places.add({
+  router.add({
     method: 'POST',
     path: tokenRow.path,
     bodyBytes,
     handle: async exchange => {
       exchange.header('Pragma', 'no-cache')
-      answer(exchange, await grant(exchange))
+      sendGrant(exchange, await grant(exchange))
     },
   })
 }
 
 type Granted = { access_token: string; token_type: 'Bearer'; expires_in: number; scope: string }
 
-function answer(exchange: Exchange, granted: Granted | GrantRefusal) {
-  const isUnknown = 'error' in granted && granted.error === 'invalid_client'
+function sendGrant(exchange: Exchange, result: Granted | GrantRefusal) {
+  const isUnknown = 'error' in result && result.error === 'invalid_client'
   if (isUnknown) exchange.header('WWW-Authenticate', 'Basic realm="kith"')
-  exchange.send('error' in granted ? (isUnknown ? 401 : 400) : 200, JSON.stringify(granted))
+  exchange.send('error' in result ? (isUnknown ? 401 : 400) : 200, JSON.stringify(result))
 }
 
-function refuseForNow(waitSeconds: number): never {
-  fail('rate_limit_exceeded', 'There were too many wrong attempts: wait before the next.', {
+function throwThrottled(waitSeconds: number): never {
+  fail('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
     headers: { 'Retry-After': String(waitSeconds) },
   })
 }

@@ -3,7 +3,7 @@ import { singleFlight } from './single-flight.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-it('calls that come before a run has ended share it, and its failure; the next call begins another', async () => {
+it('shares a run, or its failure, between calls until it ends; the next call starts another', async () => {
   let runs = 0
   let end = Promise.withResolvers<void>()
   const call = singleFlight(async () => {
@@ -25,7 +25,7 @@ it('calls that come before a run has ended share it, and its failure; the next c
   expect(await call()).toBe(3)
 })
 
-it('waits between two runs for as long as it is told', async () => {
+it('waits for the pause between two runs', async () => {
   vi.useFakeTimers()
   let runs = 0
   const call = singleFlight(async () => {

@@ -1,15 +1,15 @@
 import type { Exchange } from '../pipeline/exchange.ts'
 
-// So long a browser need not ask again, in seconds; Chromium's own limit is 7200.
+// A browser caches a preflight for this time. Chromium's own limit is 7200 s.
 const preflightSeconds = 600
 
-const ofPreflights = {
+const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, Prefer, Idempotency-Key, X-Request-Id',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
-const ofCalls = {
+const callHeaders = {
   'Access-Control-Expose-Headers': [
     'Allow',
     'ETag',
@@ -25,10 +25,11 @@ const ofCalls = {
 }
 
 /**
- * Lets web pages of these origins call the service, and answers their preflights without a token: then it says true.
- * Without origins nothing is said: a browser is refused by the absence of headers. Tokens travel in a header, so no cookies.
+ * Returns a function that sets the CORS headers for pages of these origins. It answers a preflight, which needs no
+ * token, and returns true; otherwise it returns false. Without origins it sets no header, so browsers refuse the calls.
+ * Tokens travel in a header, so credentials are not allowed.
  */
-export function corsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
+export function createCorsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {
   if (origins.length === 0) return () => false
   const allowed = new Set(origins)
   return exchange => {
@@ -36,9 +37,9 @@ export function corsHandler(origins: readonly string[]): (exchange: Exchange) =>
     exchange.header('Vary', 'Origin')
     if (headers.origin === undefined || !allowed.has(headers.origin)) return false
     exchange.header('Access-Control-Allow-Origin', headers.origin)
-    const asksBefore = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
-    exchange.headers(asksBefore ? ofPreflights : ofCalls)
-    if (asksBefore) exchange.sendNothing(204)
-    return asksBefore
+    const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+    exchange.headers(isPreflight ? preflightHeaders : callHeaders)
+    if (isPreflight) exchange.sendNothing(204)
+    return isPreflight
   }
 }

@@ -1,94 +1,100 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
 export type DrainTimes = {
-  /** So long everything is served as before, because a balancer needs a moment to hear of the drain. */
+  /** The time in which everything is served as before, because a balancer needs a moment to notice the drain. */
   servingMs: number
-  /** The drain ends after this time in any case. */
+  /** The longest time that the drain takes. */
   patienceMs: number
   /** Ends the drain at once. */
   signal?: AbortSignal
 }
 
-/** The connections of a server that drains. */
-export type Drained = {
-  /** How many connections are open. */
+/** The connections of a server. */
+export type DrainableServer = {
+  /** Returns the number of open connections. */
   count(): number
-  /** Looks at each of them once; `mayEnd` allows to end those that are idle. */
+  /** Checks each connection once. `mayEnd` allows it to end idle ones. */
   visit(mayEnd: boolean): void
-  /** New connections are refused from now on; open ones stay. */
+  /** Refuses new connections. Open ones stay. */
   stopListening(): void
 }
 
-/** Counts the requests below `/v1` in and out, and ends the service without cutting one off. */
+/** Counts the requests below `/v1`, and ends the service without aborting one. */
 export type Drain = {
-  /** False from the moment that draining began: /readyz says so, and answers close their connections. */
-  accepting(): boolean
-  /** Whether requests of connections that are made from now on are refused. */
-  refusing(): boolean
-  /** How long a request that begins now may take so that it is answered before the drain ends. */
+  /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
+  isAccepting(): boolean
+  /** Whether requests on new connections are refused. */
+  isRefusing(): boolean
+  /** The time that a request has if it starts now, so that it is answered before the drain ends. */
   leftMs(): number
-  /** Counts one in. What it returns counts that one out. */
+  /** Counts a request in. The function it returns counts it out. */
   enter(): () => void
   /**
-   * Begins draining. Resolves when no connection is open and no request is under way, and after `patienceMs` in any
-   * case. The server stops listening in between, in a moment in which no request arrives.
+   * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
+   * latest. The server stops listening on the way, at a moment in which no request arrives.
    */
-  begin(server: Drained, times: DrainTimes): Promise<void>
+  begin(server: DrainableServer, times: DrainTimes): Promise<void>
 }
 
 /**
- * The server stops listening after so long without a request. The kernel resets connections that are established but not
- * accepted yet, so listening must not end while clients connect.
+ * The server stops listening after this time without a request. The kernel resets connections that are established but
+ * not accepted yet, so the server must not stop listening while clients connect.
  */
 const quietMs = 500
-/** A client that still sends requests so long after its first refusal ignores Retry-After, and is not waited for. */
-const hearingMs = 1_000
-/** The last request's time ends so long before the drain does: its statement is cancelled before its 504 is sent. */
+/**
+ * The drain does not wait for a client that ignores Retry-After and still sends requests this long after refusals
+ * began.
+ */
+const refusalMs = 1_000
+/**
+ * The deadline of the last request ends this long before the drain, so that its statement is cancelled and its 504 is
+ * sent.
+ */
 export const drainGraceMs = 1_000
 
-const glanceMs = 10
+const checkIntervalMs = 10
 
 export function createDrain(nowMs: () => number = () => performance.now()): Drain {
-  let accepting = true
-  let refusing = false
-  let inside = 0
-  let cameAtMs = Number.NEGATIVE_INFINITY
+  let isAccepting = true
+  let isRefusing = false
+  let underWay = 0
+  let lastRequestAtMs = Number.NEGATIVE_INFINITY
   let untilMs = Number.POSITIVE_INFINITY
 
-  async function begin(server: Drained, { servingMs, patienceMs, signal }: DrainTimes) {
-    const beganAtMs = nowMs()
-    accepting = false
-    untilMs = beganAtMs + patienceMs
+  async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes) {
+    const startedAtMs = nowMs()
+    isAccepting = false
+    untilMs = startedAtMs + patienceMs
     const isQuiet = (passedMs: number) => {
-      if (inside > 0 || (passedMs < servingMs && server.count() > 0)) return false
-      return nowMs() - cameAtMs >= quietMs || passedMs >= servingMs + hearingMs
+      if (underWay > 0 || (passedMs < servingMs && server.count() > 0)) return false
+      return nowMs() - lastRequestAtMs >= quietMs || passedMs >= servingMs + refusalMs
     }
-    let listening = true
+    let isListening = true
     for (;;) {
-      const passedMs = nowMs() - beganAtMs
+      const passedMs = nowMs() - startedAtMs
       if (signal?.aborted || passedMs >= patienceMs) return
-      refusing = passedMs >= servingMs
-      server.visit(refusing)
-      if (listening && isQuiet(passedMs)) {
+      isRefusing = passedMs >= servingMs
+      server.visit(isRefusing)
+      if (isListening && isQuiet(passedMs)) {
         server.stopListening()
-        listening = false
+        isListening = false
       }
-      if (!listening && inside === 0 && server.count() === 0) return
-      await setTimeout(glanceMs)
-      // By then the event loop has read what had arrived when the timer fired.
+      if (!isListening && underWay === 0 && server.count() === 0) return
+      await setTimeout(checkIntervalMs)
+      // After this, the event loop has read all input that had arrived when the timer fired.
       await setImmediate()
     }
   }
 
   return {
-    accepting: () => accepting,
-    refusing: () => refusing,
+    isAccepting: () => isAccepting,
+    isRefusing: () => isRefusing,
     leftMs: () => Math.max(0, untilMs - drainGraceMs - nowMs()),
     enter: () => {
-      inside += 1
-      cameAtMs = nowMs()
+      underWay += 1
+      lastRequestAtMs = nowMs()
       return () => {
-        inside -= 1
+        underWay -= 1
       }
     },
     begin,

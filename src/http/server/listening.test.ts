@@ -7,7 +7,7 @@ import { listen } from './listening.ts'
 
 const host = '127.0.0.1'
 
-it('many connections that come at once are all served, and none after it has closed', async () => {
+it('serves many concurrent connections, and none after it has closed', async () => {
   const server = createServer((_, response) => response.end('here'))
   const { port, close } = await listen(server, { host, port: 0 })
   const url = `http://${host}:${port}`
@@ -23,7 +23,7 @@ it('many connections that come at once are all served, and none after it has clo
   await expect(fetch(url)).rejects.toThrow()
 })
 
-it('a port that another listens on is refused, whichever way that one listens', async () => {
+it('rejects a port on which kith already listens, and takes it again after that has closed', async () => {
   const first = await listen(createServer(), { host, port: 0 })
   await expect(listen(createServer(), { host, port: first.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
   await first.close()
@@ -31,19 +31,19 @@ it('a port that another listens on is refused, whichever way that one listens', 
   await second.close()
 })
 
-it('of two that begin to listen on a port at the same time one is refused, and whoever comes after both is not', async () => {
+it('lets only one of two servers listen on a port, and lets another listen after both have closed', async () => {
   const free = await listen(createServer(), { host, port: 0 })
   await free.close()
-  const place = { host, port: free.port }
-  const both = await Promise.allSettled([listen(createServer(), place), listen(createServer(), place)])
+  const address = { host, port: free.port }
+  const both = await Promise.allSettled([listen(createServer(), address), listen(createServer(), address)])
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   for (const outcome of both)
     if (outcome.status === 'fulfilled') await outcome.value.close()
     else expect(outcome.reason).toMatchObject({ code: 'EADDRINUSE' })
-  await (await listen(createServer(), place)).close()
+  await (await listen(createServer(), address)).close()
 })
 
-it('a port that somebody else listens on is refused', async () => {
+it('rejects a port on which another program listens', async () => {
   const other = createNetServer()
   other.listen({ host, port: 0 })
   await once(other, 'listening')

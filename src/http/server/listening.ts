@@ -5,74 +5,81 @@ import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net'
 
-/** Where a server is reached. `close` stops listening at once, and resolves when the last connection has ended. */
+/** The address of a server. `close` stops listening at once and resolves when the last connection has closed. */
 export type Listening = AddressInfo & { close(): Promise<void> }
 
-type Place = { host: string; port: number }
+type Address = { host: string; port: number }
 
-/** Connections that wait to be accepted. Past Node's 511, one that comes in a rush is tried again by its client a second later. */
+/**
+ * Connections that may wait to be accepted. In a rush past Node's default of 511, clients retry a connection after a
+ * second.
+ */
 const backlog = 4_096
 
 /**
- * libuv accepts one connection of a listening socket in a turn of its loop, and a turn serves everybody who has something
- * to say: of a thousand that came to a busy server at once the last was heard after three seconds, with 16 sockets within one.
+ * libuv accepts one connection per listening socket and event-loop turn, and a turn also serves every open connection.
+ * With one socket, a busy server served the last of a thousand concurrent connections after three seconds. With 16
+ * sockets it took one second.
  */
-const sockets = 16
+const socketCount = 16
 
-/** Has a server listen, on several sockets of one port where that can be done. Rejects with what the system says. */
-export async function listen(server: HttpServer, { host, port }: Place): Promise<Listening> {
-  // Workers are handed their connections by a process that does nothing else.
-  const several = process.platform === 'linux' && cluster.isPrimary
-  if (!several) {
+/**
+ * Makes a server listen, on Linux on several sockets of one port. Rejects with the system's error, such as EADDRINUSE.
+ */
+export async function listen(server: HttpServer, { host, port }: Address): Promise<Listening> {
+  // Workers get their connections from a primary process that does nothing else.
+  const canShare = process.platform === 'linux' && cluster.isPrimary
+  if (!canShare) {
     await listenOn(server, { host, port, backlog })
     return { ...(server.address() as AddressInfo), close: closer([server]) }
   }
   const { address } = await lookup(host)
-  // Whoever asks for any port is given one that nobody has.
-  if (port === 0) return listenOften(server, { host: address, port })
-  const name = await takeName({ host: address, port })
+  // Port 0 means any free port, so no other process has it.
+  if (port === 0) return listenOnAll(server, { host: address, port })
+  const lock = await lockPort({ host: address, port })
   try {
-    return await listenOften(server, { host: address, port }, name)
+    return await listenOnAll(server, { host: address, port }, lock)
   } catch (error) {
-    await closeOne(name)
+    await closeOne(lock)
     throw error
   }
 }
 
-async function listenOften(server: HttpServer, place: Place, taken?: Server): Promise<Listening> {
-  await listenOn(server, { ...place, backlog, reusePort: true })
+async function listenOnAll(server: HttpServer, requested: Address, heldLock?: Server): Promise<Listening> {
+  await listenOn(server, { ...requested, backlog, reusePort: true })
   const { address: host, family, port } = server.address() as AddressInfo
-  const name = taken ?? (await takeName({ host, port }))
-  // What Node's own servers listen with.
-  const asIt = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
+  const lock = heldLock ?? (await lockPort({ host, port }))
+  // The options with which Node's own servers listen.
+  const options = { allowHalfOpen: !(server instanceof HttpsServer), noDelay: true }
   const all: Server[] = [server]
-  while (all.length < sockets) {
-    const other = createServer(asIt, socket => server.emit('connection', socket))
+  while (all.length < socketCount) {
+    const other = createServer(options, socket => server.emit('connection', socket))
     await listenOn(other, { host, port, backlog, reusePort: true })
     all.push(other)
   }
-  return { address: host, family, port, close: closer([...all, name]) }
+  return { address: host, family, port, close: closer([...all, lock]) }
 }
 
 /**
- * Sockets like these share a port with those of another process of the same user, and nobody would be told: so a process of
- * ours has a name for as long as it listens, in Linux's own space, where it is no file and ends with the process. (To
- * listen alone for a moment, to see whether somebody is there, cut off whoever came in that moment.)
+ * Locks a port for this process. With `reusePort`, two processes of one user share a port without an error. So a
+ * process holds a socket in Linux's abstract namespace while it listens. Such a name is not a file and disappears with
+ * the process. Listening without `reusePort` for a moment, as a test, would reset connections that arrive in that
+ * moment.
  */
-async function takeName({ host, port }: Place): Promise<Server> {
-  const name = createServer(socket => socket.destroy()).unref()
-  await listenOn(name, { path: `\0kith listens on ${host} port ${port}` })
-  return name
+async function lockPort({ host, port }: Address): Promise<Server> {
+  const lock = createServer(socket => socket.destroy()).unref()
+  await listenOn(lock, { path: `\0kith listens on ${host} port ${port}` })
+  return lock
 }
 
-async function listenOn(server: Server, on: ListenOptions): Promise<void> {
-  server.listen(on)
+async function listenOn(server: Server, options: ListenOptions): Promise<void> {
+  server.listen(options)
   await once(server, 'listening')
 }
 
 async function closeOne(server: Server): Promise<void> {
   const closed = once(server, 'close')
-  // A server of HTTP has a `close` of its own, which cuts off idle connections.
+  // The `close` of an HTTP server also closes idle connections, which must stay open here.
   Server.prototype.close.call(server)
   await closed
 }

@@ -2,40 +2,43 @@ import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isIdle, refuseFurtherRequests } from '../overload/connection-limits.ts'
-import type { Drain, Drained } from './drain.ts'
+import type { Drain, DrainableServer } from './drain.ts'
 
-/** An idle connection is ended after so long without a byte: its client may be about to use it. */
+/** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
 const idleMs = 1_000
-/** How long a client has to close a connection that was ended. Closed at once, it could be reset before the end is read. */
+/**
+ * The time in which a client may close a connection that kith has ended. An earlier close could reset it before the
+ * client has read the end.
+ */
 const lingerMs = 1_000
 
 type State = { bytes: number; quietSinceMs: number; endedAtMs?: number }
 
-const late = Symbol('late')
-type Marked = Socket & { [late]?: true }
+const refusedByDrain = Symbol('refused by drain')
+type MarkedSocket = Socket & { [refusedByDrain]?: true }
 
-/** Whether a connection was made when the drain refused new ones. */
-export const isLate = (socket: Marked): boolean => socket[late] === true
+/** Whether a connection was opened after the drain began to refuse new ones. */
+export const isRefusedByDrain = (socket: MarkedSocket): boolean => socket[refusedByDrain] === true
 
-export type OpenConnections = Pick<Drained, 'count' | 'visit'> & {
-  /** Closes every connection at once, whatever is under way on it. */
+export type OpenConnections = Pick<DrainableServer, 'count' | 'visit'> & {
+  /** Closes every connection at once, even with requests under way. */
   destroy(): void
 }
 
 /**
- * Knows the open connections of a server. `end` writes the last words to an idle connection and ends it: a request that is
- * on its way in that moment is answered by them, and is not begun.
+ * Tracks the open connections of a server. `end` writes a last response to an idle connection and ends it. The response
+ * answers a request that is on its way in that moment; kith does not start that request.
  */
 export function trackConnections(server: HttpServer, drain: Drain, end: (socket: Socket) => void): OpenConnections {
   const accepted = new Set<Socket>()
-  // HTTPS speaks on a socket of its own, above the one that was accepted.
+  // HTTPS uses a TLS socket on top of the accepted one.
   const open = new Map<Socket, State>()
   server.on('connection', (socket: Socket) => {
     accepted.add(socket)
     socket.once('close', () => accepted.delete(socket))
   })
-  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: Marked) => {
-    if (drain.refusing()) socket[late] = true
+  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: MarkedSocket) => {
+    if (drain.isRefusing()) socket[refusedByDrain] = true
     open.set(socket, { bytes: 0, quietSinceMs: performance.now() })
     socket.once('close', () => open.delete(socket))
   })

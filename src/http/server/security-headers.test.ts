@@ -16,8 +16,8 @@ afterAll(async () => {
   await open.stop()
 })
 
-/** A request with these headers and no other: `fetch` would not send them all. */
-async function ask({ address }: Service, method: string, path: string, headers: Record<string, string>) {
+/** Sends a request with exactly these headers. `fetch` would not send all of them. */
+async function send({ address }: Service, method: string, path: string, headers: Record<string, string>) {
   const sent = request(`${address}${path}`, { method, headers })
   sent.end()
   const [response] = (await new Promise<unknown[]>((resolve, reject) => {
@@ -26,26 +26,26 @@ async function ask({ address }: Service, method: string, path: string, headers: 
   return { status: response.statusCode, headers: response.headers, text: await text(response) }
 }
 
-describe('an answer', () => {
+describe('a response', () => {
   it.each(['/healthz', '/readyz', '/v1/people/x', '/nothing', '/%', '/openapi.json', '/.well-known/jwks.json'])(
-    'of %s is taken for no other type, and kept by no cache',
+    'of %s forbids type sniffing and caching',
     async path => {
-      const { headers } = await ask(service, 'GET', path, {})
+      const { headers } = await send(service, 'GET', path, {})
       expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
-      // It speaks plain HTTP: what a proxy in front promises is not its to say.
+      // This service serves plain HTTP. Strict-Transport-Security is left to the proxy in front.
       expect(headers['strict-transport-security']).toBeUndefined()
     },
   )
 
-  it('to what is no HTTP says so too', async () => {
+  it('to input that is not HTTP has these headers too', async () => {
     const { head } = parseResponse(await exchange(service.address, 'nonsense\r\n\r\n'))
     expect(head).toContain('X-Content-Type-Options: nosniff')
     expect(head).toContain('Cache-Control: no-store')
   })
 
-  it('that is a page may not be framed, and tells nobody where the reader comes from', async () => {
+  it('that is a page forbids framing and sends no referrer', async () => {
     for (const path of ['/docs', '/docs/static/swagger-ui.css']) {
-      const { status, headers } = await ask(service, 'GET', path, {})
+      const { status, headers } = await send(service, 'GET', path, {})
       expect(status).toBe(200)
       expect(headers).toMatchObject({
         'x-content-type-options': 'nosniff',
@@ -59,8 +59,8 @@ describe('an answer', () => {
   })
 })
 
-const preflight = (from: string) => ({
-  Origin: from,
+const preflight = (origin: string) => ({
+  Origin: origin,
   'Access-Control-Request-Method': 'PATCH',
   'Access-Control-Request-Headers': 'authorization,content-type',
 })
@@ -68,16 +68,16 @@ const corsHeaders = (headers: object) =>
   Object.keys(headers).filter(name => name.startsWith('access-control-') || name === 'vary')
 
 describe('a browser of another origin', () => {
-  it('is told nothing where no origins are configured, and its preflight wants a token like any request', async () => {
-    const asked = await ask(service, 'OPTIONS', '/v1/people/ada', preflight(origin))
-    expect([asked.status, corsHeaders(asked.headers)]).toEqual([401, []])
-    const { headers } = await ask(service, 'GET', '/v1/people/ada', { Origin: origin })
+  it('gets no CORS headers if no origins are configured, and its preflight needs a token like any request', async () => {
+    const preflighted = await send(service, 'OPTIONS', '/v1/people/ada', preflight(origin))
+    expect([preflighted.status, corsHeaders(preflighted.headers)]).toEqual([401, []])
+    const { headers } = await send(service, 'GET', '/v1/people/ada', { Origin: origin })
     expect(corsHeaders(headers)).toEqual([])
   })
 
-  it('may ask without a token where it is configured, and call with one', async () => {
+  it('may send a preflight without a token and a call with one if it is configured', async () => {
     for (const path of ['/v1/people/ada', '/v1/stacks/orders', '/v1/nothing', '/openapi.json']) {
-      const { status, headers, text } = await ask(open, 'OPTIONS', path, preflight(origin))
+      const { status, headers, text } = await send(open, 'OPTIONS', path, preflight(origin))
       expect([status, text, headers['access-control-allow-origin']]).toEqual([204, '', origin])
       expect(headers['access-control-allow-methods']).toContain('PATCH')
       expect(headers['access-control-allow-headers']).toContain('Authorization')
@@ -86,7 +86,7 @@ describe('a browser of another origin', () => {
     const { token, key } = await open.organization()
     expect(key).toBeTruthy()
     for (const headers of [{ Origin: origin }, { Origin: origin, Authorization: `Bearer ${token}` }]) {
-      const called = await ask(open, 'GET', '/v1/people/ada', headers)
+      const called = await send(open, 'GET', '/v1/people/ada', headers)
       expect(called.status).toBe('Authorization' in headers ? 404 : 401)
       expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin, vary: 'Origin' })
       expect(called.headers['access-control-expose-headers']).toContain('ETag')
@@ -94,11 +94,11 @@ describe('a browser of another origin', () => {
   })
 
   it.each(['https://evil.example', 'https://app.example.evil.example', 'http://app.example', 'null', `${origin}/`])(
-    'that is %s is told nothing though others are configured',
-    async from => {
-      const asked = await ask(open, 'OPTIONS', '/v1/people/ada', preflight(from))
-      expect([asked.status, corsHeaders(asked.headers)]).toEqual([401, ['vary']])
-      const called = await ask(open, 'GET', '/v1/people/ada', { Origin: from })
+    'that is %s gets no CORS headers if only others are configured',
+    async otherOrigin => {
+      const preflighted = await send(open, 'OPTIONS', '/v1/people/ada', preflight(otherOrigin))
+      expect([preflighted.status, corsHeaders(preflighted.headers)]).toEqual([401, ['vary']])
+      const called = await send(open, 'GET', '/v1/people/ada', { Origin: otherOrigin })
       expect(corsHeaders(called.headers)).toEqual(['vary'])
     },
   )

@@ -4,8 +4,8 @@ import { loadConfig } from '../../config.ts'
 import { createDrain } from './drain.ts'
 import { clientAddress, createServer } from './server.ts'
 
-/** The address that the service takes for its client's. */
-async function seen(proxies: number, headers: Record<string, string>): Promise<string> {
+/** The client address that the service determines. */
+async function readClientAddress(proxies: number, headers: Record<string, string>): Promise<string> {
   const app = createServer(
     { config: loadConfig({}), logger: pino({ level: 'silent' }), drain: createDrain() },
     exchange => exchange.send(200, clientAddress(exchange.request, proxies)),
@@ -24,12 +24,12 @@ describe('X-Forwarded-For', () => {
     [1, '203.0.113.2'],
     [2, '203.0.113.1'],
     [9, '198.51.100.66'],
-  ])('behind %i proxies is read no further than they have written it', async (proxies, address) => {
-    expect(await seen(proxies, forwarded)).toBe(address)
+  ])('behind %i proxies is trusted only as far as the proxies have written it', async (proxies, address) => {
+    expect(await readClientAddress(proxies, forwarded)).toBe(address)
   })
 
-  it('that is missing or empty leaves the address of the connection', async () => {
+  it('falls back to the address of the connection if it is missing or empty', async () => {
     for (const headers of [{}, { 'X-Forwarded-For': '' }, { Forwarded: 'for=198.51.100.66' }])
-      expect(await seen(1, headers as Record<string, string>)).toBe('127.0.0.1')
+      expect(await readClientAddress(1, headers as Record<string, string>)).toBe('127.0.0.1')
   })
 })

@@ -22,46 +22,47 @@ export type App = {
   server: http.Server | https.Server
   /** Resolves with the address, `http://127.0.0.1:8080`. */
   listen(on: { host: string; port: number }): Promise<string>
-  /** Answers what is under way or still comes by open connections, and stops listening; see {@link Drain}. */
+  /** Answers requests that are under way or arrive on open connections, and stops listening; see {@link Drain}. */
   drain(times: DrainTimes): Promise<void>
-  /** Takes no more connections and ends those that are open, at once. */
+  /** Refuses new connections and closes the open ones at once. */
   close(): Promise<void>
 }
 
-const requestIdForm = /^[\w-]{1,64}$/
-const leastConnectionMs = 2_000
-/** So long a connection stays open on which nothing is asked. */
+const requestIdPattern = /^[\w-]{1,64}$/
+const minConnectionTimeoutMs = 2_000
+/** An idle connection stays open for this time. */
 export const keepAliveMs = 72_000
 
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
-/** A server that hands every request to `take`, as an exchange that has its id and the headers of every answer. */
-export function createServer({ config, logger, drain }: Settings, take: (exchange: Exchange) => void): App {
-  const isLast = (exchange: Exchange) => !drain.accepting() && mayEndConnection(exchange)
+/** Makes a server that passes each request to `serve`, as an exchange with its id and the headers of every response. */
+export function createServer({ config, logger, drain }: Settings, serve: (exchange: Exchange) => void): App {
+  const shouldClose = (exchange: Exchange) => !drain.isAccepting() && mayEndConnection(exchange)
   const headers = Object.entries(securityHeaders(config)).flat()
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const id = requestId(request.headers['x-request-id'])
-    take(new Exchange(request, response, { id, url: parseTarget(request.url ?? '/'), headers, isLast }))
+    serve(new Exchange(request, response, { id, url: parseTarget(request.url ?? '/'), headers, shouldClose }))
   }
   const { limits, tls } = config
   const options = {
     maxHeaderSize: limits.headerBytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
-    // What has no body is no stream, and nothing is emitted for it: a tenth more GETs a second in alternation.
+    // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured in
+    // alternation.
     optimizeEmptyRequests: true,
     headersTimeout: limits.requestMs,
-    // The time of a whole request is its deadline's to keep (admission.ts).
+    // The deadline limits the time of a whole request (admission.ts).
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
   }
   const server = tls
     ? https.createServer({ ...options, ...readTls(tls) }, receive)
     : http.createServer(options, receive)
-  // A connection on which nothing moves, because the client does not read its answer, is no longer held.
-  server.setTimeout(Math.max(2 * limits.requestMs, leastConnectionMs))
+  // Closes a connection without traffic, such as one whose client does not read its response.
+  server.setTimeout(Math.max(2 * limits.requestMs, minConnectionTimeoutMs))
   server.on('clientError', answerClientError)
-  // Node would answer an expectation that it does not know by itself, without our envelope.
+  // Otherwise Node answers an unknown expectation by itself, without kith's error format.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     unknownExpectations.add(request)
     receive(request, response)
@@ -70,8 +71,8 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
   let listening: Listening | undefined
   return {
     server,
-    listen: async on => {
-      listening = await listen(server, on)
+    listen: async requested => {
+      listening = await listen(server, requested)
       const { address, port } = listening
       const url = `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
       logger.info(`listening at ${url}`)
@@ -84,30 +85,33 @@ export function createServer({ config, logger, drain }: Settings, take: (exchang
     close: async () => {
       const closed = listening?.close()
       connections.destroy()
-      // It listens no more: this ends the timer by which Node checks connections.
+      // The server no longer listens. This stops the timer with which Node checks connections.
       server.close()
       await closed
     },
   }
 }
 
-/** The caller's request id where it has the documented form, else a fresh one. */
+/** The client's X-Request-Id if it has the documented form, otherwise a new UUID. */
 export function requestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && requestIdForm.test(header) ? header : randomUUID()
+  return typeof header === 'string' && requestIdPattern.test(header) ? header : randomUUID()
 }
 
 const unknownExpectations = new WeakSet<IncomingMessage>()
 
-/** Throws a Fault for what is HTTP, but not as we take it. */
-export function refuseMalformed({ request }: Exchange): void {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') throw withoutHost
+/** Throws a Fault of 400 for an HTTP/1.1 request without a Host, or with an unknown Expect header. */
+export function throwIfMalformed({ request }: Exchange): void {
+  if (request.headers.host === undefined && request.httpVersion === '1.1') throw missingHost
   if (request.headers.expect !== undefined && unknownExpectations.has(request)) throw unknownExpectation
 }
 
-const withoutHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request names its Host.'))
-const unknownExpectation = new Fault(refuse('invalid_parameter', 'The Expect header is not one that is known.'))
+const missingHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
+const unknownExpectation = new Fault(refuse('invalid_parameter', 'The only supported Expect header is 100-continue.'))
 
-/** The address of the client. Our proxies append to X-Forwarded-For; what stands before their entries anybody may have written. */
+/**
+ * The address of the client. Trusted proxies append to X-Forwarded-For; a client may have forged the entries before
+ * theirs.
+ */
 export function clientAddress({ socket, headers }: IncomingMessage, proxies: number): string {
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
   const chain = [socket.remoteAddress ?? '', ...forwarded.map(entry => entry.trim()).reverse()].filter(Boolean)
@@ -126,7 +130,7 @@ const reasons: Record<number, string> = {
   504: 'Gateway Timeout',
 }
 
-/** Answers what is no HTTP request: the parser's refusals arrive here, before there is a request. */
+/** Answers input that Node's parser rejects, for which there is no request. */
 function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
     socket.destroy()
@@ -139,7 +143,7 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
   endWith(socket, clientErrors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.'))
 }
 
-/** Writes a refusal that answers no request of ours, and ends the connection. */
+/** Writes a refusal outside of any request, and ends the connection. */
 function endWith(socket: Socket, refusal: Refusal): void {
   const request_id = randomUUID()
   const body = failure(refusal, request_id)

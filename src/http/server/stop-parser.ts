@@ -1,25 +1,26 @@
 import type { Socket } from 'node:net'
 
-type Parsed = Socket & { parser?: { onIncoming?: unknown } | null; [stopped]?: true }
+type ParsedSocket = Socket & { parser?: { onIncoming?: unknown } | null; [stopped]?: true }
 
 const stopped = Symbol('stopped')
 
-/** What Node's parser takes for an error, with which it stops where it stands. */
+/** Returns an error code to Node's parser, which then stops at its current position. */
 const stop = () => -1
 
 /**
- * Has no request made any more of what a connection brings: its answers may leave, and the last of them is to end it. Of a chunk of
- * 64 kB Node's parser else makes 3,000 requests and responses before anybody is asked, of the chunks of a thousand connections in
- * one turn of the event loop, and none of them is freed in that turn. A pause holds from the next chunk on only.
+ * Stops the parser of a connection, so that it makes no further requests. Pending responses are still sent, and the
+ * last one must end the connection. Otherwise the parser makes 3,000 requests and responses of a 64 kB chunk before any
+ * of them is checked. A thousand connections do so in one event-loop turn, which frees none of them. A pause of the
+ * socket takes effect only with the next chunk.
  *
- * That the parser asks its `onIncoming` is not documented. Where it does not, the requests are made, and passed over.
+ * Node does not document that the parser calls `onIncoming`. If it does not, requests are made and then ignored.
  */
-export function stopParser(socket: Parsed): void {
+export function stopParser(socket: ParsedSocket): void {
   const { parser } = socket
   if (typeof parser?.onIncoming !== 'function') return
   parser.onIncoming = stop
   socket[stopped] = true
 }
 
-/** Whether the parser's errors are that it was stopped. */
-export const isStopped = (socket: Parsed): boolean => socket[stopped] === true
+/** Whether the parser was stopped, so that its errors mean nothing. */
+export const isStopped = (socket: ParsedSocket): boolean => socket[stopped] === true

@@ -4,10 +4,13 @@ import { createSecureContext } from 'node:tls'
 import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 
-type Files = NonNullable<Config['tls']>
+type TlsFiles = NonNullable<Config['tls']>
 
-/** Certificate and key, which are of one pair. Throws an Error of one sentence that names the setting. */
-export function readTls({ certFile, keyFile }: Files): { cert: Buffer; key: Buffer } {
+/**
+ * Reads the certificate and the key, and checks that they match. Throws an Error of one sentence that names the
+ * setting.
+ */
+export function readTls({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer } {
   const pair = { cert: read('TLS_CERT_FILE', certFile), key: read('TLS_KEY_FILE', keyFile) }
   try {
     createSecureContext(pair)
@@ -29,18 +32,21 @@ function read(setting: string, path: string): Buffer {
 export type TlsReload = { apply(server: Server): void; stop(): void }
 
 /**
- * Reads the files again on SIGHUP, for connections that come then; those that are open stay as they are. Files that
- * cannot be used change nothing, and the log says so. Until `apply` the signal is without effect, and not deadly.
+ * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used
+ * change nothing, and kith logs an error. Before `apply` the signal has no effect, and it does not end the process.
  */
-export function reloadTlsOnHangup(files: Files, logger: Logger): TlsReload {
+export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
   let server: Server | undefined
   const reload = () => {
     if (!server) return
     try {
       server.setSecureContext(readTls(files))
-      logger.info('the TLS files were read again')
+      logger.info('reloaded the TLS certificate')
     } catch (error) {
-      logger.error({ problem: (error as Error).message }, 'the TLS files were not taken: the old certificate stays')
+      logger.error(
+        { problem: (error as Error).message },
+        'the TLS files cannot be used: the old certificate stays in use',
+      )
     }
   }
   process.on('SIGHUP', reload)

@@ -2,25 +2,25 @@ import { createServer } from 'node:http'
 import { duplexPair } from 'node:stream'
 import fc from 'fast-check'
 import { afterAll, expect, it } from 'vitest'
-import { readWhole } from './complete-request.ts'
+import { parseCompleteRequest } from './complete-request.ts'
 
 const head = 'PATCH /v1/people/ada?x[y]=1 HTTP/1.1\r\nHost: kith\r\nauthorization: Bearer t\r\nX-Request-Id: mine\r\n'
 const request = (more: string, body = '') => `${head}${more}\r\n${body}`
-const read = (text: string) => readWhole(Buffer.from(text, 'latin1'))
+const parse = (text: string) => parseCompleteRequest(Buffer.from(text, 'latin1'))
 
-it('reads a request that is there from its first byte to its last', () => {
-  const asked = { authorization: 'Bearer t', request_id: 'mine' }
-  expect(read(request(''))).toEqual({ ...asked, bytes: 0 })
-  expect(read(request('Content-Length: 2\r\n', '{}'))).toEqual({ ...asked, bytes: 2 })
+it('parses a request that is complete', () => {
+  const expected = { authorization: 'Bearer t', request_id: 'mine' }
+  expect(parse(request(''))).toEqual({ ...expected, bytes: 0 })
+  expect(parse(request('Content-Length: 2\r\n', '{}'))).toEqual({ ...expected, bytes: 2 })
 })
 
-it('leaves to Node a request with something before or behind it, and each part of one', () => {
+it('leaves to Node a request with bytes before or behind it, and each part of a request', () => {
   const whole = request('Content-Length: 2\r\n', '{}')
-  for (let end = 0; end < whole.length; end += 1) expect(read(whole.slice(0, end))).toBe(undefined)
-  for (let start = 1; start < whole.length; start += 1) expect(read(whole.slice(start))).toBe(undefined)
-  expect(read(`${whole}\n`)).toBe(undefined)
-  expect(read(`\r\n${whole}`)).toBe(undefined)
-  expect(read(`${whole}${whole}`)).toBe(undefined)
+  for (let end = 0; end < whole.length; end += 1) expect(parse(whole.slice(0, end))).toBe(undefined)
+  for (let start = 1; start < whole.length; start += 1) expect(parse(whole.slice(start))).toBe(undefined)
+  expect(parse(`${whole}\n`)).toBe(undefined)
+  expect(parse(`\r\n${whole}`)).toBe(undefined)
+  expect(parse(`${whole}${whole}`)).toBe(undefined)
 })
 
 it.each([
@@ -37,8 +37,8 @@ it.each([
   'X-Folded: a\r\n b',
   'X-Colon : a',
   'X-Empty:',
-])('leaves to Node what says more than is read here: %j', line => {
-  expect(read(request(`${line}\r\n`))).toBe(undefined)
+])('leaves to Node a request with an unusual header line: %j', line => {
+  expect(parse(request(`${line}\r\n`))).toBe(undefined)
 })
 
 it.each([
@@ -51,30 +51,30 @@ it.each([
   ['HTTP/1.1', 'HTTP/1.0'],
   ['authorization', 'x-nobody'],
   ['\r\nHost', '\nHost'],
-])('leaves to Node what is asked in another way: %j as %j', (usual, other) => {
-  expect(read(request('').replace(usual, other))).toBe(undefined)
+])('leaves to Node an unusual form of request: %j as %j', (usual, other) => {
+  expect(parse(request('').replace(usual, other))).toBe(undefined)
 })
 
-type Seen = { authorization: string | undefined; bytes: number; complete: boolean }
+type ParsedRequest = { authorization: string | undefined; bytes: number; complete: boolean }
 
 const server = createServer({ requireHostHeader: false })
 afterAll(() => server.close())
 
-/** What Node's parser makes of bytes that arrive at once. */
-function parsed(bytes: Buffer): Seen[] {
-  const [ours, theirs] = duplexPair()
-  const seen: { authorization: string | undefined; length: string | undefined; complete: () => boolean }[] = []
-  server.removeAllListeners('request').on('request', asked => {
-    const { authorization, 'content-length': length } = asked.headers
-    seen.push({ authorization, length, complete: () => asked.complete })
+/** The requests that Node's parser makes of bytes that arrive together. */
+function parseWithNode(bytes: Buffer): ParsedRequest[] {
+  const [serverSide, clientSide] = duplexPair()
+  const requests: { authorization: string | undefined; length: string | undefined; complete: () => boolean }[] = []
+  server.removeAllListeners('request').on('request', request => {
+    const { authorization, 'content-length': length } = request.headers
+    requests.push({ authorization, length, complete: () => request.complete })
   })
-  server.emit('connection', ours)
-  ours.emit('data', bytes)
-  const all = seen.map(({ authorization, length, complete }) => {
+  server.emit('connection', serverSide)
+  serverSide.emit('data', bytes)
+  const all = requests.map(({ authorization, length, complete }) => {
     return { authorization, bytes: Number(length ?? 0), complete: complete() }
   })
-  theirs.destroy()
-  ours.destroy()
+  clientSide.destroy()
+  serverSide.destroy()
   return all
 }
 
@@ -104,20 +104,20 @@ const changed = fc
     fc.array(change, { maxLength: 3 }),
   )
   .map(([text, changes]) =>
-    changes.reduce((soFar, { at, take, put }) => {
-      const place = Math.floor(at * soFar.length)
-      return soFar.slice(0, place) + (put ?? '') + soFar.slice(place + take)
+    changes.reduce((changed, { at, take, put }) => {
+      const index = Math.floor(at * changed.length)
+      return changed.slice(0, index) + (put ?? '') + changed.slice(index + take)
     }, text),
   )
 
-it('whatever it reads, Node reads as one request, complete, for the same and as long', () => {
+it('parses only what Node parses as one complete request with the same token and length', () => {
   fc.assert(
     fc.property(changed, text => {
       const bytes = Buffer.from(text, 'latin1')
-      const whole = readWhole(bytes)
-      if (!whole) return
-      const same = { authorization: whole.authorization.trim(), bytes: whole.bytes, complete: true }
-      expect(parsed(bytes)).toEqual([same])
+      const complete = parseCompleteRequest(bytes)
+      if (!complete) return
+      const expected = { authorization: complete.authorization.trim(), bytes: complete.bytes, complete: true }
+      expect(parseWithNode(bytes)).toEqual([expected])
     }),
     { numRuns: 1_000 },
   )

@@ -9,10 +9,13 @@ import { takeShortcut } from './shortcut.ts'
 const server = createServer({ requireHostHeader: false })
 afterAll(() => server.close())
 
-/** A connection that takes the shortcut after its first request; `owed` is sent when something else is, or in the end. */
-async function openShortened() {
-  const [theirs, ours] = duplexPair() as [Duplex, Duplex & Socket]
-  const owed: string[] = []
+/**
+ * Opens a connection that takes the shortcut after its first request. A queued response is sent with the next one, or
+ * by `flush`.
+ */
+async function openWithShortcut() {
+  const [clientSide, serverSide] = duplexPair() as [Duplex, Duplex & Socket]
+  const queued: string[] = []
   const byNode: string[] = []
   const byShortcut: string[] = []
   let last: IncomingMessage | undefined
@@ -28,38 +31,38 @@ async function openShortened() {
     response.end(`${request.headers['x-request-id']} `)
   })
   let received = ''
-  theirs.setEncoding('latin1').on('data', part => (received += part))
-  server.emit('connection', ours)
-  const settle = () => {
-    for (const text of owed.splice(0)) ours.write(text)
+  clientSide.setEncoding('latin1').on('data', part => (received += part))
+  server.emit('connection', serverSide)
+  const flush = () => {
+    for (const text of queued.splice(0)) serverSide.write(text)
   }
   const send = async (...parts: string[]) => {
-    for (const part of parts) ours.emit('data', Buffer.from(part, 'latin1'))
-    // So many turns an answer takes from its end to the other side.
+    for (const part of parts) serverSide.emit('data', Buffer.from(part, 'latin1'))
+    // A response reaches the other side within eight event-loop turns.
     for (let turn = 0; turn < 8; turn += 1) await setImmediate()
   }
   await send(request('first'))
-  takeShortcut(ours, {
-    last: () => last,
-    isIdle: () => owed.length + underWay === 0,
-    answers: ({ request_id = '' }) => {
+  takeShortcut(serverSide, {
+    lastRequest: () => last,
+    isIdle: () => queued.length + underWay === 0,
+    answer: ({ request_id = '' }) => {
       byShortcut.push(request_id)
-      owed.push(`${request_id} `)
+      queued.push(`${request_id} `)
       return true
     },
-    settle,
+    flush,
   })
-  return { send, settle, by_node: byNode, by_shortcut: byShortcut, received: () => received, end: () => ours.destroy() }
+  return { send, flush, byNode, byShortcut, received: () => received, end: () => serverSide.destroy() }
 }
 
 const request = (id: string, more = '', body = '') =>
   `POST /v1/people HTTP/1.1\r\nAuthorization: Bearer t\r\nX-Request-Id: ${id}\r\n${more}\r\n${body}`
 
-it('answers what comes whole, once the parser has had a whole request since', async () => {
-  const { send, settle, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
+it('answers a complete request after the parser has read a complete one', async () => {
+  const { send, flush, byNode, byShortcut, end } = await openWithShortcut()
   await send(request('second'))
   await send(request('third'))
-  settle()
+  flush()
   await send(request('fourth', 'Content-Length: 2\r\n', '{}'))
   expect([byNode, byShortcut]).toEqual([
     ['first', 'second'],
@@ -68,8 +71,8 @@ it('answers what comes whole, once the parser has had a whole request since', as
   end()
 })
 
-it('does not answer the rest of a request that the parser has begun, whatever it looks like', async () => {
-  const { send, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
+it('does not answer the rest of a request that the parser has started, even if it looks like a request', async () => {
+  const { send, byNode, byShortcut, end } = await openWithShortcut()
   const inner = request('inner')
   await send(`${request('second')}${request('outer', `Content-Length: ${2 * inner.length}\r\n`)}`, inner, inner)
   await send(request('last'))
@@ -77,8 +80,8 @@ it('does not answer the rest of a request that the parser has begun, whatever it
   end()
 })
 
-it('leaves the connection to the parser for good where another comes before an answer was sent, in order', async () => {
-  const { send, by_node: byNode, by_shortcut: byShortcut, received, end } = await openShortened()
+it('gives the connection back to the parser, in order, if a request arrives before a response was sent', async () => {
+  const { send, byNode, byShortcut, received, end } = await openWithShortcut()
   await send(request('second'))
   await send(request('third'), request('fourth'), request('fifth'))
   expect([byNode, byShortcut]).toEqual([['first', 'second', 'fourth', 'fifth'], ['third']])
@@ -86,23 +89,26 @@ it('leaves the connection to the parser for good where another comes before an a
   end()
 })
 
-it('answers each request once and in order, however they are cut into parts', async () => {
+it('answers each request once and in order, however it is split into parts', async () => {
   const kind = fc.constantFrom(
     ['', ''],
     ['Content-Length: 2\r\n', '{}'],
     ['Transfer-Encoding: chunked\r\n', '0\r\n\r\n'],
   )
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.tuple(kind, fc.option(fc.nat(200)), fc.boolean()), { maxLength: 12 }), async asked => {
-      const { send, settle, by_node: byNode, by_shortcut: byShortcut, end } = await openShortened()
-      for (const [index, [[more, body], cut, joined]] of asked.entries()) {
-        const text = `${request(`${index}`, more, body)}${joined ? request(`${index}-joined`) : ''}`
-        await send(...(cut === null ? [text] : [text.slice(0, cut), text.slice(cut)].filter(part => part !== '')))
-        settle()
-      }
-      const ids = asked.flatMap(([, , joined], index) => (joined ? [`${index}`, `${index}-joined`] : [`${index}`]))
-      expect([...byNode, ...byShortcut].toSorted()).toEqual(['first', ...ids].toSorted())
-      end()
-    }),
+    fc.asyncProperty(
+      fc.array(fc.tuple(kind, fc.option(fc.nat(200)), fc.boolean()), { maxLength: 12 }),
+      async inputs => {
+        const { send, flush, byNode, byShortcut, end } = await openWithShortcut()
+        for (const [index, [[more, body], cut, joined]] of inputs.entries()) {
+          const text = `${request(`${index}`, more, body)}${joined ? request(`${index}-joined`) : ''}`
+          await send(...(cut === null ? [text] : [text.slice(0, cut), text.slice(cut)].filter(part => part !== '')))
+          flush()
+        }
+        const ids = inputs.flatMap(([, , joined], index) => (joined ? [`${index}`, `${index}-joined`] : [`${index}`]))
+        expect([...byNode, ...byShortcut].toSorted()).toEqual(['first', ...ids].toSorted())
+        end()
+      },
+    ),
   )
 })

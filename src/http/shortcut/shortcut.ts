@@ -1,45 +1,46 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { readWhole, type Whole } from './complete-request.ts'
+import { type CompleteRequest, parseCompleteRequest } from './complete-request.ts'
 
 type Shortcut = {
-  /** The last request of the connection that Node's parser has made. */
-  last: () => IncomingMessage | undefined
-  /** Whether nothing is under way on the connection. */
+  /** Returns the last request that Node's parser made on the connection. */
+  lastRequest: () => IncomingMessage | undefined
+  /** Returns whether the connection has nothing under way. */
   isIdle: () => boolean
-  /** Answers a request that came as one piece, now or later, or leaves it to Node. */
-  answers: (whole: Whole) => boolean
-  /** Sends what is not sent yet: what Node answers next comes after it. */
-  settle: () => void
+  /** Answers a complete request, now or later, and returns true; or returns false to leave it to Node. */
+  answer: (request: CompleteRequest) => boolean
+  /** Sends responses that are still queued, before Node answers the next request. */
+  flush: () => void
 }
 
 /**
- * Looks at what a connection brings before Node's parser does. What is one whole request, comes while nothing else is under
- * way and is answered here never reaches the parser: no request, no response and no streams are made for it.
+ * Reads the bytes of a connection before Node's parser does. A complete request that arrives on an idle connection and
+ * is answered here never reaches the parser, so no request, response or streams are made for it.
  *
- * The parser must not stand in the middle of a request then. It does not where the last that it was given was one whole
- * request, of which it made one that is complete and as long. With the first bytes of any other kind the connection is
- * the parser's for good.
+ * This requires that the parser is not in the middle of a request. That is certain if its last input was one complete
+ * request, and if it made one complete request of the same length from it. Any other input gives the connection back to
+ * the parser for good.
  */
-export function takeShortcut(socket: Socket, { last, isIdle, answers, settle }: Shortcut): void {
+export function takeShortcut(socket: Socket, { lastRequest, isIdle, answer, flush }: Shortcut): void {
   const [parse] = socket.listeners('data')
   if (!parse || socket.listenerCount('data') > 1) return
-  let betweenRequests = false
-  const look = (bytes: Buffer) => {
-    const whole = isIdle() ? readWhole(bytes) : undefined
-    if (!whole) {
+  let isBetweenRequests = false
+  const read = (bytes: Buffer) => {
+    const complete = isIdle() ? parseCompleteRequest(bytes) : undefined
+    if (!complete) {
       socket.on('data', parse as (bytes: Buffer) => void)
-      socket.off('data', look)
-    } else if (betweenRequests && answers(whole)) return
-    settle()
-    const before = last()
+      socket.off('data', read)
+    } else if (isBetweenRequests && answer(complete)) return
+    flush()
+    const before = lastRequest()
     parse.call(socket, bytes)
-    betweenRequests = whole !== undefined && last() !== before && isWholly(last(), whole)
+    const last = lastRequest()
+    isBetweenRequests = complete !== undefined && last !== before && isSameRequest(last, complete)
   }
-  // Node's parser reads from the system itself until somebody else listens.
-  socket.on('data', look)
+  // Node's parser reads directly from the operating system until another listener is added.
+  socket.on('data', read)
   socket.off('data', parse as (bytes: Buffer) => void)
 }
 
-const isWholly = (request: IncomingMessage | undefined, { bytes }: Whole) =>
+const isSameRequest = (request: IncomingMessage | undefined, { bytes }: CompleteRequest) =>
   request?.complete === true && (request.headers['content-length'] ?? '0') === `${bytes}`
