@@ -17,39 +17,40 @@ type BackupOptions = { force?: true; quiet?: true; json?: true }
 
 export function backupCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'write all that the database holds to one compressed file, as it stands at one moment, while the service runs or not'
+    'Writes a consistent snapshot of the whole database to one compressed file. The service may run meanwhile.'
   return newCommand('backup', description, [
     'backup kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… backup kith.backup',
   ])
-    .argument('<file>', 'the file to write; it holds personal data and the keys that sign tokens')
-    .option('--force', 'replace a file that exists')
-    .option('--quiet', 'show no progress')
+    .argument('<file>', 'The file to write. It holds personal data and the keys that sign tokens.')
+    .option('--force', 'Replace an existing file.')
+    .option('--quiet', 'Show no progress.')
     .action((file: string, options: BackupOptions) => run(environment, file, options))
 }
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
   const config = loadConfig(environment)
   if (config.databaseUrl === undefined && !(await hasData(config)))
-    throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. See KITH_DATA_DIR, DATABASE_URL.`)
+    throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. Set KITH_DATA_DIR or DATABASE_URL.`)
   const startedMs = performance.now()
   const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000
-  const said = `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}, ${megabytesOf(bytes)}: ${file}`
+  const summary = `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}, ${megabytesOf(bytes)}: ${file}`
   const { at, kith, migrations } = header
-  answer(options, { value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) }, said: [said] })
+  answer(options, { value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) }, said: [summary] })
 }
 
-type Place = { file: string; path: string }
+/** `file` is the name as it was typed, for messages; `path` is where the file is. */
+type BackupFile = { file: string; path: string }
 
-/** The file has its name only when it is whole and on the disk; until then it is `<file>.partial`. */
-async function writeFile(config: Config, { file, path }: Place, options: BackupOptions) {
+/** Writes `<file>.partial`, and renames it once it is complete and synced. An incomplete backup never has the final name. */
+async function writeFile(config: Config, { file, path }: BackupFile, options: BackupOptions) {
   const partial = `${path}.partial`
   if (options.force) await rm(partial, { force: true })
   else {
-    if (await exists(path)) throw new Error(`${file} exists already: --force replaces it.`)
+    if (await exists(path)) throw new Error(`${file} exists already. Use --force to replace it.`)
     if (await exists(partial))
-      throw new Error(`${file}.partial exists: another backup writes it, or was killed. --force removes it.`)
+      throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
   try {
     const taken = await take(config, partial, options)
@@ -59,13 +60,13 @@ async function writeFile(config: Config, { file, path }: Place, options: BackupO
     return { ...taken, bytes: size }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(partial, { force: true })
-    throw told(error as NodeJS.ErrnoException, file)
+    throw describeWriteError(error as NodeJS.ErrnoException, file)
   }
 }
 
 async function take(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
   const progress: Progress = { rows: 0, part: 0 }
-  // Nobody else may read it: it holds personal data and the private keys.
+  // Mode 600, because the file holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
   const stopping = new AbortController()
   const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
@@ -97,10 +98,10 @@ async function syncFolder(path: string) {
   await folder.sync().finally(() => folder.close())
 }
 
-function told(error: NodeJS.ErrnoException, file: string): Error {
-  const full = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
-  if (full)
-    return new Error(`${file} cannot be written: there is no room for it (${error.code}). No backup was written.`)
+function describeWriteError(error: NodeJS.ErrnoException, file: string): Error {
+  const isDiskFull = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
+  if (isDiskFull)
+    return new Error(`${file} cannot be written: the disk has no room (${error.code}). No backup was written.`)
   if (error.syscall === 'open') return new Error(`${file} cannot be written: ${error.message}`)
   return error
 }

@@ -1,18 +1,19 @@
 import { styleText } from 'node:util'
 import { printStderr } from './session.ts'
 
-/** How far something is. `part` is from 0 to 1; null where nobody knows the whole. */
+/** The progress of a command. `part` is the fraction that is done, 0 to 1, or null if the total is unknown. */
 export type Reading = { count: number; part: number | null; refused?: number }
 
-/** Says on standard error how far something is: a bar on a terminal, else a line every few seconds. */
+/** Shows progress on standard error: a bar on a terminal, else a line every 5 seconds. `tell` prints a message between. */
 export type ProgressLine = { tell(line: string): void; end(): void }
 
 const redrawMs = 200
 const lineMs = 5_000
 const barCells = 24
-/** The rate is that of the last so many readings, so that it follows what happens. */
+/** The rate is averaged over the last 50 readings, so that it follows a change. */
 const remembered = 50
 
+/** Starts to show progress. `read` is called every 0.2 seconds on a terminal, else every 5; `silent` shows only messages. */
 export function startProgress(noun: string, read: () => Reading, { silent = false } = {}): ProgressLine {
   if (silent) return { tell: printStderr, end() {} }
   const output = process.stderr

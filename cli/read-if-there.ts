@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** The text of a file; null where there is none. */
+/** The text of a file, or null if the file does not exist. */
 export async function readIfThere(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8')

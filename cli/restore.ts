@@ -11,13 +11,13 @@ import { handleInterrupt } from './signal-handling.ts'
 type RestoreOptions = { quiet?: true; json?: true }
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'bring the contents of a backup into an empty database or data folder: all of it or nothing'
+  const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
   return newCommand('restore', description, [
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
   ])
-    .argument('<file>', 'a file that the command backup has written')
-    .option('--quiet', 'show no progress')
+    .argument('<file>', 'A file written by kith backup.')
+    .option('--quiet', 'Show no progress.')
     .action((file: string, options: RestoreOptions) => run(environment, file, options))
 }
 
@@ -34,14 +34,14 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
     const loaded = await withServer(config, url => load(url, backup, silent, signal))
     report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
   } catch (error) {
-    // So ends reading the file; what waits for the database throws the reason itself.
+    // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
     throw (error as Error).name === 'AbortError' ? stopping.signal.reason : error
   } finally {
     interrupt.end()
   }
 }
 
-/** Reads the whole file once, before anything is stored. */
+/** Verifies the whole file before anything is stored. */
 async function check({ file, path }: { file: string; path: string }, silent: boolean, signal: AbortSignal) {
   let [read, whole] = [0, 1]
   const meter = startProgress('MB checked', () => ({ count: Math.round(read / 1e6), part: read / whole }), { silent })
@@ -69,11 +69,11 @@ type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number 
 function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded
   const { at, kith } = header
-  const said = [
-    `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}: all as it stood at ${at}`,
-    ...(leftOut.length > 0 ? [`left out, because kith has no such tables: ${leftOut.join(', ')}`] : []),
-    ...migrations.map(name => `ran ${name}`),
+  const messages = [
+    `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}: the state of ${at}`,
+    ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
+    ...migrations.map(name => `Ran migration ${name}.`),
   ]
   const value = { file, rows, tables, at, kith, leftOut, ran: migrations }
-  answer(options, { value, said })
+  answer(options, { value, said: messages })
 }

@@ -1,22 +1,22 @@
 import { KithConnectionError, KithError, KithImportError, KithTimeoutError } from '../client/index.ts'
 
-// A service that restarts, or one that a balancer takes over from, is back within half a minute.
+// A service that restarts, or that a load balancer replaces, is back within half a minute.
 const mostAttempts = 8
 const firstPauseMs = 200
 const longestPauseMs = 10_000
 
-/** Counts how often a stream has failed in a row. */
+/** Decides whether and when to retry a stream. It counts the failures in a row. */
 export class Attempts {
   #failed = 0
 
-  /** Something was done: the next failure is the first one again. */
+  /** Resets the count after progress. */
   succeed(): void {
     this.#failed = 0
   }
 
   /**
-   * How long to wait before the stream is asked for again, in milliseconds; null where that is no use. `reached` says that
-   * the service has been spoken to: one that never was is more likely misspelt than away.
+   * Returns the delay before the next retry in milliseconds, or null if the command gives up. `reached` says that the
+   * service has answered before. An address that never answered is probably wrong, so it is not retried.
    */
   pauseAfter(error: unknown, reached: boolean): number | null {
     this.#failed++

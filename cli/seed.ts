@@ -13,24 +13,24 @@ type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: F
 
 export function seedCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'fill an organization with a shop to try things out on: people, companies, products, orders, visits; docs/seed.md'
+    'Fills an organization with a sample shop: people, companies, products, orders and visits; see docs/seed.md.'
   const examples = ['seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson']
   const command = newCommand('seed', description, examples)
-    .option('--people <count>', 'how many people; all else follows', wholeNumber, 1_000)
-    .option('--seed <number>', 'which shop: the same number makes the same one, to the byte', wholeNumber, 1)
-    .addOption(new Option('--print <file>', 'send nothing, and print one file as NDJSON instead').choices(files))
+    .option('--people <count>', 'The number of people. It determines all other counts.', wholeNumber, 1_000)
+    .option('--seed <number>', 'The seed. The same numbers produce the same shop, byte for byte.', wholeNumber, 1)
+    .addOption(new Option('--print <file>', 'Print one file as NDJSON, and send nothing.').choices(files))
   return withConnection(command).action((options: SeedOptions) =>
     options.print ? print(options, options.print) : seed(environment, options),
   )
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 to 999999999.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 0 to 999999999.')
   return Number(text)
 }
 
 async function print({ people, seed }: SeedOptions, file: FileName) {
-  // The numbers of a new organization.
+  // The consent type ids of a new organization.
   const world = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
   const lines = bodiesOf(world, file).map(body => `${JSON.stringify(body)}\n`)
   await pipeline(Readable.from(lines), process.stdout, { end: false })
@@ -49,7 +49,7 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
 
 type Done = [FileName, ImportCounts]
 
-/** Sends all, and shows how far it is. */
+/** Sends all files and shows the progress. */
 async function sendShop(client: Client, world: Dataset, silent: boolean): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
@@ -61,7 +61,7 @@ async function sendShop(client: Client, world: Dataset, silent: boolean): Promis
       const progress = ({ received }: ImportCounts) => {
         current = received
       }
-      const counts = await sendFile(client, world, file, { progress, refused: refusalTeller(file, meter.tell) })
+      const counts = await sendFile(client, world, file, { progress, refused: refusalPrinter(file, meter.tell) })
       current = 0
       done.push([file, counts])
     }
@@ -71,15 +71,15 @@ async function sendShop(client: Client, world: Dataset, silent: boolean): Promis
   return done
 }
 
-const refusalsTold = 5
+const maxPrintedRefusals = 5
 
-/** Tells the first refusals; the summary says how many there are. */
-function refusalTeller(file: FileName, tell: (line: string) => void): (refusal: ImportRefusal) => void {
+/** Prints the first 5 refusals of a file. The summary has their number. */
+function refusalPrinter(file: FileName, print: (line: string) => void): (refusal: ImportRefusal) => void {
   let count = 0
   return ({ line, message, details }) => {
-    if (++count > refusalsTold) return
+    if (++count > maxPrintedRefusals) return
     const reasons = details.map(detail => `; ${detail.path} ${detail.message}`).join('')
-    tell(`${file}, line ${line}: ${message}${reasons}`)
+    print(`${file}, line ${line}: ${message}${reasons}`)
   }
 }
 

@@ -1,23 +1,24 @@
-/** Ctrl-C, or SIGTERM, while something runs that should end well. */
+/** Handles SIGINT (Ctrl-C) and SIGTERM during work that must stop cleanly. */
 export type Interrupt = {
-  /** Somebody asked to stop. */
+  /** Whether a first signal has arrived. */
   readonly asked: boolean
+  /** Resolves at the first signal. */
   whenAsked: Promise<void>
-  /** Aborts when somebody asked again: at once, then. */
+  /** Aborts at the second signal. */
   signal: AbortSignal
-  /** From now on a signal ends the process, as ever. */
+  /** Removes the handlers: a later signal ends the process. */
   end(): void
 }
 
 const signals = ['SIGINT', 'SIGTERM'] as const
 
-/** Heeds the signals until `end`; `onAsked` is called at the first. */
+/** Installs the handlers until `end` is called. The first signal calls `onAsked`. */
 export function handleInterrupt(onAsked: () => void): Interrupt {
   const enough = Promise.withResolvers<void>()
   const atOnce = new AbortController()
   let asked = false
   const hear = () => {
-    if (asked) return atOnce.abort(new Error('Stopped at once.'))
+    if (asked) return atOnce.abort(new Error('Stopped immediately.'))
     asked = true
     enough.resolve()
     onAsked()

@@ -15,7 +15,7 @@ import { faultsWithin } from './rules.ts'
 const closed = { additionalProperties: false }
 const state = Type.Optional(definitionState)
 
-/** The file: what the service takes as bodies of its schema endpoints, and what is archived. */
+/** The format of the file: the request bodies of the schema endpoints, with a `state`. */
 const schemaFile = Type.Object(
   {
     version: Type.Literal(1),
@@ -27,19 +27,19 @@ const schemaFile = Type.Object(
 )
 type SchemaFile = Static<typeof schemaFile>
 
-/** The file breaks its form or a rule, or asks for what never changes; nothing was done. */
+/** The file is invalid, or it changes an immutable field. The message lists every fault with its path. Nothing was changed. */
 export class SchemaFileError extends Error {
   constructor(name: string, details: Detail[]) {
     super([`${name} cannot be used:`, ...details.map(({ path, message }) => `  ${path || '/'} ${message}`)].join('\n'))
   }
 }
 
-// What the service would refuse of a request.
+// The limits of the service for a request body.
 const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
 
 /**
- * What a file of `kith schema` declares, read as the service reads a body: trimmed, no key twice, none unknown. `name` is
- * for the message of the SchemaFileError, which names every fault with its path.
+ * Parses a schema file as the service parses a body: texts are trimmed, and repeated or unknown keys are refused. Throws a
+ * SchemaFileError, whose message has `name` and every fault with its path.
  */
 export function parseSchemaFile(bytes: Buffer, name: string): Declared {
   try {
@@ -77,9 +77,9 @@ function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declar
 }
 
 /**
- * The file that declares what stands. Equal schemas have equal files: stacks in order of their keys, attributes of owner
- * and key, no times and no numbers, and what has its default is left out. Consent types stand in order of their
- * numbers, archived ones too, so that a new organization gives them the same: people's answers name them by these.
+ * Returns the file for a schema. Equal schemas give equal files: stacks are sorted by key, active attributes by owner and key,
+ * and times, ids and defaults are left out. Consent types are sorted by id, archived ones included, so that a new organization
+ * assigns the same ids. The consents of people refer to these ids.
  */
 export function schemaFileText({ stacks, attributes, consent_types }: Definitions): string {
   const active = attributes.filter(attribute => attribute.state === 'active')

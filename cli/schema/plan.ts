@@ -11,7 +11,7 @@ import {
 
 export type Kind = 'stack' | 'attribute' | 'consent_type'
 
-/** One thing that a push does. `name` is the key; of an attribute `owner.key`. */
+/** One step of a push. `name` is the key; for an attribute it is `owner.key`. */
 export type Step =
   | Create
   | { action: 'change' | 'archive'; kind: Kind; name: string; id: number | string; fields: Fields }
@@ -22,18 +22,18 @@ export type Create = { action: 'create'; name: string } & (
   | { kind: 'consent_type'; definition: DeclaredConsentType }
 )
 
-/** What differs: as it stands, and as it is to be. */
+/** The fields that differ: `before` is the organization's value, `after` the value of the file. */
 export type Fields = Record<string, { before: unknown; after: unknown }>
 
-/** Stands in the organization, and not in the file. A stack cannot be archived. */
+/** A definition that is in the organization but not in the file. */
 export type Missing = { kind: Kind; name: string }
 
-/** `faults` ask for what never changes, each with its JSON Pointer into the file; with any of them nothing is done. */
+/** `faults` are changes of immutable fields, each with a JSON Pointer into the file. A plan with faults is not applied. */
 export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
 
 /**
- * What makes the organization stand as the file declares, in an order in which every step is possible, whatever other
- * pushes got half-way. What the file does not name stays, unless `archiveMissing` archives it where that is possible.
+ * Plans the steps that make the organization match the file, in an order in which every step is possible, also after an
+ * interrupted push. Definitions that the file does not name stay; `archiveMissing` archives those that are not stacks.
  */
 export function planPush(declared: Declared, standing: Definitions, archiveMissing = false): Plan {
   const plan: Plan = { steps: [], missing: [], faults: [] }
@@ -66,7 +66,7 @@ function planAttributes(declared: Declared, standing: Definitions, plan: Plan, a
     const fault = (field: string, message: string) =>
       plan.faults.push({ path: pointer('attributes', index, field), message })
     if (owner !== peopleKey && !stacks.has(owner)) fault('owner', 'is neither `people` nor a stack key')
-    if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'is no stack key')
+    if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'is not a stack key')
     planAttribute(attribute, standing, plan, fault)
   }
   const named = new Set(declared.attributes.map(nameOf))
@@ -84,23 +84,23 @@ type Fault = (field: string, message: string) => void
 
 function planAttribute(attribute: DeclaredAttribute, { attributes }: Definitions, { steps }: Plan, fault: Fault) {
   const name = nameOf(attribute)
-  const namesakes = attributes.filter(other => nameOf(other) === name)
-  const active = namesakes.find(other => other.state === 'active')
+  const sameName = attributes.filter(other => nameOf(other) === name)
+  const active = sameName.find(other => other.state === 'active')
   const reference = { kind: 'attribute', name } as const
   if (attribute.state === 'archived') {
-    // An archived attribute is as good as none.
+    // An attribute that does not exist needs no archiving.
     if (active) addChange(steps, { ...reference, id: active.id }, archived)
     return
   }
-  // One that was archived comes back with its links, unless it was another thing.
-  const stands = active ?? namesakes.toSorted((a, b) => b.id - a.id).find(other => canBecome(other, attribute))
+  // An archived attribute becomes active again with its links, unless its type or target differs.
+  const stands = active ?? sameName.toSorted((a, b) => b.id - a.id).find(other => canBecome(other, attribute))
   if (!stands) return steps.push({ action: 'create', ...reference, definition: attribute })
   const { type, target_stack, cardinality } = stands
   if (type !== attribute.type) fault('type', `${name} is of type ${type}, which never changes`)
   else if (target_stack !== attribute.target_stack)
-    fault('target_stack', `${name} leads to ${target_stack}, which never changes`)
+    fault('target_stack', `${name} has the target ${target_stack}, which never changes`)
   else if (!canBecome(stands, attribute))
-    fault('cardinality', `${name} has ${cardinality}, which never goes back to one`)
+    fault('cardinality', `${name} has the cardinality ${cardinality}, which never changes to one`)
   const { owner, key, type: _, target_stack: __, ...wanted } = attribute
   addChange(steps, { ...reference, id: stands.id }, differing(stands, wanted))
 }
@@ -111,8 +111,8 @@ const canBecome = (standing: Attribute, { type, target_stack, cardinality }: Dec
   (standing.cardinality === cardinality || cardinality === 'many')
 
 /**
- * Those to be created come in order of the file, for they are numbered so. Then come those that take a mark from another,
- * so that a channel whose default changes hands is not without one meanwhile.
+ * Types are created in the order of the file, which determines their ids. Then come the types that become the default of a
+ * channel, before those that lose it, so that no channel is without a default in between.
  */
 function planConsentTypes(
   declared: Declared,
@@ -129,10 +129,10 @@ function planConsentTypes(
   const named = new Set(declared.consent_types.map(type => type.key))
   for (const stands of standing.consent_types.filter(({ key }) => !named.has(key))) {
     if (stands.state === 'active' && !archiveMissing) missing.push({ kind: 'consent_type', name: stands.key })
-    planConsentType(changes, stands, leftOut(stands, declared, archiveMissing))
+    planConsentType(changes, stands, undeclaredType(stands, declared, archiveMissing))
   }
-  const takes = (step: Step) => step.action === 'change' && takesMark(step.fields)
-  steps.push(...changes.filter(takes), ...changes.filter(step => !takes(step)))
+  const gainsDefault = (step: Step) => step.action === 'change' && hasNewDefault(step.fields)
+  steps.push(...changes.filter(gainsDefault), ...changes.filter(step => !gainsDefault(step)))
 }
 
 function planConsentType(steps: Step[], standing: ConsentType, { key, ...wanted }: DeclaredConsentType) {
@@ -141,11 +141,14 @@ function planConsentType(steps: Step[], standing: ConsentType, { key, ...wanted 
   addChange(steps, { kind: 'consent_type', name: key, id: standing.id }, fields)
 }
 
-/** A type that the file does not name: it loses the marks that the file gives to others, and all when it is archived. */
-function leftOut(standing: ConsentType, { consent_types }: Declared, archiveMissing: boolean): DeclaredConsentType {
-  const marks = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
-  const keeps = ({ channel, is_default }: Channel) => is_default && !archiveMissing && !marks.has(channel)
-  const channels = standing.channels.map(entry => ({ ...entry, is_default: keeps(entry) }))
+/**
+ * The target state of a type that the file does not name. It is no longer the default of channels for which the file names
+ * another type. With `archiveMissing` it is archived and no default at all.
+ */
+function undeclaredType(standing: ConsentType, { consent_types }: Declared, archiveMissing: boolean): DeclaredConsentType {
+  const taken = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
+  const staysDefault = ({ channel, is_default }: Channel) => is_default && !archiveMissing && !taken.has(channel)
+  const channels = standing.channels.map(entry => ({ ...entry, is_default: staysDefault(entry) }))
   return { ...standing, channels, state: archiveMissing ? 'archived' : standing.state }
 }
 
@@ -154,10 +157,10 @@ type Channel = ConsentType['channels'][number]
 const isDefault = ({ is_default }: Channel) => is_default
 const sorted = (channels: Channel[]) => channels.toSorted((a, b) => (a.channel < b.channel ? -1 : 1))
 
-function takesMark({ channels }: Fields): boolean {
+function hasNewDefault({ channels }: Fields): boolean {
   const before = (channels?.before ?? []) as Channel[]
-  const had = new Set(before.filter(isDefault).map(({ channel }) => channel))
-  return ((channels?.after ?? []) as Channel[]).some(entry => entry.is_default && !had.has(entry.channel))
+  const defaultsBefore = new Set(before.filter(isDefault).map(({ channel }) => channel))
+  return ((channels?.after ?? []) as Channel[]).some(entry => entry.is_default && !defaultsBefore.has(entry.channel))
 }
 
 function differing<T extends object>(standing: T, wanted: { [K in keyof T]?: T[K] }): Fields {

@@ -2,11 +2,11 @@ import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf } from './declared.ts'
 
-/** What the service would refuse of these definitions whatever stands: each fault with its JSON Pointer into the file. */
+/** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
 export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key }, index) =>
-      key === peopleKey ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are no stack' }] : [],
+      key === peopleKey ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }] : [],
     ),
     ...repeated('stacks', stacks, ({ key }) => key),
     ...repeated('attributes', attributes, nameOf),
@@ -17,8 +17,8 @@ export function faultsWithin({ stacks, attributes, consent_types }: Declared): D
   ]
 }
 
-function repeated<T>(list: keyof Declared, definitions: T[], called: (definition: T) => string): Detail[] {
-  const names = definitions.map(called)
+function repeated<T>(list: keyof Declared, definitions: T[], nameOf: (definition: T) => string): Detail[] {
+  const names = definitions.map(nameOf)
   return names.flatMap((name, index) =>
     names.indexOf(name) < index ? [{ path: pointer(list, index, 'key'), message: `declares ${name} again` }] : [],
   )
@@ -28,7 +28,7 @@ function faultsOfAttribute({ type, target_stack, indexed }: DeclaredAttribute, i
   const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
-    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'belongs to type `stack` alone')] : []),
+    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'is allowed only for type `stack`')] : []),
     ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
   ]
 }
@@ -50,15 +50,15 @@ function faultsOfConsentType({ mandatory, state, channels }: DeclaredConsentType
   })
 }
 
-/** The service would move the mark to the later one. */
+/** Finds second defaults of a channel. The service would accept them and keep only the last one. */
 function secondDefaults(types: DeclaredConsentType[]): Detail[] {
-  const marks = types.flatMap(({ key, channels }, index) =>
+  const defaults = types.flatMap(({ key, channels }, index) =>
     channels.flatMap(({ channel, is_default }, place) => (is_default ? [{ key, index, channel, place }] : [])),
   )
-  return marks.flatMap(({ key, index, channel, place }) => {
-    const first = marks.find(mark => mark.channel === channel)!
+  return defaults.flatMap(({ key, index, channel, place }) => {
+    const first = defaults.find(each => each.channel === channel)!
     if (first.key === key) return []
     const path = pointer('consent_types', index, 'channels', place, 'is_default')
-    return [{ path, message: `${first.key} is the default of ${channel} already` }]
+    return [{ path, message: `${first.key} is already the default of ${channel}` }]
   })
 }

@@ -3,7 +3,7 @@ import { centsOf, companyCount, type Dataset, diceIn, momentsOf, productCount } 
 import { type Country, countries, orderStates, pages } from './name-lists.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
-/** What one customer has bought, in order of time. */
+/** The orders of one customer, in order of time. */
 export function ordersOf(world: Dataset, index: number): RecordBody[] {
   return purchasesOf(world, index).map(({ products, cents, placed_at, status }, number) => ({
     external_id: `order-${index}-${number}`,
@@ -29,13 +29,13 @@ function purchasesOf(world: Dataset, index: number): Purchase[] {
   })
 }
 
-/** Of two draws the lower: some products are everybody's. */
+/** The lower of two draws, so that products with low numbers are bought most. */
 const popularProduct = (world: Dataset, { below }: SeededRandom): number => {
   const count = productCount(world)
   return Math.min(below(count), below(count))
 }
 
-/** When one customer came by, in order of time, and what they looked at. */
+/** The visits of one customer, in order of time. */
 export function visitsOf(world: Dataset, index: number): RecordBody[] {
   const dice = diceIn(world, `visits of ${index}`)
   return momentsOf(dice, dice.one([0, 1, 1, 2, 2, 3, 5])).map((at, number) => {
@@ -47,7 +47,7 @@ export function visitsOf(world: Dataset, index: number): RecordBody[] {
   })
 }
 
-/** One customer, linked with all that they did. */
+/** One customer, with links to their orders and visits. */
 export function customerOf(world: Dataset, index: number): PersonBody {
   const dice = diceIn(world, `customer-${index}`)
   const country = dice.one(countries)
@@ -71,11 +71,11 @@ function nameOf({ one }: SeededRandom, { firstNames, lastNames }: Country, index
   return { first_name, last_name, email }
 }
 
-const spelt: Record<string, string> = { ß: 'ss', ø: 'o', å: 'a', ı: 'i' }
+const transliterations: Record<string, string> = { ß: 'ss', ø: 'o', å: 'a', ı: 'i' }
 
-/** As people spell their names in addresses: lower case, a to z. */
+/** The name for an email address: lower case, a to z only. */
 function plain(name: string): string {
-  const letters = name.toLowerCase().replace(/[ßøåı]/g, letter => spelt[letter]!)
+  const letters = name.toLowerCase().replace(/[ßøåı]/g, letter => transliterations[letter]!)
   return letters.normalize('NFD').replace(/[^a-z]/g, '')
 }
 
@@ -100,8 +100,8 @@ function linksOf(world: Dataset, dice: SeededRandom, index: number) {
 }
 
 /**
- * Most were referred by somebody who was there before; some by a friend of whom the shop knows nothing more. The first
- * two name each other, and the next three go in a circle.
+ * The referrer of a customer. Most are earlier customers; some are friends without other data, who become placeholders. The
+ * first two customers refer each other, and the next three form a cycle.
  */
 function referrerOf({ below, chance }: SeededRandom, index: number, people: number): string | undefined {
   if (index < 2 && people >= 2) return `customer-${1 - index}`
@@ -110,21 +110,21 @@ function referrerOf({ below, chance }: SeededRandom, index: number, people: numb
   return index > 0 && chance(60) ? `customer-${below(index)}` : undefined
 }
 
-/** Some answer, some refuse, many say nothing. */
+/** The consent answers of a customer. Some grant, some refuse, many do not answer. */
 function answersOf({ consentTypeIds: { marketing, surveys } }: Dataset, { below }: SeededRandom): ConsentAssignment[] {
-  const asked = [
+  const questions = [
     { consent_type_id: marketing, channel: 'email', granted: 55, refused: 20 },
     { consent_type_id: marketing, channel: 'sms', granted: 20, refused: 25 },
     { consent_type_id: surveys, channel: 'email', granted: 15, refused: 10 },
   ] as const
-  return asked.flatMap(({ consent_type_id, channel, granted, refused }) => {
+  return questions.flatMap(({ consent_type_id, channel, granted, refused }) => {
     const percent = below(100)
     if (percent >= granted + refused) return []
     return [{ consent_type_id, channel, state: percent < granted }]
   })
 }
 
-/** Those who have changed their minds: what they had answered before. Undefined for the others. */
+/** The earlier answers of a customer who has changed them, about one in twelve; undefined for the others. */
 export function earlierAnswersOf(world: Dataset, index: number): ConsentAssignment[] | undefined {
   if (!diceIn(world, `mind of ${index}`).chance(8)) return undefined
   return customerOf(world, index).consents?.map(answer => ({ ...answer, state: !answer.state }))

@@ -1,12 +1,12 @@
-// Our own words: those of a library change with its version, and the shop of a number would change with them.
+// These lists are part of kith. Those of a library would change with its version, and so would the shop of a seed.
 
-/** A country's own names, cities and numbers. `number` is the mobile prefix, and how to make a number nobody has. */
+/** The names, cities and mobile numbers of a country. */
 export type Country = {
   language: string
   firstNames: readonly string[]
   lastNames: readonly string[]
   cities: readonly string[]
-  /** Only where a range is kept free for fiction: `count` numbers from `first` on. */
+  /** The range that is reserved for fiction, if there is one: `count` numbers from `first`. */
   mobile?: { prefix: string; first: number; count: number }
 }
 
@@ -24,7 +24,7 @@ export const countries: readonly Country[] = [
     firstNames: words('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
     lastNames: words('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
     cities: words('London|London|Leeds|Bristol|Glasgow|Cardiff'),
-    // Ofcom's numbers for drama.
+    // Ofcom reserves these numbers for drama.
     mobile: { prefix: '+44', first: 7_700_900_000, count: 1_000 },
   },
   {
@@ -32,7 +32,7 @@ export const countries: readonly Country[] = [
     firstNames: words('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
     lastNames: words('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
     cities: words('Paris|Paris|Lyon|Nantes|Lille|Marseille'),
-    // Arcep's numbers for works of fiction.
+    // Arcep reserves these numbers for works of fiction.
     mobile: { prefix: '+33', first: 639_980_000, count: 10_000 },
   },
   {
@@ -55,7 +55,7 @@ export const countries: readonly Country[] = [
   },
 ]
 
-/** What the shop sells: the thing, its category, its price in cents before the material. */
+/** The products of the shop: name, category, and price in cents before the material. */
 export const products: readonly (readonly [name: string, category: string, cents: number])[] = [
   ['desk lamp', 'lighting', 3_900],
   ['floor lamp', 'lighting', 11_900],
@@ -75,7 +75,7 @@ export const products: readonly (readonly [name: string, category: string, cents
   ['candle holder', 'decoration', 1_400],
 ]
 
-/** What things are made of, and what that adds to their price, in percent. */
+/** The materials, and the percentage that each adds to the price. */
 export const materials: readonly (readonly [name: string, percent: number])[] = [
   ['oak', 20],
   ['walnut', 40],
