@@ -6,10 +6,10 @@ import { type Config, loadConfig } from '../src/config.ts'
 import { version } from '../src/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { pathOf } from './connection.ts'
 import { hasData } from './doctor/storage.ts'
-import { megabytesOf, numeral, startProgress, timeOf } from './progress.ts'
+import { formatCount, formatDuration, formatMegabytes, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
@@ -35,9 +35,12 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
   const startedMs = performance.now()
   const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000
-  const summary = `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}, ${megabytesOf(bytes)}: ${file}`
+  const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file}`
   const { at, kith, migrations } = header
-  answer(options, { value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) }, said: [summary] })
+  printResult(options, {
+    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) },
+    messages: [summary],
+  })
 }
 
 /** `file` is the name as it was typed, for messages; `path` is where the file is. */
@@ -53,7 +56,7 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
       throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
   try {
-    const taken = await take(config, partial, options)
+    const taken = await takeSnapshot(config, partial, options)
     const { size } = await stat(partial)
     await rename(partial, path)
     await syncFolder(dirname(path))
@@ -64,25 +67,25 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
   }
 }
 
-async function take(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
-  const progress: Progress = { rows: 0, part: 0 }
+async function takeSnapshot(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
+  const progress: Progress = { rows: 0, fraction: 0 }
   // Mode 600, because the file holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
-  const stopping = new AbortController()
-  const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
-  const meter = startProgress('rows', () => ({ count: progress.rows, part: progress.part }), {
+  const abortController = new AbortController()
+  const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. No backup was written.')))
+  const progressLine = startProgress('rows', () => ({ count: progress.rows, fraction: progress.fraction }), {
     silent: Boolean(options.quiet || options.json),
   })
   try {
     return await withServer(config, url =>
       withConnection(url, 'kith backup', client =>
-        untilAborted(client, stopping.signal, () =>
-          takeBackup(client, { version, openTarget, signal: stopping.signal }, progress),
+        untilAborted(client, abortController.signal, () =>
+          takeBackup(client, { version, openTarget, signal: abortController.signal }, progress),
         ),
       ),
     )
   } finally {
-    meter.end()
+    progressLine.end()
     interrupt.end()
   }
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { scopes } from '../src/auth/scopes.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
-import { answer, newCommand, newGroup } from './command.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
@@ -25,7 +25,7 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
       withSession(environment, async ({ db }) => {
         const value = await createClient(db, { organizationKey: org, scope, name })
         const lines = [`client_id=${value.client_id}`, `client_secret=${value.client_secret}`]
-        answer(options, { value, lines })
+        printResult(options, { value, lines })
       }),
     )
 }
@@ -40,7 +40,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       const lines = value.map(({ id, scope, name, created_at, revoked_at }) =>
         [id, scope, name, created_at, revoked_at ?? ''].join('\t'),
       )
-      answer(options, { value, lines })
+      printResult(options, { value, lines })
     }),
   )
 }
@@ -52,7 +52,7 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
     .action((client_id: string, options: Json) =>
       withSession(environment, async ({ db }) => {
         await revokeClient(db, client_id)
-        answer(options, { value: { client_id }, said: [`Revoked client ${client_id}.`] })
+        printResult(options, { value: { client_id }, messages: [`Revoked client ${client_id}.`] })
       }),
     )
 }

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { schemaText } from './codegen-text.ts'
-import { answer, newCommand } from './command.ts'
-import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
-import { readIfThere } from './read-if-there.ts'
+import { newCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
+import { readFileOrNull } from './read-if-there.ts'
 
 type CodegenOptions = ConnectionOptions & { out: string; check?: true; json?: true }
 
@@ -15,7 +15,7 @@ export function codegenCommand(environment: NodeJS.ProcessEnv): Command {
   )
     .requiredOption('--out <file>', 'The file to write.')
     .option('--check', 'Write nothing. Exit with 1 if the file is stale.')
-  return withConnection(command).action((options: CodegenOptions) => generate(environment, options))
+  return addConnectionOptions(command).action((options: CodegenOptions) => generate(environment, options))
 }
 
 async function generate(environment: NodeJS.ProcessEnv, options: CodegenOptions) {
@@ -23,10 +23,10 @@ async function generate(environment: NodeJS.ProcessEnv, options: CodegenOptions)
   const file = pathOf(environment, out)
   const { client } = await connect(environment, options, { scope: 'schema:read' })
   const text = schemaText(await client.schema.get())
-  const isCurrent = (await readIfThere(file)) === text
+  const isCurrent = (await readFileOrNull(file)) === text
   if (check && !isCurrent)
     throw new Error(`${out} is stale: the schema of the organization has changed. Run kith codegen.`)
   if (!isCurrent) await writeFile(file, text)
   const message = isCurrent ? `${out} is up to date.` : `Wrote ${out}.`
-  answer(options, { value: { file: out, written: !isCurrent }, said: [message] })
+  printResult(options, { value: { file: out, written: !isCurrent }, messages: [message] })
 }

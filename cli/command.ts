@@ -7,7 +7,7 @@ import { printStderr } from './session.ts'
 export class UsageError extends Error {}
 
 /** The message of an error for a terminal, without a stack trace. The details of a KithError follow in parentheses. */
-export function sentenceOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   if (!(error instanceof Error) || error.message === '') return `The command failed: ${String(error)}`
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
@@ -17,7 +17,10 @@ export function sentenceOf(error: unknown): string {
 
 /** Creates a command with `--json` and with examples in its help. */
 export function newCommand(name: string, description: string, examples: string[]): Command {
-  return newGroup(name, description, examples).option('--json', 'Print the result as one JSON value on standard output.')
+  return newGroup(name, description, examples).option(
+    '--json',
+    'Print the result as one JSON value on standard output.',
+  )
 }
 
 /** Creates a command that only groups subcommands. */
@@ -37,11 +40,11 @@ function withProgram(example: string): string {
  * Prints a command's result on standard output: `value` as one line of JSON with `--json`, else `lines`. `messages` go to
  * standard error in both cases.
  */
-export function answer(
+export function printResult(
   { json }: { json?: boolean | undefined },
-  { value, lines = [], said = [] }: { value: unknown; lines?: string[]; said?: string[] },
+  { value, lines = [], messages = [] }: { value: unknown; lines?: string[]; messages?: string[] },
 ): void {
-  for (const line of said) printStderr(line)
+  for (const line of messages) printStderr(line)
   const text = json ? [JSON.stringify(value)] : lines
   process.stdout.write(text.map(line => `${line}\n`).join(''))
 }

@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from 'commander'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 
 /** A word that completes the command line at the cursor, and its description. */
 export type Candidate = { value: string; description: string }
@@ -18,7 +18,7 @@ export function completionCommand(): Command {
   ])
     .addArgument(new Argument('<shell>', 'The shell.').choices(shells))
     .action((shell: Shell, options: { json?: true }) =>
-      answer(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
+      printResult(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
     )
 }
 
@@ -28,7 +28,7 @@ export function completeCommand(program: () => Command): Command {
     .argument('[words...]', 'The words after kith. The last one is unfinished.')
     .action((words: string[], options: { json?: true }) => {
       const value = candidatesFor(program(), words)
-      answer(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
+      printResult(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
     })
 }
 
@@ -38,30 +38,32 @@ export function candidatesFor(program: Command, words: string[]): Candidate[] {
   const all = words.flatMap(word => (/^--[\w-]+=./.test(word) ? word.split(/=(.*)/, 2) : [word]))
   const last = all.at(-1) ?? ''
   const prefix = last === '=' ? '' : last
-  const { command, position, option } = standAfter(program, all.slice(0, -1).concat(last === '=' ? ['='] : []))
-  return possible(command, position, option, prefix).filter(({ value }) => value === files || value.startsWith(prefix))
+  const { command, position, option } = findCursor(program, all.slice(0, -1).concat(last === '=' ? ['='] : []))
+  return candidatesAt(command, position, option, prefix).filter(
+    ({ value }) => value === files || value.startsWith(prefix),
+  )
 }
 
 type Cursor = { command: Command; position: number; option: Option | undefined }
 
 /** Finds the command of the next word, and the position of the argument or the option that it is the value of. */
-function standAfter(program: Command, words: string[]): Cursor {
-  let place: Cursor = { command: program, position: 0, option: undefined }
+function findCursor(program: Command, words: string[]): Cursor {
+  let cursor: Cursor = { command: program, position: 0, option: undefined }
   for (const word of words) {
-    const { command, position, option } = place
+    const { command, position, option } = cursor
     if (word === '=') continue
     const subcommand = command.commands.find(each => each.name() === word)
-    if (option) place = { command, position, option: undefined }
+    if (option) cursor = { command, position, option: undefined }
     else if (word.startsWith('-'))
-      place.option = command.options.find(
+      cursor.option = command.options.find(
         each => [each.long, each.short].includes(word) && (each.required || each.optional),
       )
-    else place = subcommand ? { ...place, command: subcommand, position: 0 } : { ...place, position: position + 1 }
+    else cursor = subcommand ? { ...cursor, command: subcommand, position: 0 } : { ...cursor, position: position + 1 }
   }
-  return place
+  return cursor
 }
 
-function possible(command: Command, position: number, option: Option | undefined, prefix: string): Candidate[] {
+function candidatesAt(command: Command, position: number, option: Option | undefined, prefix: string): Candidate[] {
   if (option) return valuesOf(option.argChoices, option.flags)
   const help = command.createHelp()
   if (prefix.startsWith('-'))
@@ -101,9 +103,9 @@ complete -F _kith kith
 _kith() {
   local line value description
   local -a candidates
-  local -a asked=("\${(@)words[2,CURRENT]}")
+  local -a typed=("\${(@)words[2,CURRENT]}")
   [[ "$words[CURRENT]" == --*=* ]] && compset -P '*='
-  for line in "\${(@f)$(kith complete -- "\${(@)asked}" 2>/dev/null)}"; do
+  for line in "\${(@f)$(kith complete -- "\${(@)typed}" 2>/dev/null)}"; do
     value="\${line%%$'\\t'*}"
     description="\${line#*$'\\t'}"
     if [[ "$value" == ${files} ]]; then

@@ -26,7 +26,7 @@ const ownTokenSeconds = 3_600
 const renewalShare = 0.5
 
 /** Adds the options that name the service and the credentials. */
-export function withConnection(command: Command): Command {
+export function addConnectionOptions(command: Command): Command {
   return command
     .option('--url <url>', 'The address of the service. Default: KITH_URL, else the service of this machine.')
     .option('--token <token>', 'A token. Default: KITH_TOKEN.')
@@ -52,10 +52,10 @@ export async function connect(
   const url = options.url ?? (environment.KITH_URL || environment.SERVICE_URL || undefined)
   if (url !== undefined && !/^https?:/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageError(`${JSON.stringify(url)} is not a URL. Give one such as https://kith.example.org.`)
-  const access = await accessOf(environment, options, { url, scope })
+  const access = await resolveAccess(environment, options, { url, scope })
   const address = url ?? localAddress(environment)
-  const told = { url: address, ...access, ...(retries !== undefined && { retries }) } as ClientOptions
-  return { client: createClient(told), url: address }
+  const clientOptions = { url: address, ...access, ...(retries !== undefined && { retries }) } as ClientOptions
+  return { client: createClient(clientOptions), url: address }
 }
 
 function localAddress(environment: NodeJS.ProcessEnv): string {
@@ -63,32 +63,34 @@ function localAddress(environment: NodeJS.ProcessEnv): string {
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-type Wanted = { url: string | undefined; scope: string }
+type AccessOptions = { url: string | undefined; scope: string }
 type Access = Pick<ClientOptions, 'token' | 'getToken' | 'clientCredentials'>
 
-async function accessOf(
+async function resolveAccess(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
-  { url, scope }: Wanted,
+  { url, scope }: AccessOptions,
 ): Promise<Access> {
   const clientId = options.clientId ?? environment.KITH_CLIENT_ID
-  const ways = [options.token, options.tokenFile, options.clientId].filter(way => way !== undefined)
-  if (ways.length > 1) throw new UsageError('Give one of --token, --token-file and --client-id.')
-  const given = ways.length > 0 || clientId || environment.KITH_TOKEN || environment.TOKEN || url
-  if (options.subject !== undefined && given)
-    throw new UsageError('--subject applies only to a token that the command creates itself. A given token has its own subject.')
+  const explicitCredentials = [options.token, options.tokenFile, options.clientId].filter(value => value !== undefined)
+  if (explicitCredentials.length > 1) throw new UsageError('Give one of --token, --token-file and --client-id.')
+  const hasGivenAccess =
+    explicitCredentials.length > 0 || clientId || environment.KITH_TOKEN || environment.TOKEN || url
+  if (options.subject !== undefined && hasGivenAccess)
+    throw new UsageError(
+      '--subject applies only to a token that the command creates itself. A given token has its own subject.',
+    )
   if (options.tokenFile !== undefined) return { token: await readToken(options.tokenFile, environment) }
   const token = options.token ?? (clientId ? undefined : environment.KITH_TOKEN || environment.TOKEN)
   if (token) return { token }
   if (clientId) {
     const clientSecret = options.clientSecret ?? environment.KITH_CLIENT_SECRET
-    if (!clientSecret)
-      throw new UsageError('The client secret is missing. Set KITH_CLIENT_SECRET or --client-secret.')
+    if (!clientSecret) throw new UsageError('The client secret is missing. Set KITH_CLIENT_SECRET or --client-secret.')
     return { clientCredentials: { clientId, clientSecret } }
   }
   if (url) throw new UsageError(`A token with the scope ${scope} is missing. Use --token, --token-file or KITH_TOKEN.`)
-  const wanted = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
-  return { getToken: renewed(() => withSession(environment, session => makeToken(session, wanted))) }
+  const tokenOptions = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
+  return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
 }
 
 async function readToken(file: string, environment: NodeJS.ProcessEnv): Promise<string> {
@@ -100,7 +102,7 @@ export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
   return environment.npm_lifecycle_event === 'kith' ? resolve(environment.INIT_CWD ?? '', file) : file
 }
 
-function renewed(makeToken: () => Promise<string>): () => Promise<string> {
+function createTokenCache(makeToken: () => Promise<string>): () => Promise<string> {
   let current: { token: string; untilMs: number } | undefined
   return async () => {
     if (current === undefined || Date.now() > current.untilMs)

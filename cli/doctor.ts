@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
 import type { Database } from '../src/db/db.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { checkClock, checkKeys, checkMigrations, checkServer } from './doctor/database.ts'
-import { attempt, type Finding, ok, warning, wrong } from './doctor/finding.ts'
+import { type Finding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { withStorage } from './doctor/storage.ts'
 
@@ -14,7 +14,7 @@ export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('doctor', description, ['doctor', 'doctor --json']).action(async (options: { json?: boolean }) => {
     const findings = await examine(environment)
     const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
-    answer(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
+    printResult(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
     if (!healthy) process.exitCode = 1
   })
 }
@@ -50,7 +50,7 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
 async function checkDatabase(config: Config): Promise<Finding[]> {
   const own = config.databaseUrl === undefined
   const advice = own ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
-  return attempt('database', advice, async () => {
+  return runCheck('database', advice, async () => {
     const found = await withStorage(config, db => checkAll(db, config))
     return found ?? [warning('database', 'there is no data yet', 'Nothing to do: the first start creates it.')]
   })
@@ -59,9 +59,9 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
 async function checkAll(db: Database, config: Config): Promise<Finding[]> {
   const advice = 'See the server’s log.'
   return [
-    ...(await attempt('database', advice, () => checkServer(db, config))),
-    ...(await attempt('migrations', advice, () => checkMigrations(db))),
-    ...(await attempt('clock', advice, () => checkClock(db))),
-    ...(await attempt('keys', advice, () => checkKeys(db))),
+    ...(await runCheck('database', advice, () => checkServer(db, config))),
+    ...(await runCheck('migrations', advice, () => checkMigrations(db))),
+    ...(await runCheck('clock', advice, () => checkClock(db))),
+    ...(await runCheck('keys', advice, () => checkKeys(db))),
   ]
 }

@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
-import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { errorMessage, newCommand, printResult, UsageError } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
 import { type ColumnOptions, columnsOf } from './import/columns.ts'
 import { type CsvHead, csvItems } from './import/csv.ts'
 import { type Format, formatOf, type Input, openInput } from './import/input.ts'
-import type { Item, Refusal } from './import/item.ts'
+import type { ImportItem, Refusal } from './import/item.ts'
 import { ndjsonItems } from './import/ndjson.ts'
-import { openRefused, type RefusedFile } from './import/rejects-file.ts'
-import { type State, sendAll } from './import/send.ts'
-import { numeral, startProgress, timeOf } from './progress.ts'
+import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
+import { type ImportState, sendAll } from './import/send.ts'
+import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
 type ImportOptions = ConnectionOptions & {
@@ -47,7 +47,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
   )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return withConnection(withCsvOptions(command))
+  return addConnectionOptions(withCsvOptions(command))
     .addOption(
       new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
@@ -58,10 +58,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       'The subject of the token that the command creates itself, for the change log. Default: cli.',
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
-    .option(
-      '--strict-references',
-      'Refuse a line that refers to a missing entity, instead of creating a placeholder.',
-    )
+    .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
     .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber, 0)
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
@@ -71,12 +68,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
 function withCsvOptions(command: Command): Command {
   return command
     .option('--map <column=field>', 'CSV: Map this column to a field (repeatable).', parsePair, new Map())
-    .option(
-      '--ignore <column>',
-      'CSV: Ignore this column (repeatable).',
-      (name, all: string[]) => [...all, name],
-      [],
-    )
+    .option('--ignore <column>', 'CSV: Ignore this column (repeatable).', (name, all: string[]) => [...all, name], [])
     .option(
       '--prefix <column=text>',
       'CSV: Put this text before each value of this column (repeatable).',
@@ -119,7 +111,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const { client } = await connect(environment, options, { scope })
   const input = await openInput(file, path(file), options.encoding)
   const head: CsvHead = { cells: [], delimiter: ',' }
-  const refused = await openRefused({ file, extension: format, named: options.refused }, path, head)
+  const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
   const job = { client, owner, file, format, input, refused, head, options }
   const startedMs = performance.now()
   const outcome = await transfer(job).finally(input.close)
@@ -133,31 +125,33 @@ type Job = {
   file: string
   format: Format
   input: Input
-  refused: RefusedFile
+  refused: RejectsFile
   head: CsvHead
   options: ImportOptions
 }
 
-type Outcome = { state: State; stopped: boolean; error: Error | null }
+type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
 
 async function transfer({ client, owner, input, refused, options, ...job }: Job): Promise<Outcome> {
-  const state: State = {
+  const state: ImportState = {
     received: 0,
     created: 0,
     updated: 0,
     unchanged: 0,
     failed: 0,
     line: options.skipLines,
-    drawn: 0,
+    taken: 0,
     leftOut: 0,
   }
   const reading = () => ({
     count: state.received,
-    part: partOf(input, state),
+    fraction: fractionOf(input, state),
     refused: state.failed,
   })
-  const meter = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
-  const interrupt = handleInterrupt(() => meter.tell('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'))
+  const progressLine = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
+  const interrupt = handleInterrupt(() =>
+    progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
+  )
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const importOptions = {
     dry_run: options.dryRun ?? false,
@@ -166,38 +160,40 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
   }
   let error: Error | null = null
   try {
-    const items = itemsOf({ client, owner, input, refused, options, ...job }, meter.tell)
+    const items = itemsOf({ client, owner, input, refused, options, ...job }, progressLine.print)
     await sendAll({
       items: skipping(items, options.skipLines),
       open: (lines, signal) => entities.import(lines, { ...importOptions, signal }),
       interrupt,
       state,
       done: items => refused.write(items.filter(isRefused)),
-      broken: (error, pauseMs) =>
-        meter.tell(`${sentenceOf(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`),
+      retrying: (error, pauseMs) =>
+        progressLine.print(
+          `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
+        ),
     })
   } catch (fault) {
     error = fault as Error
   } finally {
-    meter.end()
+    progressLine.end()
     interrupt.end()
   }
-  return { state, stopped: interrupt.asked, error }
+  return { state, stopped: interrupt.isRequested, error }
 }
 
 /** The fraction of the file that is done: the fraction read, reduced by the items that are not yet acknowledged. */
-function partOf({ totalBytes, readBytes }: Input, { received, drawn, leftOut }: State): number | null {
+function fractionOf({ totalBytes, readBytes }: Input, { received, taken, leftOut }: ImportState): number | null {
   if (totalBytes === null) return null
-  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, drawn))
+  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, taken))
 }
 
-const isRefused = (item: Item): item is Item & { refusal: Refusal } => item.refusal !== undefined
+const isRefused = (item: ImportItem): item is ImportItem & { refusal: Refusal } => item.refusal !== undefined
 
-async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<Item[]> {
+async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
   const { client, owner, input, format, head, options } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
-  const wishes: ColumnOptions = {
+  const columnOptions: ColumnOptions = {
     map: options.map,
     ignore: options.ignore,
     rest: options.attributes === 'rest',
@@ -213,13 +209,13 @@ async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGe
   }
   yield* csvItems(input.pieces, settings, fileHead => {
     Object.assign(head, fileHead)
-    const columns = columnsOf(fileHead.cells, owner, definitions, wishes)
+    const columns = columnsOf(fileHead.cells, owner, definitions, columnOptions)
     for (const notice of columns.notices) printMessage(notice)
     return columns
   })
 }
 
-async function* skipping(batches: AsyncIterable<Item[]>, lines: number): AsyncGenerator<Item[]> {
+async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
   for await (const batch of batches) yield lines === 0 ? batch : batch.filter(({ line }) => line > lines)
 }
 
@@ -231,21 +227,21 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
-    error: error && sentenceOf(error),
+    error: error && errorMessage(error),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
-  answer(job.options, { value, said: [...(error ? [sentenceOf(error)] : []), ...summary] })
+  printResult(job.options, { value, messages: [...(error ? [errorMessage(error)] : []), ...summary] })
   if (stopped || error || failed > 0) process.exitCode = 1
 }
 
 function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
   const { received, created, updated, unchanged, failed, leftOut, line } = state
   const outcomes = { created, updated, unchanged, refused: failed }
-  const counts = Object.entries(outcomes).map(([outcome, count]) => `${numeral(count)} ${outcome}`)
+  const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${numeral(received)} lines in ${timeOf(seconds)}${dryRunNote}: ${counts.join(', ')}`,
-    ...(leftOut > 0 ? [`Skipped ${numeral(leftOut)} placeholders: the links to them create them again.`] : []),
+    `${formatCount(received)} lines in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
     ...(stopped || error ? [continueHint(file, line)] : []),
   ]

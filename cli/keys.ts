@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type ListedKey, listKeys, revokeKey, rotateKeys } from '../src/auth/keys.ts'
-import { answer, newCommand, newGroup } from './command.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
@@ -18,7 +18,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
     withSession(environment, async ({ db }) => {
       const value = await listKeys(db)
       const lines = value.map(key => [key.kid, key.algorithm, key.created_at, dutyOf(key)].join('\t'))
-      answer(options, { value, lines })
+      printResult(options, { value, lines })
     }),
   )
 }
@@ -33,7 +33,7 @@ function rotateCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('rotate', description, ['keys rotate']).action((options: Json) =>
     withSession(environment, async ({ db }) => {
       const kid = await rotateKeys(db)
-      answer(options, { value: { kid }, said: [`The key ${kid} signs from now on.`] })
+      printResult(options, { value: { kid }, messages: [`The key ${kid} signs from now on.`] })
     }),
   )
 }
@@ -45,7 +45,7 @@ function revokeCommand(environment: NodeJS.ProcessEnv): Command {
     .action((kid: string, options: Json) =>
       withSession(environment, async ({ db }) => {
         await revokeKey(db, kid)
-        answer(options, { value: { kid }, said: [`Revoked key ${kid}.`] })
+        printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
       }),
     )
 }

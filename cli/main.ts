@@ -4,7 +4,7 @@ import { version } from '../src/version.ts'
 import { backupCommand } from './backup.ts'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
-import { newGroup, sentenceOf, UsageError } from './command.ts'
+import { errorMessage, newGroup, UsageError } from './command.ts'
 import { completeCommand, completionCommand } from './completion.ts'
 import { doctorCommand } from './doctor.ts'
 import { exportCommand } from './export.ts'
@@ -60,14 +60,14 @@ function configureErrors(command: Command, path: string) {
 /** The exit code: 0 for help, 2 for wrong usage, 1 for any other error. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  printStderr(sentenceOf(error))
+  printStderr(errorMessage(error))
   return error instanceof UsageError ? 2 : 1
 }
 
 /** The reader of a pipe may close it, as `head` does. The command then exits with 1 without a message. */
 function exitOnClosedOutput() {
   process.stdout.on('error', error => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printStderr(sentenceOf(error))
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printStderr(errorMessage(error))
     process.exit(1)
   })
   process.stderr.on('error', () => {})

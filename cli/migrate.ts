@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 export function migrateCommand(environment: NodeJS.ProcessEnv): Command {
@@ -8,7 +8,7 @@ export function migrateCommand(environment: NodeJS.ProcessEnv): Command {
     withSession(environment, async ({ migrations }) => {
       const ran = migrations.map(name => `Ran migration ${name}.`)
       const messages = ran.length > 0 ? ran : ['Nothing to do: the database has every migration.']
-      answer(options, { value: { ran: migrations }, said: messages })
+      printResult(options, { value: { ran: migrations }, messages })
     }),
   )
 }

@@ -1,12 +1,15 @@
 import type { Command } from 'commander'
 import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
-import { answer, newCommand, newGroup } from './command.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('org', 'Creates and lists organizations, the tenants of the service.', ['org create acme', 'org list'])
+  return newGroup('org', 'Creates and lists organizations, the tenants of the service.', [
+    'org create acme',
+    'org list',
+  ])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
 }
@@ -17,17 +20,18 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     .action((key: string, options: Json) =>
       withSession(environment, async ({ db }) => {
         const { created_at } = await createOrganization(db, key)
-        answer(options, { value: { key, created_at }, said: [`Created organization ${key}.`] })
+        printResult(options, { value: { key, created_at }, messages: [`Created organization ${key}.`] })
       }),
     )
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  return newCommand('list', 'Lists the organizations, one per line: key, time of creation, separated by a tab.', ['org list']).action(
-    (options: Json) =>
-      withSession(environment, async ({ db }) => {
-        const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
-        answer(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
-      }),
+  return newCommand('list', 'Lists the organizations, one per line: key, time of creation, separated by a tab.', [
+    'org list',
+  ]).action((options: Json) =>
+    withSession(environment, async ({ db }) => {
+      const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
+      printResult(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
+    }),
   )
 }

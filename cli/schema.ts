@@ -2,9 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
-import { answer, newCommand, newGroup } from './command.ts'
-import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
-import { readIfThere } from './read-if-there.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
+import { readFileOrNull } from './read-if-there.ts'
 import { applyStep } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
@@ -18,7 +18,8 @@ type PushOptions = DiffOptions & { dryRun?: true }
 const defaultFile = 'kith.schema.json'
 
 export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Keeps stacks, attributes and consent types in a file under version control; see docs/schema-file.md.'
+  const description =
+    'Keeps stacks, attributes and consent types in a file under version control; see docs/schema-file.md.'
   return newGroup('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run'])
     .addCommand(pullCommand(environment))
     .addCommand(diffCommand(environment))
@@ -31,53 +32,54 @@ function pullCommand(environment: NodeJS.ProcessEnv): Command {
     'schema pull',
     'schema pull - --url https://kith.example.org',
   ]).argument('[file]', 'The file to write, or - for standard output.', defaultFile)
-  return withConnection(command).action((file: string, options: PullOptions) => pull(environment, file, options))
+  return addConnectionOptions(command).action((file: string, options: PullOptions) => pull(environment, file, options))
 }
 
 function diffCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Shows what push would do. Exits with 0 if organization and file are equal, 1 if they differ, 2 on an error.'
   const command = newCommand('diff', description, ['schema diff', 'schema diff shop.json --json'])
-    .argument('[file]', 'the file, or - for standard input', defaultFile)
+    .argument('[file]', 'The file, or - for standard input.', defaultFile)
     .option('--archive-missing', 'Show what push would do with this option.')
-  return withConnection(command).action((file: string, options: DiffOptions) => diff(environment, file, options))
+  return addConnectionOptions(command).action((file: string, options: DiffOptions) => diff(environment, file, options))
 }
 
 function pushCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Changes the schema of the organization to that of the file, and shows each step. Deletes nothing.'
+  const description =
+    'Changes the schema of the organization to that of the file, and shows each step. Deletes nothing.'
   const command = newCommand('push', description, ['schema push --dry-run', 'schema push shop.json --archive-missing'])
-    .argument('[file]', 'the file, or - for standard input', defaultFile)
+    .argument('[file]', 'The file, or - for standard input.', defaultFile)
     .option('--dry-run', 'Show the steps, but change nothing.')
     .option('--archive-missing', 'Archive the attributes and consent types that the file does not name.')
-  return withConnection(command).action((file: string, options: PushOptions) => push(environment, file, options))
+  return addConnectionOptions(command).action((file: string, options: PushOptions) => push(environment, file, options))
 }
 
-async function pull(environment: NodeJS.ProcessEnv, given: string, options: PullOptions) {
+async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullOptions) {
   const { client } = await connect(environment, options, { scope: 'schema:read' })
   const text = schemaFileText(await client.schema.get())
-  if (given === '-') {
+  if (name === '-') {
     process.stdout.write(text)
     return
   }
-  const file = pathOf(environment, given)
-  const written = (await readIfThere(file)) !== text
+  const file = pathOf(environment, name)
+  const written = (await readFileOrNull(file)) !== text
   if (written) await writeFile(file, text)
-  answer(options, { value: { file, written }, said: [written ? `Wrote ${given}.` : `${given} is up to date.`] })
+  printResult(options, { value: { file, written }, messages: [written ? `Wrote ${name}.` : `${name} is up to date.`] })
 }
 
 async function diff(environment: NodeJS.ProcessEnv, file: string, options: DiffOptions) {
   // As with diff(1), an error must not look like a difference, so it exits with 2.
   process.exitCode = 2
   const { client } = await connect(environment, options, { scope: 'schema:read' })
-  const plan = await planOf(environment, file, { ...options, client })
-  show(plan, options)
+  const plan = await readPlan(environment, file, { ...options, client })
+  printPlan(plan, options)
   process.exitCode = isEmpty(plan) ? 0 : 1
 }
 
 async function push(environment: NodeJS.ProcessEnv, file: string, options: PushOptions) {
   const { client } = await connect(environment, options, { scope: 'schema:read schema:write' })
-  const plan = await planOf(environment, file, { ...options, client })
-  show(plan, options)
+  const plan = await readPlan(environment, file, { ...options, client })
+  printPlan(plan, options)
   if (options.dryRun) return
   await apply(client, plan.steps)
   printStderr(plan.steps.length === 0 ? 'Nothing to do.' : `Steps done: ${plan.steps.length}.`)
@@ -98,7 +100,7 @@ async function apply(client: Client, steps: Step[]) {
 type PlanOptions = { client: Client; archiveMissing?: true }
 
 /** Throws a SchemaFileError if the file is invalid by itself or cannot be applied to this organization. */
-async function planOf(
+async function readPlan(
   environment: NodeJS.ProcessEnv,
   file: string,
   { client, archiveMissing }: PlanOptions,
@@ -112,7 +114,7 @@ async function planOf(
 
 const isEmpty = ({ steps, missing }: Plan) => steps.length === 0 && missing.length === 0
 
-function show(plan: Plan, options: { json?: true }) {
+function printPlan(plan: Plan, options: { json?: true }) {
   const { steps, missing } = plan
-  answer(options, { value: { equal: isEmpty(plan), steps, missing }, lines: planLines(plan) })
+  printResult(options, { value: { equal: isEmpty(plan), steps, missing }, lines: planLines(plan) })
 }

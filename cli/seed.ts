@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
-import { answer, newCommand } from './command.ts'
-import { type ConnectionOptions, connect, withConnection } from './connection.ts'
+import { newCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { startProgress } from './progress.ts'
 import type { Dataset } from './seed/dataset.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
@@ -19,7 +19,7 @@ export function seedCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--people <count>', 'The number of people. It determines all other counts.', wholeNumber, 1_000)
     .option('--seed <number>', 'The seed. The same numbers produce the same shop, byte for byte.', wholeNumber, 1)
     .addOption(new Option('--print <file>', 'Print one file as NDJSON, and send nothing.').choices(files))
-  return withConnection(command).action((options: SeedOptions) =>
+  return addConnectionOptions(command).action((options: SeedOptions) =>
     options.print ? print(options, options.print) : seed(environment, options),
   )
 }
@@ -31,8 +31,8 @@ function wholeNumber(text: string): number {
 
 async function print({ people, seed }: SeedOptions, file: FileName) {
   // The consent type ids of a new organization.
-  const world = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
-  const lines = bodiesOf(world, file).map(body => `${JSON.stringify(body)}\n`)
+  const dataset = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
+  const lines = bodiesOf(dataset, file).map(body => `${JSON.stringify(body)}\n`)
   await pipeline(Readable.from(lines), process.stdout, { end: false })
 }
 
@@ -41,32 +41,37 @@ const scope = 'people:write records:write schema:read schema:write'
 async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
-  const world: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
-  const done = await sendShop(client, world, Boolean(options.json))
-  answer(options, { value: Object.fromEntries(done), said: done.map(summaryOf) })
+  const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
+  const done = await sendShop(client, dataset, Boolean(options.json))
+  printResult(options, { value: Object.fromEntries(done), messages: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
 }
 
 type Done = [FileName, ImportCounts]
 
 /** Sends all files and shows the progress. */
-async function sendShop(client: Client, world: Dataset, silent: boolean): Promise<Done[]> {
+async function sendShop(client: Client, dataset: Dataset, silent: boolean): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
-  const meter = startProgress('lines', () => ({ count: count(), part: count() / linesIn(world) }), { silent })
+  const progressLine = startProgress('lines', () => ({ count: count(), fraction: count() / linesIn(dataset) }), {
+    silent,
+  })
   try {
-    await sendEarlierVersions(client, world)
+    await sendEarlierVersions(client, dataset)
     for (const file of files) {
       const progress = ({ received }: ImportCounts) => {
         current = received
       }
-      const counts = await sendFile(client, world, file, { progress, refused: refusalPrinter(file, meter.tell) })
+      const counts = await sendFile(client, dataset, file, {
+        progress,
+        refused: refusalPrinter(file, progressLine.print),
+      })
       current = 0
       done.push([file, counts])
     }
   } finally {
-    meter.end()
+    progressLine.end()
   }
   return done
 }

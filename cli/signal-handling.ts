@@ -1,9 +1,9 @@
 /** Handles SIGINT (Ctrl-C) and SIGTERM during work that must stop cleanly. */
 export type Interrupt = {
   /** Whether a first signal has arrived. */
-  readonly asked: boolean
+  readonly isRequested: boolean
   /** Resolves at the first signal. */
-  whenAsked: Promise<void>
+  whenRequested: Promise<void>
   /** Aborts at the second signal. */
   signal: AbortSignal
   /** Removes the handlers: a later signal ends the process. */
@@ -12,26 +12,26 @@ export type Interrupt = {
 
 const signals = ['SIGINT', 'SIGTERM'] as const
 
-/** Installs the handlers until `end` is called. The first signal calls `onAsked`. */
-export function handleInterrupt(onAsked: () => void): Interrupt {
-  const enough = Promise.withResolvers<void>()
-  const atOnce = new AbortController()
-  let asked = false
-  const hear = () => {
-    if (asked) return atOnce.abort(new Error('Stopped immediately.'))
-    asked = true
-    enough.resolve()
-    onAsked()
+/** Installs the handlers until `end` is called. The first signal calls `onRequested`. */
+export function handleInterrupt(onRequested: () => void): Interrupt {
+  const firstSignal = Promise.withResolvers<void>()
+  const secondSignal = new AbortController()
+  let isRequested = false
+  const handleSignal = () => {
+    if (isRequested) return secondSignal.abort(new Error('Stopped immediately.'))
+    isRequested = true
+    firstSignal.resolve()
+    onRequested()
   }
-  for (const signal of signals) process.on(signal, hear)
+  for (const signal of signals) process.on(signal, handleSignal)
   return {
-    get asked() {
-      return asked
+    get isRequested() {
+      return isRequested
     },
-    whenAsked: enough.promise,
-    signal: atOnce.signal,
+    whenRequested: firstSignal.promise,
+    signal: secondSignal.signal,
     end() {
-      for (const signal of signals) process.off(signal, hear)
+      for (const signal of signals) process.off(signal, handleSignal)
     },
   }
 }

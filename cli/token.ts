@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { scopes } from '../src/auth/scopes.ts'
 import { issueToken } from '../src/auth/token.ts'
 import { findOrganization, isOrganizationKey } from '../src/organizations/organizations.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { type Session, withSession } from './session.ts'
 
 type TokenOptions = { org: string; scope: string; ttl: number; subject: string }
@@ -15,9 +15,9 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     .requiredOption('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
     .option('--ttl <seconds>', 'The lifetime.', parseSeconds, 3_600)
     .option('--subject <name>', 'The subject, recorded as the actor of every change.', 'cli')
-    .action(async ({ json, ...wanted }: TokenOptions & { json?: boolean }) => {
-      const token = await withSession(environment, session => makeToken(session, wanted))
-      answer({ json }, { value: { token, expires_in: wanted.ttl, scope: wanted.scope }, lines: [token] })
+    .action(async ({ json, ...options }: TokenOptions & { json?: boolean }) => {
+      const token = await withSession(environment, session => makeToken(session, options))
+      printResult({ json }, { value: { token, expires_in: options.ttl, scope: options.scope }, lines: [token] })
     })
 }
 

@@ -44,7 +44,10 @@ export async function loadBackup(loading: Loading): Promise<Loaded> {
       await client.query('analyze')
       return { ...loaded, migrations }
     } catch (cause) {
-      throw new Error(`All rows are restored, but the migrations after that failed: ${(cause as Error).message} Run kith migrate.`, { cause })
+      throw new Error(
+        `All rows are restored, but the migrations after that failed: ${(cause as Error).message} Run kith migrate.`,
+        { cause },
+      )
     }
   })
 }
@@ -129,5 +132,7 @@ async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }
 function compareCounts({ rows }: End, stored: Record<string, number>, leftOut: Set<string>) {
   for (const [name, expected] of Object.entries(rows))
     if (!leftOut.has(name) && stored[name] !== expected)
-      throw new Error(`The table ${name} got ${stored[name] ?? 0} rows, but the backup counts ${expected}. No row was restored.`)
+      throw new Error(
+        `The table ${name} got ${stored[name] ?? 0} rows, but the backup counts ${expected}. No row was restored.`,
+      )
 }

@@ -4,7 +4,7 @@ import { quoted, readMigrations, readSequences, readTables, type Table } from '.
 import { type Frame, formatVersion, type Header, writeContainer } from './container.ts'
 
 /** The progress of a backup: the rows written, and the fraction that is done, 0 to 1. */
-export type Progress = { rows: number; part: number }
+export type Progress = { rows: number; fraction: number }
 
 export type Taken = { header: Header; rows: number; tables: number }
 
@@ -41,7 +41,8 @@ async function beginSnapshot(client: pg.Client): Promise<Table[]> {
 
 async function describe(client: pg.Client, version: string, tables: Table[]): Promise<Header> {
   const migrations = await readMigrations(client)
-  if (migrations.length === 0) throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
+  if (migrations.length === 0)
+    throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
   const { rows } = await client.query(
     `select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, current_setting('server_version') as postgresql`,
   )
@@ -72,7 +73,7 @@ async function* readFrames(
       count += rowsInPiece
       copied += piece.length
       progress.rows += rowsInPiece
-      progress.part = (done + Math.min(copied, bytes)) / total
+      progress.fraction = (done + Math.min(copied, bytes)) / total
       yield { type: 'rows', bytes: piece }
     }
     rows[name] = count

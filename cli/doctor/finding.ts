@@ -21,7 +21,7 @@ export const wrong = (check: string, message: string, advice: string): Finding =
 })
 
 /** Runs a check. A check that throws is itself `wrong`, with the error's message. */
-export async function attempt(
+export async function runCheck(
   check: string,
   advice: string,
   work: () => Finding[] | Promise<Finding[]>,

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fetchOutsideKeys } from '../../src/auth/outside-keys.ts'
 import type { Config } from '../../src/config.ts'
 import { readTls } from '../../src/http/server/tls.ts'
-import { attempt, type Finding, ok, warning, wrong } from './finding.ts'
+import { type Finding, ok, runCheck, warning, wrong } from './finding.ts'
 
 const dayMs = 86_400_000
 const minCertificateDays = 30
@@ -23,9 +23,9 @@ export async function checkDataFolder({ dataDir, databaseUrl }: Config): Promise
         `${folder} does not exist yet`,
         'Nothing to do before the first start. After it, check KITH_DATA_DIR.',
       ),
-      ...(await checkRoom(dirname(folder))),
+      ...(await checkFreeSpace(dirname(folder))),
     ]
-  return [...(await checkPermissions(folder)), ...(await checkRoom(folder))]
+  return [...(await checkPermissions(folder)), ...(await checkFreeSpace(folder))]
 }
 
 const groupOrOthers = 0o077
@@ -46,8 +46,8 @@ async function checkPermissions(folder: string): Promise<Finding[]> {
 
 const gigabytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`
 
-async function checkRoom(folder: string): Promise<Finding[]> {
-  return attempt('disk', 'See KITH_DATA_DIR.', async () => {
+async function checkFreeSpace(folder: string): Promise<Finding[]> {
+  return runCheck('disk', 'See KITH_DATA_DIR.', async () => {
     const { bavail, bsize } = await statfs(folder)
     const free = bavail * bsize
     const message = `${gigabytes(free)} are free on the disk of ${folder}`
@@ -59,7 +59,7 @@ async function checkRoom(folder: string): Promise<Finding[]> {
 
 /** Checks that certificate and key match, and that the certificate is valid today and for another 30 days. */
 export function checkTls({ tls }: Config): Promise<Finding[]> {
-  return attempt('tls', 'Correct the files that TLS_CERT_FILE and TLS_KEY_FILE name.', async () => {
+  return runCheck('tls', 'Correct the files that TLS_CERT_FILE and TLS_KEY_FILE name.', async () => {
     if (!tls) return []
     const { cert } = readTls(tls)
     const { validFromDate, validToDate } = new X509Certificate(cert)
@@ -80,7 +80,7 @@ export function checkTls({ tls }: Config): Promise<Finding[]> {
 
 /** Checks that the keys of the external issuer can be fetched and used. */
 export function checkIssuer({ outsideIssuer }: Config): Promise<Finding[]> {
-  return attempt('issuer', 'Check AUTH_JWKS_URL, and that this machine reaches it.', async () => {
+  return runCheck('issuer', 'Check AUTH_JWKS_URL, and that this machine reaches it.', async () => {
     if (!outsideIssuer) return []
     const keys = await fetchOutsideKeys(outsideIssuer.jwksUrl)
     if (keys.size > 0) return [ok('issuer', `${outsideIssuer.issuer} has ${keys.size} usable keys`)]

@@ -10,7 +10,7 @@ import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 /** The file or standard output that an export writes to. */
 export type Output = {
   /** The content that a resumed export has found. */
-  remains: ResumePoint
+  resumePoint: ResumePoint
   /** The name of the incomplete file; null for standard output. */
   partName: string | null
   write(text: string): Promise<void>
@@ -25,48 +25,46 @@ export type OutputOptions = {
   name: string | undefined
   path: string
   format: Format
-  packed: boolean
+  compressed: boolean
   identifier: string
   resume: boolean
   force: boolean
 }
 
-const nothing: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
+const emptyResumePoint: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
 
 /**
  * Opens the output. A file is written as `<name>.part`, so that an incomplete export never has the final name. Throws if the
  * file exists without `force`, or if the incomplete file cannot be resumed.
  */
 export async function openOutput(options: OutputOptions): Promise<Output> {
-  const { name, path, packed, resume, force } = options
-  if (name === undefined) return outputTo(process.stdout, packed, { remains: nothing, partName: null }, async () => {})
+  const { name, path, compressed, resume, force } = options
+  if (name === undefined)
+    return outputTo(process.stdout, compressed, { resumePoint: emptyResumePoint, partName: null }, async () => {})
   const [part, partName] = [`${path}.part`, `${name}.part`]
   const hasPart = await isThere(part)
   if (!force && (await isThere(path))) throw new Error(`${name} exists already. Use --force to overwrite it.`)
   if (!force && !resume && hasPart)
     throw new Error(`${partName} is from an interrupted export. Use --resume to continue it or --force to start again.`)
-  const remains = resume && hasPart ? await resumePart(part, options) : nothing
-  const fresh = packed ? `${part}.new` : part
-  const file = createWriteStream(fresh, { flags: remains.bytes > 0 && !packed ? 'a' : 'w' })
+  const resumePoint = resume && hasPart ? await resumePart(part, options) : emptyResumePoint
+  const fresh = compressed ? `${part}.new` : part
+  const file = createWriteStream(fresh, { flags: resumePoint.bytes > 0 && !compressed ? 'a' : 'w' })
   await once(file, 'open')
-  const output = outputTo(file, packed, { remains, partName }, () => rename(part, path))
-  if (packed && remains.bytes > 0) await copy(part, remains.bytes, output)
+  const output = outputTo(file, compressed, { resumePoint, partName }, () => rename(part, path))
+  if (compressed && resumePoint.bytes > 0) await copy(part, resumePoint.bytes, output)
   // The new file now contains the resumed content.
-  if (packed) await rename(fresh, part)
+  if (compressed) await rename(fresh, part)
   return output
 }
 
 const isThere = (path: string) => stat(path).then(Boolean, () => false)
 
-async function resumePart(
-  part: string,
-  { name, packed, format, identifier }: OutputOptions,
-): Promise<ResumePoint> {
-  const remains = await readResumePoint(part, packed, format, identifier).catch(() => undefined)
-  if (!remains || (remains.lines > 0 && !remains.after_id))
+async function resumePart(part: string, { name, compressed, format, identifier }: OutputOptions): Promise<ResumePoint> {
+  const resumePoint = await readResumePoint(part, compressed, format, identifier).catch(() => undefined)
+  if (!resumePoint || (resumePoint.lines > 0 && !resumePoint.after_id))
     throw new Error(`${name}.part is not an export of this kind. Use --force to start again.`)
-  if (!packed) await truncate(part, remains.bytes)
-  return remains
+  if (!compressed) await truncate(part, resumePoint.bytes)
+  return resumePoint
 }
 
 async function copy(part: string, bytes: number, output: Output) {
@@ -82,11 +80,11 @@ async function copy(part: string, bytes: number, output: Output) {
 
 function outputTo(
   target: Writable,
-  packed: boolean,
-  about: Pick<Output, 'remains' | 'partName'>,
+  compressed: boolean,
+  about: Pick<Output, 'resumePoint' | 'partName'>,
   finalize: () => Promise<void>,
 ): Output {
-  const sink = packed ? createGzip() : target
+  const sink = compressed ? createGzip() : target
   if (sink !== target) sink.pipe(target)
   const isFile = target !== process.stdout
   const failed = new Promise<never>((_, reject) => {
@@ -94,7 +92,7 @@ function outputTo(
   })
   failed.catch(() => {})
   const leave = async () => {
-    if (!isFile && !packed) return
+    if (!isFile && !compressed) return
     sink.end()
     await Promise.race([finished(isFile ? target : sink, { readable: false }), failed])
   }

@@ -8,23 +8,23 @@ import type { Format } from '../import/input.ts'
 export type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }
 
 /** Reads the text of a file that may be cut off anywhere, also within its compressed data. */
-export function openPartialFile(path: string, packed: boolean): Readable {
+export function openPartialFile(path: string, compressed: boolean): Readable {
   const file = createReadStream(path)
-  if (!packed) return file
-  const plain = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
-  file.on('error', error => plain.destroy(error)).pipe(plain)
-  return plain
+  if (!compressed) return file
+  const uncompressed = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+  file.on('error', error => uncompressed.destroy(error)).pipe(uncompressed)
+  return uncompressed
 }
 
 /** Reads an incomplete file to find where to continue. Throws if it is not an export of this format. */
 export async function readResumePoint(
   path: string,
-  packed: boolean,
+  compressed: boolean,
   format: Format,
   identifier: string,
 ): Promise<ResumePoint> {
   const scan = format === 'ndjson' ? lastLine : lastRecord
-  return scan(openPartialFile(path, packed), identifier)
+  return scan(openPartialFile(path, compressed), identifier)
 }
 
 async function lastLine(text: Readable, identifier: string): Promise<ResumePoint> {
@@ -47,7 +47,7 @@ async function lastLine(text: Readable, identifier: string): Promise<ResumePoint
 async function lastRecord(text: Readable, identifier: string): Promise<ResumePoint> {
   let column = -1
   // The last record may be cut off and still look complete. The record before it is surely complete.
-  let [last, before]: [ResumePoint, ResumePoint] = [none, none]
+  let [last, before]: [ResumePoint, ResumePoint] = [emptyResumePoint, emptyResumePoint]
   let lastByte = 0
   const parser = parse({
     on_record: (cells: string[], { bytes, records }) => {
@@ -67,4 +67,4 @@ async function lastRecord(text: Readable, identifier: string): Promise<ResumePoi
   return isWhole ? last : before
 }
 
-const none: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
+const emptyResumePoint: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }

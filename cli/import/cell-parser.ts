@@ -19,7 +19,7 @@ const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
 const numberForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** Converts a cell that is not empty to JSON. Only texts and identifiers have a prefix. Throws the reason for a refusal. */
-export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
+export function jsonOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
     case 'number':
@@ -27,9 +27,9 @@ export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefi
     case 'boolean':
       return booleanOf(text)
     case 'date':
-      return JSON.stringify(dateOf(text, habits))
+      return JSON.stringify(dateOf(text, options))
     case 'datetime':
-      return JSON.stringify(dateTimeOf(text, habits))
+      return JSON.stringify(dateTimeOf(text, options))
     case 'json':
       return jsonText(text)
     default:
@@ -38,18 +38,19 @@ export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefi
 }
 
 /** Converts a cell with many values to a JSON array. The cell has separators, or is a JSON array as in an export. */
-export function listOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
+export function listOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   const array = text.startsWith('[') ? parsed(text) : undefined
   if (Array.isArray(array)) return prefix === undefined ? oneLine(text) : prefixAll(array, prefix)
   if (type === 'json') throw new Error('is not a JSON array')
-  const values = text.split(habits.listSeparator).filter(value => value.trim() !== '')
-  return `[${values.map(value => jsonOf(value.trim(), type, habits, prefix)).join()}]`
+  const values = text.split(options.listSeparator).filter(value => value.trim() !== '')
+  return `[${values.map(value => jsonOf(value.trim(), type, options, prefix)).join()}]`
 }
 
 function prefixAll(values: unknown[], prefix: string): string {
   const isName = (value: unknown) => typeof value === 'string' || Number.isSafeInteger(value)
-  if (!values.every(isName)) throw new Error('has an element that cannot have a prefix. Only texts and whole numbers can')
+  if (!values.every(isName))
+    throw new Error('has an element that cannot have a prefix. Only texts and whole numbers can')
   return JSON.stringify(values.map(value => prefix + String(value).trim()))
 }
 
@@ -105,8 +106,7 @@ function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   const date = isoOf(day, dateOrder)
   if (date === null) throw new Error(`${JSON.stringify(text)} is not a date and time such as 1999-12-31T23:59:59Z`)
   const actualOffset = zone === '' ? offset : offsetOf(zone)
-  if (actualOffset === null)
-    throw new Error(`${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z`)
+  if (actualOffset === null) throw new Error(`${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z`)
   const clock = `${time || '00:00'}${/^\d+:\d\d$/.test(time || '00:00') ? ':00' : ''}`.padStart(8, '0')
   const dateTime = `${date}T${clock}${actualOffset}`
   if (!isDateTime(dateTime)) throw new Error(`${JSON.stringify(text)} is not an existing date and time`)

@@ -50,33 +50,33 @@ const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', 'email_con
  * Finds the target of each column of a header. Throws an Error if a column is unknown, or if two columns have the same
  * target, so that no column is silently ignored.
  */
-export function columnsOf(header: string[], owner: string, definitions: Definitions, wishes: ColumnOptions): Columns {
+export function columnsOf(header: string[], owner: string, definitions: Definitions, options: ColumnOptions): Columns {
   const names = header.map(name => name.trim())
-  const missing = [...wishes.map.keys(), ...wishes.ignore].filter(name => !names.includes(name))
+  const missing = [...options.map.keys(), ...options.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
   const isExport = signature.every(name => names.includes(name))
   const known = targetsOf(owner, definitions)
-  const leftOut = names.filter(name => isExport && readOnlyFields.includes(name) && !wishes.map.has(name))
+  const leftOut = names.filter(name => isExport && readOnlyFields.includes(name) && !options.map.has(name))
   const targets = names.map(name => {
-    if (wishes.ignore.includes(name) || leftOut.includes(name)) return nothing
+    if (options.ignore.includes(name) || leftOut.includes(name)) return nothing
     return (
-      targetOf(wishes.map.get(name) ?? name, known) ?? (wishes.rest && name ? attribute(name, 'text', false) : null)
+      targetOf(options.map.get(name) ?? name, known) ?? (options.rest && name ? attribute(name, 'text', false) : null)
     )
   })
   const unknown = names.filter((_, index) => targets[index] === null)
   if (unknown.length > 0) throw new Error(unknownColumns(unknown, known))
-  const constantTargets = [...wishes.constants.keys()].map(name => constantOf(name, known, wishes.rest))
+  const constantTargets = [...options.constants.keys()].map(name => constantOf(name, known, options.rest))
   throwOnDuplicates(
-    [...names, ...[...wishes.constants.keys()].map(name => `--set ${name}`)],
+    [...names, ...[...options.constants.keys()].map(name => `--set ${name}`)],
     [...(targets as Target[]), ...constantTargets],
   )
   const notices = leftOut.length > 0 ? [`Ignored read-only columns: ${leftOut.join(', ')}.`] : []
   return {
-    targets: [...withPrefixes(names, targets as Target[], wishes.prefixes), ...constantTargets],
+    targets: [...withPrefixes(names, targets as Target[], options.prefixes), ...constantTargets],
     stateAt: leftOut.includes('state') ? names.indexOf('state') : null,
     notices,
-    constants: [...wishes.constants.values()],
+    constants: [...options.constants.values()],
   }
 }
 
@@ -157,7 +157,8 @@ function throwOnDuplicates(names: string[], targets: Target[]) {
   for (const [index, target] of targets.entries()) {
     if (target.to === 'nothing') continue
     const other = columnByTarget.get(target.name)
-    if (other !== undefined) throw new Error(`The columns ${other} and ${names[index]} are both ${target.name}. Ignore or map one of them.`)
+    if (other !== undefined)
+      throw new Error(`The columns ${other} and ${names[index]} are both ${target.name}. Ignore or map one of them.`)
     columnByTarget.set(target.name, names[index]!)
   }
 }

@@ -3,7 +3,7 @@ import { type CsvError, parse } from 'csv-parse'
 import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
-import { type Item, type Refusal, reasonColumn, unfitRefusal } from './item.ts'
+import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
 
 export type CsvSettings = ParseOptions & {
   /** The separator of cells; null detects it from the header. */
@@ -28,7 +28,7 @@ export async function* csvItems(
   pieces: AsyncIterable<Buffer>,
   settings: CsvSettings,
   plan: (head: CsvHead) => Columns,
-): AsyncGenerator<Item[]> {
+): AsyncGenerator<ImportItem[]> {
   const [start, all] = await beginning(pieces, detectionBytes)
   const delimiter = settings.delimiter ?? detectDelimiter(start.toString('latin1'))
   let columns: Columns | undefined
@@ -101,7 +101,7 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
     const expected = targets.length - constants.length
-    const refusal = unfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
+    const refusal = buildUnfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
     return { body: null, refusal }
   }
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
@@ -110,18 +110,18 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
   for (const [index, target] of targets.entries()) {
     if (target.to === 'nothing') continue
     try {
-      put(parts, target, textOf(cells[index]!), settings)
+      addCell(parts, target, textOf(cells[index]!), settings)
     } catch (error) {
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
-  return details.length > 0 ? { body: null, refusal: unfitRefusal('', details) } : { body: join(parts) }
+  return details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }
 }
 
 /** JSON texts: `"key":value` for fields and attributes, array elements for consents. */
 type Parts = { fields: string[]; attributes: string[]; consents: string[] }
 
-function put(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
+function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
   const isEmpty = cell.trim() === ''
   if (isEmpty && settings.empty === 'absent') return
   switch (target.to) {

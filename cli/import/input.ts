@@ -38,14 +38,15 @@ export async function openInput(file: string, path: string, encoding?: string): 
   const totalBytes = file === '-' ? null : await sizeOf(file, path)
   const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: pieceBytes })
   let readBytes = 0
-  async function* counted() {
+  async function* countedPieces() {
     for await (const piece of source) {
       readBytes += piece.length
       yield piece as Buffer
     }
   }
-  const plain = unpacked(file, counted())
-  const pieces = encoding === undefined ? withoutMark(file, plain) : decoded(file, plain, encoding)
+  const uncompressed = decompressed(file, countedPieces())
+  const pieces =
+    encoding === undefined ? withoutByteOrderMark(file, uncompressed) : decodedToUtf8(file, uncompressed, encoding)
   return { pieces, totalBytes, readBytes: () => readBytes, close: () => source.destroy() }
 }
 
@@ -57,14 +58,14 @@ async function sizeOf(file: string, path: string): Promise<number | null> {
   return found.isFile() ? found.size : null
 }
 
-async function* unpacked(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* decompressed(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 2)
   if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
-  const plain = createGunzip({ chunkSize: pieceBytes })
-  // The loop that reads from `plain` throws the error.
-  pipeline(Readable.from(all, { objectMode: false }), plain, () => {})
+  const uncompressed = createGunzip({ chunkSize: pieceBytes })
+  // The loop that reads from `uncompressed` throws the error.
+  pipeline(Readable.from(all, { objectMode: false }), uncompressed, () => {})
   try {
-    yield* plain
+    yield* uncompressed
   } catch (error) {
     if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error
     throw new Error(`${file} is damaged: it cannot be decompressed (${(error as Error).message}).`)
@@ -72,7 +73,7 @@ async function* unpacked(file: string, pieces: AsyncGenerator<Buffer>): AsyncGen
 }
 
 /** Converts the text to UTF-8. The decoder drops the byte order mark. */
-async function* decoded(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+async function* decodedToUtf8(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true })
   try {
     for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }))
@@ -83,7 +84,7 @@ async function* decoded(file: string, pieces: AsyncIterable<Buffer>, encoding: s
   }
 }
 
-async function* withoutMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* withoutByteOrderMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 3)
   if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff))
     throw new Error(`${file} is encoded in UTF-16. Use --encoding utf-16le or utf-16be.`)

@@ -1,5 +1,5 @@
 /** A line of NDJSON or a record of CSV that is being imported. */
-export type Item = {
+export type ImportItem = {
   /** The line of the file where the item begins, counted from 1. */
   line: number
   /** The JSON to send; null if the command itself refuses the item, or skips it because it is an exported placeholder. */
@@ -17,14 +17,14 @@ export const reasonColumn = 'refused_because'
 export type Refusal = { word: string; message: string; details: { path: string; message: string }[] }
 
 /** Builds the refusal of a line that cannot be sent. */
-export const unfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
+export const buildUnfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
   word: 'unfit',
   message,
   details,
 })
 
 /** Formats a refusal as one line of text. */
-export function reasonOf({ line, refusal }: Pick<Item, 'line'> & { refusal: Refusal }): string {
+export function reasonOf({ line, refusal }: Pick<ImportItem, 'line'> & { refusal: Refusal }): string {
   const details = refusal.details.map(({ path, message }) => (path === '' ? message : `${path} ${message}`))
   const reason = details.length > 0 ? details.join('; ') : refusal.message
   return `line ${line}: ${refusal.word === 'unfit' ? '' : `${refusal.word}: `}${reason}`

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { writable } from '../../client/index.ts'
-import { type Item, type Refusal, unfitRefusal } from './item.ts'
+import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 
 /** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
 const maxLineBytes = 16_777_216
@@ -11,15 +11,17 @@ const keptBytes = 1_000
  * Splits NDJSON into lines, without the blank ones, each with the JSON to send. This is the line itself, except for exported
  * lines and lines from a file of refused lines.
  */
-export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<Item[]> {
+export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<ImportItem[]> {
   const lines = new Lines()
   for await (const piece of pieces) yield itemsOf(lines.take(piece), owner)
   yield itemsOf(lines.last(), owner)
 }
 
-function itemsOf(lines: Line[], owner: string): Item[] {
-  return lines.flatMap(({ line, bytes, cut }): Item[] => {
-    const refusedItem = (message: string) => [{ line, body: null, original: bytes, refusal: unfitRefusal(message) }]
+function itemsOf(lines: Line[], owner: string): ImportItem[] {
+  return lines.flatMap(({ line, bytes, cut }): ImportItem[] => {
+    const refusedItem = (message: string) => [
+      { line, body: null, original: bytes, refusal: buildUnfitRefusal(message) },
+    ]
     if (cut) return refusedItem(`has more than ${maxLineBytes} bytes`)
     if (!isUtf8(bytes)) return refusedItem('is not UTF-8')
     const text = withoutReason(bytes.toString()).trim()
@@ -101,7 +103,7 @@ function bodyOf(text: string, owner: string): Body {
   if (!isRead(read)) return { body: text }
   const kind = 'record_id' in read ? read.stack_key : 'people'
   if (kind !== owner)
-    return { body: null, refusal: unfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
+    return { body: null, refusal: buildUnfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
   // The links to a placeholder create it again. If it were written, it would no longer be a placeholder.
   if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }

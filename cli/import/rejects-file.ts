@@ -1,14 +1,14 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { stringify } from 'csv-stringify/sync'
 import type { CsvHead } from './csv.ts'
-import { type Item, reasonColumn, reasonOf } from './item.ts'
+import { type ImportItem, reasonColumn, reasonOf } from './item.ts'
 import { withReason } from './ndjson.ts'
 
 /** The file of the refused lines and their reasons. */
-export type RefusedFile = {
+export type RejectsFile = {
   name: string
   count(): number
-  write(items: (Item & { refusal: NonNullable<Item['refusal']> })[]): Promise<void>
+  write(items: (ImportItem & { refusal: NonNullable<ImportItem['refusal']> })[]): Promise<void>
   /** Closes the file, and removes it if nothing was refused. */
   close(): Promise<void>
 }
@@ -26,11 +26,11 @@ function* namesFor(file: string, extension: string): Generator<string> {
  * Creates the file before anything is sent, so that no refused line is lost. `head` is filled when the header of a CSV file
  * has been read. Throws if the file exists or cannot be created.
  */
-export async function openRefused(
+export async function openRejectsFile(
   target: { file: string; extension: 'ndjson' | 'csv'; named: string | undefined },
   pathOf: (name: string) => string,
   head: CsvHead,
-): Promise<RefusedFile> {
+): Promise<RejectsFile> {
   const { name, handle } = await createFile(target, pathOf)
   let count = 0
   const textOf = (cells: string[]) => Buffer.from(stringify([cells], { delimiter: head.delimiter }), 'latin1')

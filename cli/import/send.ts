@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ImportAnswer, type ImportCounts, KithImportError } from '../../client/index.ts'
-import { Attempts } from '../retry-policy.ts'
+import { RetryPolicy } from '../retry-policy.ts'
 import type { Interrupt } from '../signal-handling.ts'
-import { type Item, unfitRefusal } from './item.ts'
+import { buildUnfitRefusal, type ImportItem } from './item.ts'
 import { UnacknowledgedItems } from './unacknowledged-items.ts'
 
 /**
- * The progress of an import. The counts are of acknowledged items, and `line` is the last of them. `drawn` counts all items
+ * The progress of an import. The counts are of acknowledged items, and `line` is the last of them. `taken` counts all items
  * that were taken from the file, acknowledged or not. `leftOut` counts items that were neither sent nor refused.
  */
-export type State = ImportCounts & { line: number; drawn: number; leftOut: number }
+export type ImportState = ImportCounts & { line: number; taken: number; leftOut: number }
 
-export type Sending = {
+export type SendOptions = {
   /** The items in the order of the file, in batches. */
-  items: AsyncIterator<Item[]>
+  items: AsyncIterator<ImportItem[]>
   /** Sends one request with these lines and returns its response. */
   open: (lines: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<ImportAnswer>
   interrupt: Interrupt
-  state: State
+  state: ImportState
   /** Called with acknowledged items, in order. */
-  done: (items: Item[]) => Promise<void>
+  done: (items: ImportItem[]) => Promise<void>
   /** Called when a request failed and is retried after `pauseMs`. */
-  broken: (error: Error, pauseMs: number) => void
+  retrying: (error: Error, pauseMs: number) => void
 }
 
 /**
@@ -34,53 +34,53 @@ const maxIdleMs = 5_000
  * Sends all items in as many requests as needed. A request that fails is retried from the last acknowledged line, a bounded
  * number of times in a row. An interrupt ends the import after the lines that were sent. Throws the last error.
  */
-export async function sendAll(sending: Sending): Promise<void> {
-  const { interrupt, state } = sending
-  const window = new UnacknowledgedItems()
-  const source = new Source(sending.items)
-  const attempts = new Attempts()
-  while (!interrupt.asked) {
+export async function sendAll(options: SendOptions): Promise<void> {
+  const { interrupt, state } = options
+  const unacknowledged = new UnacknowledgedItems()
+  const source = new Source(options.items)
+  const retryPolicy = new RetryPolicy()
+  while (!interrupt.isRequested) {
     const lineBefore = state.line
     try {
-      await sendOnce(sending, window, source)
-      if (source.isUsedUp) return
-      attempts.succeed()
-      await Promise.race([source.more(), interrupt.whenAsked])
+      await sendOnce(options, unacknowledged, source)
+      if (source.isExhausted) return
+      retryPolicy.reset()
+      await Promise.race([source.more(), interrupt.whenRequested])
     } catch (error) {
-      if (state.line > lineBefore) attempts.succeed()
-      const pauseMs = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.received > 0)
+      if (state.line > lineBefore) retryPolicy.reset()
+      const pauseMs = interrupt.signal.aborted ? null : retryPolicy.delayAfter(error, state.received > 0)
       if (pauseMs === null) throw error
-      sending.broken(error as Error, pauseMs)
-      await Promise.race([pause(pauseMs), interrupt.whenAsked])
+      options.retrying(error as Error, pauseMs)
+      await Promise.race([pause(pauseMs), interrupt.whenRequested])
     }
   }
 }
 
 /** The service reports the reasons of only the first refusals of an import. */
-const unreportedRefusal = unfitRefusal(
+const unreportedRefusal = buildUnfitRefusal(
   'refused without a reason, because there were too many; correct the others and import this file',
 )
 
-async function sendOnce(sending: Sending, window: UnacknowledgedItems, source: Source): Promise<void> {
-  const { state } = sending
+async function sendOnce(options: SendOptions, unacknowledged: UnacknowledgedItems, source: Source): Promise<void> {
+  const { state } = options
   const before = { ...state }
   const acknowledge = async (counts: ImportCounts) => {
-    const done = window.acknowledge(counts.created + counts.updated + counts.unchanged + counts.failed)
+    const done = unacknowledged.acknowledge(counts.created + counts.updated + counts.unchanged + counts.failed)
     for (const name of ['created', 'updated', 'unchanged'] as const) state[name] = before[name] + counts[name]
     const leftOut = done.filter(({ body, refusal }) => body === null && !refusal).length
     state.leftOut += leftOut
     state.received += done.length - leftOut
     state.failed += done.filter(({ refusal }) => refusal).length
     state.line = done.at(-1)?.line ?? state.line
-    await sending.done(done)
+    await options.done(done)
   }
-  const answers = sending.open(linesOf(sending, window, source), sending.interrupt.signal)
+  const answers = options.open(linesOf(options, unacknowledged, source), options.interrupt.signal)
   try {
     for await (const answer of answers) {
-      if ('line' in answer) window.refuse(answer.line, { ...answer, word: answer.error })
+      if ('line' in answer) unacknowledged.refuse(answer.line, { ...answer, word: answer.error })
       else if ('refused_lines' in answer) {
         for (const [first, last] of answer.refused_lines)
-          for (let line = first; line <= last; line++) window.refuse(line, unreportedRefusal)
+          for (let line = first; line <= last; line++) unacknowledged.refuse(line, unreportedRefusal)
       } else await acknowledge('progress' in answer ? answer.progress : answer)
     }
   } catch (error) {
@@ -93,42 +93,46 @@ async function sendOnce(sending: Sending, window: UnacknowledgedItems, source: S
  * The lines of a request: those that the last request left unacknowledged, then the next ones of the file. It ends at the end
  * of the file, after an idle time, or at an interrupt. It waits while too many items are unacknowledged.
  */
-async function* linesOf(sending: Sending, window: UnacknowledgedItems, source: Source): AsyncGenerator<string> {
-  const { interrupt } = sending
-  for (const item of window.restart()) {
-    window.send(item)
+async function* linesOf(
+  options: SendOptions,
+  unacknowledged: UnacknowledgedItems,
+  source: Source,
+): AsyncGenerator<string> {
+  const { interrupt } = options
+  for (const item of unacknowledged.restart()) {
+    unacknowledged.send(item)
     yield item.body!
   }
-  while (!interrupt.asked) {
-    if (window.isFull) {
-      await Promise.race([window.nextAcknowledgement(), interrupt.whenAsked])
+  while (!interrupt.isRequested) {
+    if (unacknowledged.isFull) {
+      await Promise.race([unacknowledged.nextAcknowledgement(), interrupt.whenRequested])
       continue
     }
     const item = source.take()
     if (item) {
-      window.add(item)
-      sending.state.drawn++
+      unacknowledged.add(item)
+      options.state.taken++
       if (item.body === null) continue
-      window.send(item)
+      unacknowledged.send(item)
       yield item.body
-    } else if (!(await source.refill(maxIdleMs, interrupt.whenAsked))) return
+    } else if (!(await source.refill(maxIdleMs, interrupt.whenRequested))) return
   }
 }
 
 /** Yields the items one by one. A batch that arrives after the end of a request is kept for the next one. */
 class Source {
-  readonly #batches: AsyncIterator<Item[]>
-  #batch: Item[] = []
+  readonly #batches: AsyncIterator<ImportItem[]>
+  #batch: ImportItem[] = []
   #taken = 0
   #coming: Promise<boolean> | undefined
-  isUsedUp = false
+  isExhausted = false
 
-  constructor(batches: AsyncIterator<Item[]>) {
+  constructor(batches: AsyncIterator<ImportItem[]>) {
     this.#batches = batches
   }
 
   /** Returns the next item that has arrived, or undefined. */
-  take(): Item | undefined {
+  take(): ImportItem | undefined {
     return this.#batch[this.#taken++]
   }
 
@@ -136,8 +140,8 @@ class Source {
   more(): Promise<boolean> {
     this.#coming ??= this.#batches.next().then(({ done, value }) => {
       ;[this.#batch, this.#taken, this.#coming] = [value ?? [], 0, undefined]
-      this.isUsedUp = done === true
-      return !this.isUsedUp
+      this.isExhausted = done === true
+      return !this.isExhausted
     })
     // After an interrupt the promise is not awaited, and closing the file rejects it.
     this.#coming.catch(() => {})

@@ -1,4 +1,4 @@
-import type { Item, Refusal } from './item.ts'
+import type { ImportItem, Refusal } from './item.ts'
 
 /** The limits of unacknowledged items. A fast service works some seconds on them, and they need little memory. */
 const maxBytes = 16_777_216
@@ -9,15 +9,15 @@ const maxItems = 50_000
  * sent again. The items with a body are the lines of the request, in this order.
  */
 export class UnacknowledgedItems {
-  #items: Item[] = []
+  #items: ImportItem[] = []
   #bytes = 0
-  #sent = new Map<number, Item>()
+  #sent = new Map<number, ImportItem>()
   #lines = 0
   #acknowledged = 0
   #acknowledgement = Promise.withResolvers<void>()
 
   /** Starts a new request, whose lines are counted from 1. Returns the items to send again. */
-  restart(): Item[] {
+  restart(): ImportItem[] {
     this.#sent.clear()
     ;[this.#lines, this.#acknowledged] = [0, 0]
     const resent = this.#items.filter(item => item.body !== null)
@@ -27,13 +27,13 @@ export class UnacknowledgedItems {
   }
 
   /** Adds an item. An item without a body waits here until those before it are acknowledged. */
-  add(item: Item): void {
+  add(item: ImportItem): void {
     this.#items.push(item)
     this.#bytes += bytesOf(item)
   }
 
   /** Records the item as the next line of the request. */
-  send(item: Item): void {
+  send(item: ImportItem): void {
     this.#sent.set(++this.#lines, item)
   }
 
@@ -44,7 +44,7 @@ export class UnacknowledgedItems {
   }
 
   /** Acknowledges the first `lines` lines of the request. Returns and removes the items that are done now, in order. */
-  acknowledge(lines: number): Item[] {
+  acknowledge(lines: number): ImportItem[] {
     let count = 0
     for (const item of this.#items) {
       if (item.body !== null && this.#acknowledged >= Math.min(lines, this.#lines)) break
@@ -69,5 +69,5 @@ export class UnacknowledgedItems {
 }
 
 /** The approximate memory of an item: its body, and the original of about the same size. */
-const bytesOf = ({ body, original }: Item) =>
+const bytesOf = ({ body, original }: ImportItem) =>
   2 * (body?.length ?? 0) + (original instanceof Buffer ? original.length : 0)

@@ -11,4 +11,4 @@ export type DeclaredAttribute = Omit<Attribute, 'id' | 'index_state' | 'created_
 export type DeclaredConsentType = Omit<ConsentType, 'id' | 'created_at' | 'updated_at'>
 
 /** The name of an attribute, unique in the organization: `owner.key`. */
-export const nameOf = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`
+export const attributeName = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`

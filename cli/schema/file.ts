@@ -10,7 +10,7 @@ import { definitionState } from '../../src/organizations/definition-schema.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import type { Declared } from './declared.ts'
-import { faultsWithin } from './rules.ts'
+import { findFaults } from './rules.ts'
 
 const closed = { additionalProperties: false }
 const state = Type.Optional(definitionState)
@@ -46,7 +46,7 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
     const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
     compile(schemaFile)(parsed, 'body')
     const declared = withDefaults(parsed as SchemaFile)
-    const faults = faultsWithin(declared)
+    const faults = findFaults(declared)
     if (faults.length > 0) throw new SchemaFileError(name, faults)
     return declared
   } catch (error) {
@@ -85,9 +85,9 @@ export function schemaFileText({ stacks, attributes, consent_types }: Definition
   const active = attributes.filter(attribute => attribute.state === 'active')
   const file: SchemaFile = {
     version: 1,
-    stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(shownStack),
-    attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(shownAttribute),
-    consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(shownConsentType),
+    stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(stackEntry),
+    attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(attributeEntry),
+    consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(consentTypeEntry),
   }
   return `${JSON.stringify(file, null, 2)}\n`
 }
@@ -97,11 +97,11 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function shownStack({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
+function stackEntry({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
   return { key, kind, ...(name !== key && { name }) }
 }
 
-function shownAttribute(attribute: Attribute): SchemaFile['attributes'][number] {
+function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] {
   const { owner, key, type, target_stack, cardinality, indexed, name, description } = attribute
   return {
     owner,
@@ -115,7 +115,7 @@ function shownAttribute(attribute: Attribute): SchemaFile['attributes'][number] 
   }
 }
 
-function shownConsentType(type: ConsentType): SchemaFile['consent_types'][number] {
+function consentTypeEntry(type: ConsentType): SchemaFile['consent_types'][number] {
   const { key, name, description, state, mandatory, default_state, channels } = type
   return {
     key,

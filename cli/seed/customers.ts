@@ -1,11 +1,11 @@
 import type { ConsentAssignment, PersonBody, RecordBody } from '../../client/index.ts'
-import { centsOf, companyCount, type Dataset, diceIn, momentsOf, productCount } from './dataset.ts'
+import { centsOf, companyCount, type Dataset, productCount, randomFor, timesOf } from './dataset.ts'
 import { type Country, countries, orderStates, pages } from './name-lists.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** The orders of one customer, in order of time. */
-export function ordersOf(world: Dataset, index: number): RecordBody[] {
-  return purchasesOf(world, index).map(({ products, cents, placed_at, status }, number) => ({
+export function ordersOf(dataset: Dataset, index: number): RecordBody[] {
+  return purchasesOf(dataset, index).map(({ products, cents, placed_at, status }, number) => ({
     external_id: `order-${index}-${number}`,
     attribute_values: {
       buyer: `customer-${index}`,
@@ -19,55 +19,55 @@ export function ordersOf(world: Dataset, index: number): RecordBody[] {
 
 type Purchase = { products: number[]; cents: number; placed_at: string; status: string }
 
-function purchasesOf(world: Dataset, index: number): Purchase[] {
-  const dice = diceIn(world, `orders of ${index}`)
-  const moments = momentsOf(dice, dice.one([0, 0, 1, 1, 1, 2, 4]))
-  return moments.map(placed_at => {
-    const products = [...new Set(Array.from({ length: 1 + dice.below(4) }, () => popularProduct(world, dice)))]
+function purchasesOf(dataset: Dataset, index: number): Purchase[] {
+  const random = randomFor(dataset, `orders of ${index}`)
+  const times = timesOf(random, random.pick([0, 0, 1, 1, 1, 2, 4]))
+  return times.map(placed_at => {
+    const products = [...new Set(Array.from({ length: 1 + random.below(4) }, () => popularProduct(dataset, random)))]
     const cents = products.reduce((sum, product) => sum + centsOf(product), 0)
-    return { products, cents, placed_at, status: dice.one(orderStates) }
+    return { products, cents, placed_at, status: random.pick(orderStates) }
   })
 }
 
 /** The lower of two draws, so that products with low numbers are bought most. */
-const popularProduct = (world: Dataset, { below }: SeededRandom): number => {
-  const count = productCount(world)
+const popularProduct = (dataset: Dataset, { below }: SeededRandom): number => {
+  const count = productCount(dataset)
   return Math.min(below(count), below(count))
 }
 
 /** The visits of one customer, in order of time. */
-export function visitsOf(world: Dataset, index: number): RecordBody[] {
-  const dice = diceIn(world, `visits of ${index}`)
-  return momentsOf(dice, dice.one([0, 1, 1, 2, 2, 3, 5])).map((at, number) => {
-    const product = popularProduct(world, dice)
-    const seen = dice.chance(60)
+export function visitsOf(dataset: Dataset, index: number): RecordBody[] {
+  const random = randomFor(dataset, `visits of ${index}`)
+  return timesOf(random, random.pick([0, 1, 1, 2, 2, 3, 5])).map((at, number) => {
+    const product = popularProduct(dataset, random)
+    const seen = random.chance(60)
       ? { page: `/products/product-${product}`, viewed: `product-${product}` }
-      : { page: dice.one(pages) }
+      : { page: random.pick(pages) }
     return { external_id: `visit-${index}-${number}`, attribute_values: { visitor: `customer-${index}`, at, ...seen } }
   })
 }
 
 /** One customer, with links to their orders and visits. */
-export function customerOf(world: Dataset, index: number): PersonBody {
-  const dice = diceIn(world, `customer-${index}`)
-  const country = dice.one(countries)
-  const consents = answersOf(world, dice)
+export function customerOf(dataset: Dataset, index: number): PersonBody {
+  const random = randomFor(dataset, `customer-${index}`)
+  const country = random.pick(countries)
+  const consents = answersOf(dataset, random)
   return {
     external_id: `customer-${index}`,
-    ...nameOf(dice, country, index),
-    ...mobileOf(dice, country),
-    date_of_birth: new Date(Date.UTC(1940 + dice.below(68), dice.below(12), 1 + dice.below(28)))
+    ...nameOf(random, country, index),
+    ...mobileOf(random, country),
+    date_of_birth: new Date(Date.UTC(1940 + random.below(68), random.below(12), 1 + random.below(28)))
       .toISOString()
       .slice(0, 10),
     language: country.language,
     ...(consents.length > 0 && { consents }),
-    attribute_values: { city: dice.one(country.cities), ...linksOf(world, dice, index) },
+    attribute_values: { city: random.pick(country.cities), ...linksOf(dataset, random, index) },
   }
 }
 
-function nameOf({ one }: SeededRandom, { firstNames, lastNames }: Country, index: number) {
-  const [first_name, last_name] = [one(firstNames), one(lastNames)]
-  const email = `${plain(first_name)}.${plain(last_name)}.${index}@${one(['example.com', 'example.net', 'example.org'])}`
+function nameOf({ pick }: SeededRandom, { firstNames, lastNames }: Country, index: number) {
+  const [first_name, last_name] = [pick(firstNames), pick(lastNames)]
+  const email = `${plain(first_name)}.${plain(last_name)}.${index}@${pick(['example.com', 'example.net', 'example.org'])}`
   return { first_name, last_name, email }
 }
 
@@ -84,16 +84,16 @@ function mobileOf({ below, chance }: SeededRandom, { mobile }: Country) {
   return { mobile_prefix: mobile.prefix, mobile_number: String(mobile.first + below(mobile.count)) }
 }
 
-function linksOf(world: Dataset, dice: SeededRandom, index: number) {
-  const orders = ordersOf(world, index).map(order => order.external_id)
-  const visits = visitsOf(world, index).map(visit => visit.external_id)
-  const referrer = referrerOf(dice, index, world.people)
-  const cents = purchasesOf(world, index).reduce((sum, purchase) => sum + purchase.cents, 0)
+function linksOf(dataset: Dataset, random: SeededRandom, index: number) {
+  const orders = ordersOf(dataset, index).map(order => order.external_id)
+  const visits = visitsOf(dataset, index).map(visit => visit.external_id)
+  const referrer = referrerOf(random, index, dataset.people)
+  const cents = purchasesOf(dataset, index).reduce((sum, purchase) => sum + purchase.cents, 0)
   return {
     loyalty: Math.floor(cents / 1_000),
     ...(referrer && { referrer }),
-    ...(dice.chance(40) && { employer: `company-${dice.below(companyCount(world))}` }),
-    ...(dice.chance(50) && { favourite: `product-${popularProduct(world, dice)}` }),
+    ...(random.chance(40) && { employer: `company-${random.below(companyCount(dataset))}` }),
+    ...(random.chance(50) && { favourite: `product-${popularProduct(dataset, random)}` }),
     ...(orders.length > 0 && { orders }),
     ...(visits.length > 0 && { visits }),
   }
@@ -125,7 +125,7 @@ function answersOf({ consentTypeIds: { marketing, surveys } }: Dataset, { below 
 }
 
 /** The earlier answers of a customer who has changed them, about one in twelve; undefined for the others. */
-export function earlierAnswersOf(world: Dataset, index: number): ConsentAssignment[] | undefined {
-  if (!diceIn(world, `mind of ${index}`).chance(8)) return undefined
-  return customerOf(world, index).consents?.map(answer => ({ ...answer, state: !answer.state }))
+export function earlierAnswersOf(dataset: Dataset, index: number): ConsentAssignment[] | undefined {
+  if (!randomFor(dataset, `mind of ${index}`).chance(8)) return undefined
+  return customerOf(dataset, index).consents?.map(answer => ({ ...answer, state: !answer.state }))
 }

@@ -1,23 +1,23 @@
 import type { RecordBody } from '../../client/index.ts'
 import { companyNames, countries, materials, products } from './name-lists.ts'
-import { diceOf, type SeededRandom } from './seeded-random.ts'
+import { createSeededRandom, type SeededRandom } from './seeded-random.ts'
 
 /** The parameters of a shop. All of its data is computed from them, so a shop of any size needs no memory. */
 export type Dataset = { seed: number; people: number; consentTypeIds: { marketing: number; surveys: number } }
 
 /** The random numbers for one name in this shop. */
-export const diceIn = ({ seed }: Dataset, name: string): SeededRandom => diceOf(`${seed}/${name}`)
+export const randomFor = ({ seed }: Dataset, name: string): SeededRandom => createSeededRandom(`${seed}/${name}`)
 
 export const companyCount = ({ people }: Dataset): number => 1 + Math.floor(people / 25)
 export const productCount = ({ people }: Dataset): number =>
   Math.min(products.length * materials.length, 12 + Math.floor(people / 10))
 
-export function companyOf(world: Dataset, index: number): RecordBody {
+export function companyOf(dataset: Dataset, index: number): RecordBody {
   const external_id = `company-${index}`
-  const { one } = diceIn(world, external_id)
-  const { lastNames, cities } = one(countries)
-  const [trade, industry] = one(companyNames)
-  return { external_id, attribute_values: { name: `${one(lastNames)} ${trade}`, industry, city: one(cities) } }
+  const { pick } = randomFor(dataset, external_id)
+  const { lastNames, cities } = pick(countries)
+  const [trade, industry] = pick(companyNames)
+  return { external_id, attribute_values: { name: `${pick(lastNames)} ${trade}`, industry, city: pick(cities) } }
 }
 
 export function productOf(index: number): RecordBody {
@@ -44,7 +44,7 @@ const openingMs = Date.UTC(2026, 0, 1)
 const minutesOpen = (Date.UTC(2026, 10, 1) - openingMs) / 60_000
 
 /** Random times in the shop's first ten months, earliest first, in RFC 3339. */
-export function momentsOf({ below }: SeededRandom, count: number): string[] {
+export function timesOf({ below }: SeededRandom, count: number): string[] {
   const minutes = Array.from({ length: count }, () => below(minutesOpen)).sort((a, b) => a - b)
   return minutes.map(minute => new Date(openingMs + minute * 60_000).toISOString())
 }

@@ -10,11 +10,13 @@ import { bodiesOf, earlierVersions, type FileName } from './lines.ts'
  * definition, it throws before it changes anything.
  */
 export async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {
-  const standing = await client.schema.get()
-  const marketing = marketingOf(standing)
-  const { steps, faults } = planPush(shop, standing)
+  const current = await client.schema.get()
+  const marketing = marketingOf(current)
+  const { steps, faults } = planPush(shop, current)
   if (faults.length > 0)
-    throw new Error(`The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`)
+    throw new Error(
+      `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
+    )
   for (const step of steps.filter(isNeeded)) await applyStep(client, step)
   const surveys = (await client.schema.consentTypes.list()).find(({ key }) => key === 'surveys')!.id
   return { marketing, surveys }
@@ -36,13 +38,13 @@ const batchSize = 1_000
  * Creates the earlier versions of customers who change their consent answers, so that their consents have a history. A batch of
  * creates leaves existing customers unchanged. An import would change their answers back and forth in every run.
  */
-export async function sendEarlierVersions({ people }: Client, world: Dataset): Promise<void> {
+export async function sendEarlierVersions({ people }: Client, dataset: Dataset): Promise<void> {
   let operations: { op: 'create'; body: PersonBody }[] = []
   const send = async () => {
     if (operations.length > 0) await people.batch(operations)
     operations = []
   }
-  for (const body of earlierVersions(world)) {
+  for (const body of earlierVersions(dataset)) {
     operations.push({ op: 'create', body })
     if (operations.length === batchSize) await send()
   }
@@ -52,12 +54,12 @@ export async function sendEarlierVersions({ people }: Client, world: Dataset): P
 /** Imports one file of the shop. `progress` is called once a second, `refused` for each refused line. Returns the counts. */
 export async function sendFile(
   client: Client,
-  world: Dataset,
+  dataset: Dataset,
   file: FileName,
   callbacks: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
 ): Promise<ImportCounts> {
   const entities = file === 'people' ? client.people : client.stack(file)
-  for await (const answer of entities.import(bodiesOf(world, file))) {
+  for await (const answer of entities.import(bodiesOf(dataset, file))) {
     if ('line' in answer) callbacks.refused(answer)
     else if ('progress' in answer) callbacks.progress(answer.progress)
     else if ('received' in answer) return answer
