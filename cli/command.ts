@@ -28,6 +28,7 @@ export function newGroup(name: string, description: string, examples: string[]):
   const lines = examples.map(example => `\n  ${withProgram(example)}`)
   return new Command(name)
     .description(description)
+    .helpOption('-h, --help', 'Show this help.')
     .addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:${lines.join('')}`)
 }
 

@@ -28,12 +28,12 @@ afterAll(async () => {
 
 const run = (words: string[]) => startCommand(words, environment, folder).ended
 
-/** What `--json` of an earlier command has answered. */
+/** Runs a command with `--json` and returns the parsed result. */
 const json = async (...words: string[]) => JSON.parse((await run([...words, '--json'])).stdout)
-/** A key that no longer signs, and has signed no token that is in use here. */
+/** Returns the kid of an older key whose tokens this file does not use. */
 async function spareKey(): Promise<string> {
   const { kid } = await json('keys', 'rotate')
-  // One that has signed nothing would be gone with the next rotation.
+  // The next rotation deletes a key that has signed nothing.
   await json('token', ...defaultReader)
   await json('keys', 'rotate')
   return kid
@@ -43,7 +43,7 @@ const defaultReader = ['--org', 'default', '--scope', 'people:read']
 
 type Row = { words: string[]; wrong: string[]; use: () => Promise<string[]> | string[]; answers: object }
 
-/** Makes a backup, and from then on the commands work on a database that is empty. */
+/** Makes a backup. From then on the commands use an empty database. */
 async function restoreElsewhere(): Promise<string[]> {
   await json('backup', 'whole.backup')
   empty = await createTestDatabase()
@@ -51,7 +51,7 @@ async function restoreElsewhere(): Promise<string[]> {
   return ['whole.backup']
 }
 
-/** Every command: how it is used wrongly, and rightly, and what it then answers. */
+/** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
 const commands: Row[] = [
   { words: ['migrate'], wrong: ['now'], use: () => [], answers: { ran: [] } },
   { words: ['org', 'create'], wrong: [], use: () => ['acme'], answers: { key: 'acme' } },
@@ -113,7 +113,7 @@ const commands: Row[] = [
 const groups = [[], ['org'], ['client'], ['keys'], ['schema']]
 
 describe.each(commands)('kith $words', { timeout: 60_000 }, ({ words, wrong, use, answers }) => {
-  it('has help with an example, ends with 2 where it is used wrongly, and answers one JSON value', async () => {
+  it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
     const mistakes = [wrong, ['--no-such-option']].map(mistake => run([...words, ...mistake]))
     const help = await run([...words, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
@@ -132,14 +132,14 @@ describe.each(commands)('kith $words', { timeout: 60_000 }, ({ words, wrong, use
 })
 
 it.each(groups.map(words => ({ words })))(
-  'kith $words alone is used wrongly, and shows its commands',
+  'kith $words without a subcommand is wrong usage and lists the subcommands',
   async ({ words }) => {
     expect(await run(words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Commands:') })
     expect(await run([...words, 'help'])).toMatchObject({ code: 0, stderr: '' })
   },
 )
 
-it('serve --json answers where it listens, and logs to standard error', async () => {
+it('serve --json prints its address on standard output and logs to standard error', async () => {
   const { child, ended } = startCommand(['serve', '--json'], environment, folder)
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   const { address } = JSON.parse(line)
@@ -152,7 +152,7 @@ it('serve --json answers where it listens, and logs to standard error', async ()
   for (const said of stderr.trimEnd().split('\n')) expect(() => JSON.parse(said)).not.toThrow()
 })
 
-it('no command is missing here', async () => {
+it('this file tests every command', async () => {
   const names = async (...path: string[]) =>
     (JSON.parse((await run(['complete', '--json', '--', ...path, ''])).stdout) as { value: string }[]).map(
       ({ value }) => value,
@@ -166,7 +166,7 @@ it('no command is missing here', async () => {
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 
-it('color is for terminals, and for nobody who has set NO_COLOR', async () => {
+it('prints no color if NO_COLOR is set', async () => {
   environment = { ...environment, NO_COLOR: '1' }
   const { stdout, stderr } = await run(['import', 'people', 'people.ndjson'])
   expect(stdout + stderr).not.toContain('\x1b')

@@ -1,7 +1,7 @@
 import type { Definitions } from '../../client/index.ts'
 import type { CellType } from './cell-parser.ts'
 
-/** What the cells of a column are converted to. `name` identifies the target in messages. */
+/** The target of a column: a field, an attribute, a consent, or nothing. `name` identifies it in messages. */
 export type Target =
   | { to: 'nothing' }
   | { to: 'field'; name: string; key: string; type: CellType; prefix?: string }
