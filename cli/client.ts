@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { scopes } from '../src/auth/scopes.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
@@ -20,7 +20,7 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('create', description, ['client create --org default --scope "people:read" --name shop'])
     .requiredOption('--org <key>', 'The organization of the client.')
     .requiredOption('--scope <scopes>', `The scopes it may request, separated by spaces: ${scopes.join(' ')}.`)
-    .option('--name <name>', 'A name for people to read.', '')
+    .addOption(new Option('--name <name>', 'A name for people to read.').default('', 'none'))
     .action(({ org, scope, name, ...options }: { org: string; scope: string; name: string } & Json) =>
       withSession(environment, async ({ db }) => {
         const value = await createClient(db, { organizationKey: org, scope, name })

@@ -67,15 +67,26 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
 
 function withCsvOptions(command: Command): Command {
   return command
-    .option('--map <column=field>', 'CSV: Map this column to a field (repeatable).', parsePair, new Map())
-    .option('--ignore <column>', 'CSV: Ignore this column (repeatable).', (name, all: string[]) => [...all, name], [])
-    .option(
-      '--prefix <column=text>',
-      'CSV: Put this text before each value of this column (repeatable).',
-      parseValue,
-      new Map(),
+    .addOption(
+      new Option('--map <column=field>', 'CSV: Map this column to a field (repeatable).')
+        .argParser(parsePair)
+        .default(new Map(), 'none'),
     )
-    .option('--set <field=value>', 'CSV: Set this value on every record (repeatable).', parseValue, new Map())
+    .addOption(
+      new Option('--ignore <column>', 'CSV: Ignore this column (repeatable).')
+        .argParser((name, all: string[]) => [...all, name])
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--prefix <column=text>', 'CSV: Put this text before each value of this column (repeatable).')
+        .argParser(parseValue)
+        .default(new Map(), 'none'),
+    )
+    .addOption(
+      new Option('--set <field=value>', 'CSV: Set this value on every record (repeatable).')
+        .argParser(parseValue)
+        .default(new Map(), 'none'),
+    )
     .addOption(
       new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
         'rest',
