@@ -49,14 +49,14 @@ async function write(send: Send, external_id: string, turn: number) {
 /** Writes with four concurrent writers while `work` runs. It starts after the first writes. */
 async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
   let writing = true
-  const begun = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
   const writers = ['a', 'b', 'c', 'd'].map(async name => {
     for (let turn = 0; writing; turn++) {
       await write(send, `writer_${name}`, turn)
-      if (turn === 5) begun.resolve()
+      if (turn === 5) started.resolve()
     }
   })
-  await Promise.race([begun.promise, ...writers])
+  await Promise.race([started.promise, ...writers])
   const result = await work()
   writing = false
   await Promise.all(writers)
@@ -90,13 +90,13 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
         values ('\x00ff', 0.1, '2027-01-15 10:00:00.123456+02', '{"a": 1e400}'), (null, 'NaN', null, 'null')`,
     )
     const file = newFile()
-    const made = await kith(['backup', file, '--json'], url)
-    expect(made.code).toBe(0)
+    const backup = await kith(['backup', file, '--json'], url)
+    expect(backup.code).toBe(0)
     const { mode, size } = await stat(pathTo(file))
     expect(mode & 0o777).toBe(0o600)
     const contents = await contentsOf(url)
     const rows = Object.values(contents).flat().length
-    expect(JSON.parse(made.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
+    expect(JSON.parse(backup.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
 
     const target = await emptyDatabase()
     await migrate(target)
@@ -126,9 +126,9 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
       organization.id,
     ])
     const file = newFile()
-    const made = await underWriters(organization.send, () => kith(['backup', file], url))
-    expect(made).toMatchObject({ code: 0, stdout: '' })
-    expect(made.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
+    const backup = await underWriters(organization.send, () => kith(['backup', file], url))
+    expect(backup).toMatchObject({ code: 0, stdout: '' })
+    expect(backup.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)
@@ -204,7 +204,7 @@ describe('a backup of the embedded server', { timeout: 120_000 }, () => {
     await write(sendThere, 'writer_a', 3)
     expect((await sendThere('GET', '/v1/people/writer_a')).body.data.version).toBe(version + 1)
     expect(await terminate(restored)).toBe(0)
-    const made = await start(['backup', offline, '--json'], second!).ended
-    expect(JSON.parse(made.stdout).rows).toBeGreaterThan(20)
+    const backup = await start(['backup', offline, '--json'], second!).ended
+    expect(JSON.parse(backup.stdout).rows).toBeGreaterThan(20)
   })
 })

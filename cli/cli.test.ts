@@ -27,13 +27,13 @@ afterAll(async () => {
 })
 
 /** Runs `kith` in a process with only this environment. */
-async function run(words: string[], environment: Record<string, string>) {
-  const child = spawn(process.execPath, [program, ...words], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+async function run(args: string[], environment: Record<string, string>) {
+  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-const kith = (...words: string[]) => run(words, { DATABASE_URL: database.url })
+const kith = (...args: string[]) => run(args, { DATABASE_URL: database.url })
 
 async function callerOf(token: string, nowMs = Date.now) {
   const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), nowMs }
@@ -57,11 +57,11 @@ describe('kith org', () => {
   it.each([
     ['an existing key', 'default', /already/],
     ['an invalid key', 'Acme Inc', /1 to 63/],
-  ])('refuses %s in one sentence', async (_, key, sentence) => {
+  ])('refuses %s in one sentence', async (_, key, pattern) => {
     const { code, stdout, stderr } = await kith('org', 'create', key)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneSentence)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
@@ -91,11 +91,11 @@ describe('kith token', () => {
     ['an unknown scope', ['--org', 'default', '--scope', 'people:read people:admin'], /people:admin.*people:write/],
     ['no scope', ['--org', 'default', '--scope', ''], /scope/],
     ['an invalid subject', ['--org', 'default', '--scope', 'people:read', '--subject', 'a\nb'], /subject/],
-  ])('refuses %s in one sentence', async (_, words, sentence) => {
-    const { code, stdout, stderr } = await kith('token', ...words)
+  ])('refuses %s in one sentence', async (_, args, pattern) => {
+    const { code, stdout, stderr } = await kith('token', ...args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
@@ -142,11 +142,11 @@ describe('kith client', () => {
     ['an unknown scope', ['create', '--org', 'default', '--scope', 'people:admin'], /people:admin.*people:write/],
     ['an unknown client', ['revoke', 'default.AAAAAAAAAAAAAAAA'], /default\.A/],
     ['an invalid client id', ['revoke', 'x'], /"x"/],
-  ])('refuses %s in one sentence', async (_, words, sentence) => {
-    const { code, stdout, stderr } = await kith('client', ...words)
+  ])('refuses %s in one sentence', async (_, args, pattern) => {
+    const { code, stdout, stderr } = await kith('client', ...args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneSentence)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
@@ -204,8 +204,8 @@ describe('wrong usage', () => {
     ['one argument too many', ['org', 'create', 'a', 'b']],
     ['a missing option', ['token', '--org', 'default']],
     ['a lifetime that is not a number', ['token', '--org', 'default', '--scope', 'people:read', '--ttl', '1h']],
-  ])('%s exits with 2 and prints nothing on standard output', async (_, words) => {
-    const { code, stdout, stderr } = await kith(...words)
+  ])('%s exits with 2 and prints nothing on standard output', async (_, args) => {
+    const { code, stdout, stderr } = await kith(...args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).not.toBe('')
     expect(stderr).not.toMatch(/^ {4}at /m)

@@ -35,13 +35,13 @@ beforeEach(async () => {
 
 const fileOf = (name: string) => join(directory, name)
 
-async function run(words: string[], given: Record<string, string>) {
-  const child = spawn(process.execPath, words, { cwd: directory, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
+async function run(args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, args, { cwd: directory, env: env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-const codegen = (...words: string[]) => run([program, 'codegen', '--out', 'schema.ts', ...words], environment)
+const codegen = (...args: string[]) => run([program, 'codegen', '--out', 'schema.ts', ...args], environment)
 
 async function declareShop() {
   const { stacks, attributes } = client.schema
@@ -159,9 +159,9 @@ describe('kith codegen', () => {
   })
 
   it('prefers the options --url and --token to the environment', async () => {
-    const given = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
+    const options = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
     environment = { SERVICE_URL: 'http://nowhere.invalid', TOKEN: 'none' }
-    expect(await codegen(...given)).toMatchObject({ code: 0 })
+    expect(await codegen(...options)).toMatchObject({ code: 0 })
   })
 
   it.each([
@@ -169,11 +169,11 @@ describe('kith codegen', () => {
     ['no token', { TOKEN: '' }, 2, /KITH_TOKEN/],
     ['an invalid token', { TOKEN: 'none' }, 1, /token/],
     ['an invalid address', { SERVICE_URL: 'nowhere' }, 2, /not a URL/],
-  ])('reports %s in one line', async (_, change, exitCode, sentence) => {
+  ])('reports %s in one line', async (_, change, exitCode, pattern) => {
     environment = { ...environment, ...change }
     const { code, stdout, stderr } = await codegen()
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(/^[^\n]+\n$/)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })

@@ -40,9 +40,9 @@ beforeEach(async () => {
 })
 
 /** Imports this text as people.csv. Returns the exit code, the messages and the counts. */
-async function importCsv(content: string | Buffer, ...words: string[]) {
+async function importCsv(content: string | Buffer, ...args: string[]) {
   await writeFile(join(directory, 'people.csv'), content)
-  const all = ['import', 'people', 'people.csv', '--json', ...words]
+  const all = ['import', 'people', 'people.csv', '--json', ...args]
   const { child, ended } = startCommand(all, { KITH_URL: service.address, KITH_TOKEN: token }, directory)
   child.stdin.end()
   const { code, stdout, stderr } = await ended
@@ -56,7 +56,7 @@ describe('kith import of CSV', () => {
     const { attributes } = client.schema
     await attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
     const text = 'CustomerId,friend,friends,first_name\n 5 ,7,1|2,A\n6,,"[3, ""4""]",B\n'
-    const words = [
+    const args = [
       '--map',
       'CustomerId=external_id',
       '--prefix',
@@ -65,7 +65,7 @@ describe('kith import of CSV', () => {
       'friend=employee-',
     ]
     const more = ['--prefix', 'friends=customer-', '--set', 'age=4', '--set', 'attribute_values.kind=a=b ']
-    expect(await importCsv(text, ...words, ...more)).toMatchObject({ code: 0, counts: { created: 2, failed: 0 } })
+    expect(await importCsv(text, ...args, ...more)).toMatchObject({ code: 0, counts: { created: 2, failed: 0 } })
     const { attribute_values } = await client.people.get('customer-5')
     expect(attribute_values).toEqual({
       friend: 'employee-7',
@@ -81,10 +81,10 @@ describe('kith import of CSV', () => {
   })
 
   it('writes the original cells of a refused record, without prefix and constant', async () => {
-    const words = ['--prefix', 'external_id=c-', '--set', 'age=4']
-    expect(await importCsv('external_id,email\n1,none\n', ...words)).toMatchObject({ code: 1, counts: { failed: 1 } })
+    const args = ['--prefix', 'external_id=c-', '--set', 'age=4']
+    expect(await importCsv('external_id,email\n1,none\n', ...args)).toMatchObject({ code: 1, counts: { failed: 1 } })
     expect(await refusedText()).toMatch(/^refused_because,external_id,email\n.*[^-],1,none\n$/)
-    const short = await importCsv('external_id,email\n1\n', ...words)
+    const short = await importCsv('external_id,email\n1\n', ...args)
     expect(short.counts).toMatchObject({ failed: 1, refused_file: 'people.refused-2.csv' })
   })
 
@@ -95,10 +95,10 @@ describe('kith import of CSV', () => {
     ['a constant for an existing column', ['--set', 'age=1'], 1, /columns age and --set age are both/],
     ['a prefix without a text', ['--prefix', 'age'], 2, /name=value/],
     ['an unknown encoding', ['--encoding', 'klingon'], 2, /windows-1252/],
-  ])('refuses %s and imports nothing', async (_, words, code, sentence) => {
-    const refused = await importCsv('external_id,age\na,1\n', ...words)
+  ])('refuses %s and imports nothing', async (_, args, code, pattern) => {
+    const refused = await importCsv('external_id,age\na,1\n', ...args)
     expect(refused.code).toBe(code)
-    expect(refused.stderr).toMatch(sentence)
+    expect(refused.stderr).toMatch(pattern)
     expect((await client.people.list().page()).items).toEqual([])
   })
 
@@ -214,8 +214,8 @@ describe('a CSV file of kith export', () => {
     await client.people.create({ external_id: 'dan', attribute_values: { friend: 'ghost' } })
     await client.people.delete('dan')
     const environment = { KITH_URL: service.address, KITH_TOKEN: token }
-    const words = ['export', 'people', '--output', 'out.csv.gz']
-    const exported = startCommand(words, environment, directory)
+    const args = ['export', 'people', '--output', 'out.csv.gz']
+    const exported = startCommand(args, environment, directory)
     expect(await exported.ended).toMatchObject({ code: 0, stdout: '' })
     const before = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
     for (const { external_id } of [...bodies, { external_id: 'ghost' }]) await client.people.delete(external_id)

@@ -11,14 +11,14 @@ import { query } from '../test/support/embedded-service.ts'
 import { endProcesses, launch, makeFolder, terminate } from '../test/support/process.ts'
 import type { Finding } from './doctor/finding.ts'
 
-type Report = { code: number | null; healthy: boolean; findings: Finding[]; said: string }
+type Report = { code: number | null; healthy: boolean; findings: Finding[]; output: string }
 
 async function doctor(environment: Record<string, string>): Promise<Report> {
   const kith = launch(environment, ['doctor', '--json'])
   const code = await kith.ended
   const { stdout, stderr } = kith.said
   expect(stderr).toBe('')
-  return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), said: stdout }
+  return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), output: stdout }
 }
 
 const findingsOf = ({ findings }: Report, check: string) => findings.filter(finding => finding.check === check)
@@ -61,7 +61,7 @@ describe('kith doctor, on a server of its own', () => {
       KITH_X: '1',
       AUTH_SECRET: 'a secret of at least thirty-two bytes',
     })
-    expect(report.said).not.toContain('a secret of')
+    expect(report.output).not.toContain('a secret of')
     expect(new Set(report.findings.map(({ check }) => check))).toEqual(new Set(['configuration']))
   })
 
@@ -71,10 +71,10 @@ describe('kith doctor, on a server of its own', () => {
     url.pathname = '/zqnothing'
     url.searchParams.delete('host')
     url.host = '127.0.0.1:1'
-    const { said } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
+    const { output } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
       DATABASE_URL: url.href,
     })
-    expect(said).not.toContain('zqpassword')
+    expect(output).not.toContain('zqpassword')
   })
 
   it('reports pending and unknown migrations, and runs none', async () => {

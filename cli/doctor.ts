@@ -48,8 +48,8 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
 }
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
-  const own = config.databaseUrl === undefined
-  const advice = own ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
+  const isEmbedded = config.databaseUrl === undefined
+  const advice = isEmbedded ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
   return runCheck('database', advice, async () => {
     const found = await withStorage(config, db => checkAll(db, config))
     return found ?? [warning('database', 'there is no data yet', 'Nothing to do: the first start creates it.')]

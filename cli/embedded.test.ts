@@ -27,15 +27,15 @@ afterAll(async () => {
   await rm(base, { recursive: true, maxRetries: 10 })
 })
 
-function start(...words: string[]) {
+function start(...args: string[]) {
   const environment = { KITH_DATA_DIR: join(base, '.kith'), PORT: '0' }
-  const child = spawn(process.execPath, [program, ...words], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   children.push(child)
   return child
 }
 
-async function kith(...words: string[]) {
-  const child = start(...words)
+async function kith(...args: string[]) {
+  const child = start(...args)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }

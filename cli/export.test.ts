@@ -34,9 +34,9 @@ beforeEach(async () => {
 })
 
 const file = (name: string) => join(directory, name)
-const start = (words: string[], url = service.address) =>
-  startCommand(['export', 'people', ...words], { KITH_URL: url, KITH_TOKEN: token }, directory)
-const run = (words: string[], url?: string) => start(words, url).ended
+const start = (args: string[], url = service.address) =>
+  startCommand(['export', 'people', ...args], { KITH_URL: url, KITH_TOKEN: token }, directory)
+const run = (args: string[], url?: string) => start(args, url).ended
 
 const names = (text: string) =>
   text
@@ -117,11 +117,11 @@ describe('kith export', () => {
     ['--resume without a file', ['--resume'], 2, /--output/],
     ['an incomplete file of another kind', ['--output', 'other.ndjson', '--resume'], 1, /not an export of this kind/],
     ['an invalid identifier', ['--after-id', 'x'], 1, /after_id|uuid|UUID/],
-  ])('reports %s without a stack trace', async (_, words, exitCode, sentence) => {
+  ])('reports %s without a stack trace', async (_, args, exitCode, pattern) => {
     await writeFile(file('other.ndjson.part'), 'something\nelse\n')
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })

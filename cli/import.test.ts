@@ -35,18 +35,18 @@ const lines = (count: number) =>
   Array.from({ length: count }, (_, i) => `{"external_id":"p${i}","first_name":"N${i}"}\n`)
 const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: token })
 
-const start = (words: string[], environment: Record<string, string> = settings()) =>
-  startCommand(['import', ...words], environment, directory)
+const start = (args: string[], environment: Record<string, string> = settings()) =>
+  startCommand(['import', ...args], environment, directory)
 
-async function run(words: string[], input: string | Buffer = '', environment?: Record<string, string>) {
-  const { child, ended } = start(words, environment)
+async function run(args: string[], input: string | Buffer = '', environment?: Record<string, string>) {
+  const { child, ended } = start(args, environment)
   child.stdin.end(input)
   return ended
 }
 
 /** Runs an import and returns its JSON result. */
-async function counts(...words: string[]) {
-  const { stdout } = await run([...words, '--json'])
+async function counts(...args: string[]) {
+  const { stdout } = await run([...args, '--json'])
   return JSON.parse(stdout)
 }
 
@@ -262,15 +262,15 @@ describe('invalid input', () => {
       2,
       /standard input/,
     ],
-  ])('reports %s without a stack trace and creates no file', async (_, words, exitCode, sentence) => {
+  ])('reports %s without a stack trace and creates no file', async (_, args, exitCode, pattern) => {
     await put('a.ndjson', lines(1).join(''))
     await put('utf16.csv', Buffer.from('\ufeffexternal_id', 'utf16le'))
     await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
     await put('empty.csv', '')
     await put('open.csv', `external_id,first_name\na,"b\n${'c,d\n'.repeat(5)}`)
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
     expect((await readdir(directory)).filter(name => name.includes('refused'))).toEqual([])
   })

@@ -207,7 +207,7 @@ async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGe
   const columnOptions: ColumnOptions = {
     map: options.map,
     ignore: options.ignore,
-    rest: options.attributes === 'rest',
+    unknownAsAttributes: options.attributes === 'rest',
     prefixes: options.prefix,
     constants: options.set,
   }

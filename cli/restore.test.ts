@@ -69,10 +69,10 @@ describe('kith restore', { timeout: 90_000 }, () => {
       [Buffer.from('hello'), /not a backup/],
       [Buffer.alloc(0), /not a backup/],
     ]
-    for (const [content, sentence] of broken) {
+    for (const [content, pattern] of broken) {
       await writeFile(pathTo('broken'), content)
       const verified = verifyBackup('broken', pathTo('broken'), () => {}, new AbortController().signal)
-      await expect(verified).rejects.toThrow(sentence)
+      await expect(verified).rejects.toThrow(pattern)
     }
     await writeFile(pathTo('broken'), flipped(body + 20))
     const target = await emptyDatabase()

@@ -30,9 +30,9 @@ beforeEach(async () => {
 })
 
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
-async function schema(words: string[], { token, input = '' } = { token: organization.token, input: '' }) {
+async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
   const env = { SERVICE_URL: service.address, TOKEN: token }
-  const child = spawn(process.execPath, [program, 'schema', ...words], { cwd: directory, env })
+  const child = spawn(process.execPath, [program, 'schema', ...args], { cwd: directory, env })
   child.stdin.end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
@@ -136,12 +136,12 @@ it.each([
   ['an unreachable service', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
   ['a token without the scope', [], 1, /schema:write/],
   ['an unknown option', ['--delete'], 2, /--delete/],
-])('push reports %s and changes nothing', async (_, words, exitCode, sentence) => {
+])('push reports %s and changes nothing', async (_, args, exitCode, pattern) => {
   await write({ stacks: [orders] })
   const token = await service.tokenFor(organization.key, 'schema:read')
-  const { code, stderr } = await schema(['push', ...words], { token, input: '' })
+  const { code, stderr } = await schema(['push', ...args], { token, input: '' })
   expect(code).toBe(exitCode)
-  expect(stderr).toMatch(sentence)
+  expect(stderr).toMatch(pattern)
   expect(stderr).not.toMatch(/^ {4}at /m)
   expect((await client.schema.get()).stacks).toEqual([])
 })
@@ -151,12 +151,12 @@ describe('kith schema diff', () => {
     ['a missing file', { file: 'nothing.json' }, /nothing\.json/],
     ['an invalid file', { file: 'broken.json' }, /broken\.json cannot be used/],
     ['an invalid token', { token: 'none' }, /token/],
-  ])('exits with 2, not with 1, for %s', async (_, { token = organization.token, file }, sentence) => {
+  ])('exits with 2, not with 1, for %s', async (_, { token = organization.token, file }, pattern) => {
     await write({})
     await writeFile(join(directory, 'broken.json'), '{}')
     const { code, stdout, stderr } = await schema(['diff', ...(file ? [file] : [])], { token, input: '' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })

@@ -22,9 +22,9 @@ beforeEach(async () => {
   client = organization.client
 })
 
-async function seed(...words: string[]) {
+async function seed(...args: string[]) {
   const env = { SERVICE_URL: service.address, TOKEN: organization.token }
-  const child = spawn(process.execPath, [program, 'seed', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, 'seed', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
@@ -33,8 +33,8 @@ const dataset = { people: 60, seed: 3, consentTypeIds: { marketing: 1, surveys: 
 const shop = ['--people', '60', '--seed', '3']
 
 /** Runs kith seed with `--json`. Returns the exit code, the messages, and the counts by file. */
-async function seedAsJson(...words: string[]) {
-  const { code, stdout, stderr } = await seed(...shop, '--json', ...words)
+async function seedAsJson(...args: string[]) {
+  const { code, stdout, stderr } = await seed(...shop, '--json', ...args)
   return { code, stderr, counts: JSON.parse(stdout) as Record<FileName, ImportCounts> }
 }
 
@@ -119,12 +119,12 @@ describe('kith seed', () => {
       /people\.city is of type number/,
     ],
     ['no consent type marketing', () => client.schema.consentTypes.patch(1, { state: 'archived' }), /marketing/],
-  ])('refuses an organization with %s, and changes nothing', async (_, prepare, sentence) => {
+  ])('refuses an organization with %s, and changes nothing', async (_, prepare, pattern) => {
     await prepare()
     const before = await client.schema.get()
     const { code, stdout, stderr } = await seed(...shop)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(await client.schema.get()).toEqual(before)
     expect((await client.people.list().page()).items).toEqual([])
   })
@@ -143,8 +143,8 @@ describe('kith seed', () => {
       const lines = [...bodiesOf(dataset, file)].map(body => `${JSON.stringify(body)}\n`)
       expect(await seed(...shop, '--print', file)).toEqual({ code: 0, stdout: lines.join(''), stderr: '' })
     }
-    const words = [program, 'seed', '--people', '1000000', '--print', 'people']
-    const child = spawn(process.execPath, words, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
+    const args = [program, 'seed', '--people', '1000000', '--print', 'people']
+    const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
     await once(child.stdout, 'data')
     child.stdout.destroy()
     await once(child, 'exit')

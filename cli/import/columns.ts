@@ -21,7 +21,7 @@ export type ColumnOptions = {
   map: Map<string, string>
   ignore: string[]
   /** Whether unknown columns become attribute values, as texts. */
-  rest: boolean
+  unknownAsAttributes: boolean
   /** The prefix of the values, by column or field. */
   prefixes: Map<string, string>
   /** The value that every record has, by field. */
@@ -56,17 +56,20 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
   const isExport = signature.every(name => names.includes(name))
-  const known = targetsOf(owner, definitions)
+  const fieldTargets = targetsOf(owner, definitions)
   const leftOut = names.filter(name => isExport && readOnlyFields.includes(name) && !options.map.has(name))
   const targets = names.map(name => {
     if (options.ignore.includes(name) || leftOut.includes(name)) return nothing
     return (
-      targetOf(options.map.get(name) ?? name, known) ?? (options.rest && name ? attribute(name, 'text', false) : null)
+      targetOf(options.map.get(name) ?? name, fieldTargets) ??
+      (options.unknownAsAttributes && name ? attribute(name, 'text', false) : null)
     )
   })
   const unknown = names.filter((_, index) => targets[index] === null)
-  if (unknown.length > 0) throw new Error(unknownColumns(unknown, known))
-  const constantTargets = [...options.constants.keys()].map(name => constantOf(name, known, options.rest))
+  if (unknown.length > 0) throw new Error(unknownColumns(unknown, fieldTargets))
+  const constantTargets = [...options.constants.keys()].map(name =>
+    constantOf(name, fieldTargets, options.unknownAsAttributes),
+  )
   throwOnDuplicates(
     [...names, ...[...options.constants.keys()].map(name => `--set ${name}`)],
     [...(targets as Target[]), ...constantTargets],
@@ -80,8 +83,8 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   }
 }
 
-function constantOf(name: string, known: Map<string, Target>, rest: boolean): Target {
-  const target = targetOf(name, known) ?? (rest ? attribute(name, 'text', false) : null)
+function constantOf(name: string, fieldTargets: Map<string, Target>, unknownAsAttributes: boolean): Target {
+  const target = targetOf(name, fieldTargets) ?? (unknownAsAttributes ? attribute(name, 'text', false) : null)
   if (target) return target
   throw new Error(
     `--set ${name}: there is no such field. Use --set attribute_values.${name}=… for an undeclared attribute.`,
@@ -117,38 +120,38 @@ const attribute = (key: string, type: CellType, many: boolean): Target => ({
 
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
 function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
-  const known = new Map<string, Target>()
+  const fieldTargets = new Map<string, Target>()
   for (const { key, type, cardinality } of attributes.filter(each => each.owner === owner && each.state === 'active')) {
     const target = attribute(key, type, cardinality === 'many')
-    known.set(key, target)
-    known.set(`attribute_values.${key}`, target)
+    fieldTargets.set(key, target)
+    fieldTargets.set(`attribute_values.${key}`, target)
   }
-  known.set('attribute_values', { to: 'attributes', name: 'attribute_values' })
+  fieldTargets.set('attribute_values', { to: 'attributes', name: 'attribute_values' })
   const fields = owner === 'people' ? Object.entries(profileFields) : [['external_id', 'text'] as const]
   // A profile field takes precedence over a declared attribute of the same key.
-  for (const [key, type] of fields) known.set(key, { to: 'field', name: key, key, type })
-  if (owner !== 'people') return known
-  known.set('consents', { to: 'consents', name: 'consents' })
+  for (const [key, type] of fields) fieldTargets.set(key, { to: 'field', name: key, key, type })
+  if (owner !== 'people') return fieldTargets
+  fieldTargets.set('consents', { to: 'consents', name: 'consents' })
   for (const { id, channels, state } of consent_types.filter(each => each.state === 'active' && !each.mandatory))
     for (const { channel } of channels) {
       const name = `consents.${id}.${channel}`
-      if (state === 'active') known.set(name, { to: 'consent', name, consent_type_id: id, channel })
+      if (state === 'active') fieldTargets.set(name, { to: 'consent', name, consent_type_id: id, channel })
     }
-  return known
+  return fieldTargets
 }
 
-function targetOf(field: string, known: Map<string, Target>): Target | null {
+function targetOf(field: string, fieldTargets: Map<string, Target>): Target | null {
   const key = /^attribute_values\.(.+)$/.exec(field)?.[1]
-  return known.get(field) ?? (key === undefined ? null : attribute(key, 'text', false))
+  return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, 'text', false))
 }
 
-function unknownColumns(unknown: string[], known: Map<string, Target>): string {
+function unknownColumns(unknown: string[], fieldTargets: Map<string, Target>): string {
   const [subject, predicate] = unknown.length > 1 ? ['The columns', 'are not fields'] : ['The column', 'is not a field']
   return (
     `${subject} ${unknown.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
-    'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
+    'column=field, import all of them as attribute values with --attributes unknownAsAttributes, or ignore one with --ignore column. ' +
     'The fields are ' +
-    `${[...known.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
+    `${[...fieldTargets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
   )
 }
 
