@@ -58,7 +58,7 @@ export async function withConnection<T>(
   }
 }
 
-/** Runs `work`. If the signal aborts, the connection is closed, which aborts a running statement, and the reason is thrown. */
+/** Runs `work`. If the signal aborts, the connection is closed even while a statement runs, and the reason is thrown. */
 export async function untilAborted<T>(client: pg.Client, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const closeConnection = () => void client.end().catch(() => {})
   signal.addEventListener('abort', closeConnection, { once: true })

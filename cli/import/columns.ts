@@ -149,7 +149,7 @@ function unknownColumns(unknown: string[], fieldTargets: Map<string, Target>): s
   const [subject, predicate] = unknown.length > 1 ? ['The columns', 'are not fields'] : ['The column', 'is not a field']
   return (
     `${subject} ${unknown.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
-    'column=field, import all of them as attribute values with --attributes unknownAsAttributes, or ignore one with --ignore column. ' +
+    'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
     'The fields are ' +
     `${[...fieldTargets.keys()].filter(name => !name.startsWith('attribute_values.')).join(', ')}, and attribute_values.<any key>.`
   )
