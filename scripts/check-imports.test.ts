@@ -10,13 +10,13 @@ describe('an import that the rules allow', () => {
     ['src/people/people.ts', '../entities/sets.ts'],
     ['src/people/people.ts', '../consents/schema.ts'],
     ['src/people/routes.ts', './people.ts'],
-    ['src/people/routes.ts', '../http/route.ts'],
+    ['src/people/routes.ts', '../http/pipeline/route.ts'],
     ['src/people/people.ts', './sql.ts'],
     ['src/people/sql.ts', '../db/db.ts'],
     ['src/organizations/definitions-sql.ts', '../db/db.ts'],
     ['src/entities/pagination-sql.ts', './sql.ts'],
     ['src/entities/plan-write.ts', '../errors.ts'],
-    ['src/http/pipeline/pipeline.ts', '../auth/verify.ts'],
+    ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],
     ['src/db/embedded.ts', './embedded/cluster.ts'],
     ['src/app.ts', './people/routes.ts'],
@@ -37,17 +37,17 @@ describe('an import against the rules', () => {
     ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/ and sql files of its module'],
     ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/ and sql files of its module'],
     ['src/people/people.ts', './routes.ts', 'only app.ts and main.ts import routes'],
-    ['src/people/people.ts', '../http/route.ts', 'from http/ a module imports only types of route.ts'],
-    ['src/people/routes.ts', '../http/reply.ts', 'from http/ a module imports only types of route.ts'],
-    ['src/auth/verify.ts', '../http/route.ts', 'auth/ does not import http/'],
+    ['src/people/people.ts', '../http/pipeline/route.ts', 'from http/ a module imports only types of route.ts'],
+    ['src/people/routes.ts', '../http/pipeline/reply.ts', 'from http/ a module imports only types of route.ts'],
+    ['src/auth/verify.ts', '../http/pipeline/route.ts', 'auth/ does not import http/'],
     [
       'src/http/pipeline/pipeline.ts',
-      '../people/schema.ts',
+      '../../people/schema.ts',
       'http/ does not import people/: it imports auth/, idempotency/, db/',
     ],
     ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no module'],
     ['src/errors.ts', './people/schema.ts', 'a file outside the modules'],
-    ['src/http/pipeline/pipeline.ts', '../app.ts', 'src/app.ts is an entry point'],
+    ['src/http/pipeline/pipeline.ts', '../../app.ts', 'src/app.ts is an entry point'],
     ['src/people/people.ts', './people.test.ts', 'no file imports a test'],
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
     ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
@@ -67,8 +67,12 @@ describe('an import against the rules', () => {
   ])('is reported in every syntax: %s', text => expect(messagesOf('src/changes/changes.ts', text)).toHaveLength(1))
 
   it('is accepted for types of the route table in every module', () => {
-    expect(messagesOf('src/entities/write-sets.ts', `import type { Call } from '../http/route.ts'`)).toEqual([])
-    expect(messagesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/reply.ts'`)).toHaveLength(1)
+    expect(messagesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
+      [],
+    )
+    expect(
+      messagesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
+    ).toHaveLength(1)
   })
 
   it('is reported with file, line and reason', () => {

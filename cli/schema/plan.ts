@@ -65,8 +65,8 @@ function planAttributes(declared: Declared, current: Definitions, plan: Plan, ar
     const { owner, target_stack } = attribute
     const fault = (field: string, message: string) =>
       plan.faults.push({ path: pointer('attributes', index, field), message })
-    if (owner !== peopleKey && !stacks.has(owner)) fault('owner', 'is neither `people` nor a stack key')
-    if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'is not a stack key')
+    if (owner !== peopleKey && !stacks.has(owner)) fault('owner', 'must be `people` or the key of a stack')
+    if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'must be the key of a stack')
     planAttribute(attribute, current, plan, fault)
   }
   const named = new Set(declared.attributes.map(attributeName))

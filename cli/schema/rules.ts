@@ -30,7 +30,7 @@ function findAttributeFaults({ type, target_stack, indexed }: DeclaredAttribute,
   const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
-    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'is allowed only for type `stack`')] : []),
+    ...(type !== 'stack' && target_stack ? [fault('target_stack', 'applies only to type `stack`')] : []),
     ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
   ]
 }
