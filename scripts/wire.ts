@@ -10,6 +10,7 @@ import { attribute, attributePatch, newAttribute } from '../src/attributes/schem
 import { loadConfig } from '../src/config.ts'
 import { consent_type, consentTypePatch, effectiveConsent, newConsentType } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { organization } from '../src/organizations/schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { schema } from '../src/schema/schema.ts'
@@ -31,15 +32,16 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   ConsentAssignment: { about: 'An answer to one consent type on one channel.', schema: consentAssignment },
   PersonBody: {
-    about: 'Body of create, PUT, PATCH and upsert of a person. null clears a field.',
+    about: 'Body of create, PUT, PATCH and upsert of a person. A null clears the field.',
     schema: personBody(limits),
   },
   StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
   RecordBody: {
-    about: 'Body of create, PUT, PATCH and upsert of a record. null clears a field.',
+    about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
     schema: recordBody(limits),
   },
   Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
+  Organization: { about: 'The organization of the token: GET /v1/organization.', schema: organization },
   Stack: { about: 'A stack as reads return it.', schema: stack },
   NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: newStack },
   StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stackPatch },

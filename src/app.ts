@@ -12,6 +12,7 @@ import { type App, createServer } from './http/server/server.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
+import { organizationRoutes } from './organizations/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
 import { recordRoutes } from './records/routes.ts'
@@ -30,6 +31,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...attributeRoutes(),
     ...consentRoutes(),
     ...schemaRoutes(),
+    ...organizationRoutes(),
   ]
 }
 
@@ -50,6 +52,7 @@ const tags = [
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
+  { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'System', description: 'The service itself; no token is wanted.' },
 ]
 

@@ -51,7 +51,7 @@ describe('an empty environment', () => {
         placeholders: 100,
         stacks: 1_000,
         attributes: 5_000,
-        consent_types: 100,
+        consentTypes: 100,
         page: 500,
         requestMs: 10_000,
         inFlight: 1_024,
@@ -95,7 +95,9 @@ describe('a setting', () => {
   it('that sets a limit reaches the limit of its name', () => {
     for (const [name, value] of Object.entries(loadConfig({}).limits)) {
       const changed = value === 255 ? 254 : value - 1
-      const environment = { [`KITH_LIMIT_${name.toUpperCase()}`]: String(changed) }
+      const environment = {
+        [`KITH_LIMIT_${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`]: String(changed),
+      }
       expect(loadConfig(environment).limits).toEqual({ ...loadConfig({}).limits, [name]: changed })
     }
   })

@@ -103,7 +103,7 @@ export type Limits = {
   placeholders: number
   stacks: number
   attributes: number
-  consent_types: number
+  consentTypes: number
   page: number
   requestMs: number
   inFlight: number

@@ -103,7 +103,7 @@ function repeats(subtags: string[]): boolean {
 export const formats: Record<string, Format> = {
   date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
   'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },
-  'date-time': { holds: isDateTime, message: 'must be a date and time with its offset, as RFC 3339 has it' },
+  'date-time': { holds: isDateTime, message: 'must be an RFC 3339 date and time with an offset' },
   email: { holds: isEmail, message: 'must be an email address' },
   'external-id': {
     holds: isExternalId,

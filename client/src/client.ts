@@ -3,6 +3,7 @@ import { Entities } from './entities.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { createTransport, type Transport } from './transport.ts'
+import type { Organization } from './wire.ts'
 
 /** The endpoints of a stack's records; those of an event stack are never changed, so it has none that would. */
 export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> = S['stacks'][K]['kind'] extends 'event'
@@ -55,6 +56,18 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    */
   async ready(options?: CallOptions): Promise<{ ready: true }> {
     return (await this.#ask('/readyz', options)) as { ready: true }
+  }
+
+  /**
+   * The organization of the token, with its counts and limits. Takes the scope `schema:read`.
+   *
+   * ```ts
+   * console.log((await client.organization()).key) // default
+   * ```
+   */
+  async organization(options?: CallOptions): Promise<Organization> {
+    const path = '/v1/organization'
+    return (await this.#transport.send({ method: 'GET', path, options, repeatable: true, writes: false })) as Organization
   }
 
   #ask(path: string, options: CallOptions | undefined): Promise<unknown> {

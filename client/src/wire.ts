@@ -30,13 +30,13 @@ export type Person = {
   email_consent: boolean | null
   sms_consent: boolean | null
   push_notification_consent: boolean | null
-  /** One for each active purpose and channel of it. */
+  /** One entry for each active purpose and each of its channels. */
   consents: EffectiveConsent[]
-  /** A relationship shows the external identifier of its target, an array of them for `many`. */
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A placeholder was born of a relationship; the first write addressed to it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
-  /** One more with every write that changes something. */
+  /** Incremented by every write that changes something. */
   version: number
   created_at: string
   updated_at: string
@@ -63,7 +63,7 @@ export type ConsentAssignment = {
   state: boolean
 }
 
-/** Body of create, PUT, PATCH and upsert of a person. null clears a field. */
+/** Body of create, PUT, PATCH and upsert of a person. A null clears the field. */
 export type PersonBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
@@ -81,14 +81,14 @@ export type PersonBody = {
   date_of_birth?: string | null
   /** Preferred language, a BCP 47 tag. */
   language?: string | null
-  /** Summary of the email answers: false refuses every purpose, true grants the default one. */
+  /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
   email_consent?: boolean | null
-  /** Summary of the SMS answers: false refuses every purpose, true grants the default one. */
+  /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
   sms_consent?: boolean | null
-  /** A plain flag. */
+  /** A plain flag without purposes. */
   push_notification_consent?: boolean | null
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values; a relationship is given the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
 }
 
@@ -98,21 +98,21 @@ export type StackRecord = {
   record_id: string
   external_id: string | null
   stack_key: string
-  /** A relationship shows the external identifier of its target, an array of them for `many`. */
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
   attribute_values: Record<string, unknown>
-  /** A placeholder was born of a relationship; the first write addressed to it makes it active. */
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
   state: 'active' | 'placeholder'
-  /** One more with every write that changes something. */
+  /** Incremented by every write that changes something. */
   version: number
   created_at: string
   updated_at: string
 }
 
-/** Body of create, PUT, PATCH and upsert of a record. null clears a field. */
+/** Body of create, PUT, PATCH and upsert of a record. A null clears the field. */
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
-  /** Custom attribute values; a relationship is given the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
 }
 
@@ -123,11 +123,44 @@ export type Definitions = {
   consent_types: ConsentType[]
 }
 
+/** The organization of the token: GET /v1/organization. */
+export type Organization = {
+  key: string
+  created_at: string
+  /** Grows with every change of a stack, an attribute or a consent type. */
+  schema_version: number
+  counts: {
+    stacks: number
+    attributes: number
+    consent_types: number
+    /** How many changes the change log has: the number of the newest. */
+    changes: number
+  }
+  limits: {
+    body_bytes: number
+    batch_bytes: number
+    json_depth: number
+    request_keys: number
+    entity_keys: number
+    key_bytes: number
+    string_bytes: number
+    entity_bytes: number
+    consents: number
+    links: number
+    placeholders: number
+    stacks: number
+    attributes: number
+    consent_types: number
+    page: number
+    request_ms: number
+  }
+}
+
 /** A stack as reads return it. */
 export type Stack = {
   key: string
   name: string
-  /** Records of an event stack are immutable. Never changes. */
+  /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   created_at: string
   updated_at: string
@@ -136,7 +169,7 @@ export type Stack = {
 /** Body of POST /v1/schema/stacks. */
 export type NewStack = {
   key: string
-  /** Records of an event stack are immutable. Never changes. */
+  /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   name?: string
 }
@@ -157,15 +190,15 @@ export type Attribute = {
   type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
   /** For type `stack`: the key of the target stack. */
   target_stack: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality: 'one' | 'many'
   indexed: boolean
-  /** How far the index of the attribute is. */
+  /** The progress of the index of the attribute. */
   index_state: {
     state: 'ready' | 'filling'
-    /** Entities whose values are in the index. */
+    /** The number of entities whose values are in the index. */
     indexed: number
-    /** Of about so many. */
+    /** The approximate number of entities to index. */
     total: number
   } | null
   state: 'active' | 'archived'
@@ -183,9 +216,9 @@ export type NewAttribute = {
   target_stack?: string | null
   name?: string
   description?: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
-  /** Equality and ranges are answered by an index. */
+  /** Whether an index answers equalities and ranges. */
   indexed?: boolean
 }
 
@@ -193,7 +226,7 @@ export type NewAttribute = {
 export type AttributePatch = {
   name?: string
   description?: string | null
-  /** `one` may become `many`, never the other way. */
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
   indexed?: boolean
   state?: 'active' | 'archived'
@@ -219,7 +252,7 @@ export type ConsentType = {
 /** Body of POST /v1/schema/consent-types. */
 export type NewConsentType = {
   key: string
-  /** The channels the purpose applies to, each once. */
+  /** The channels that the purpose applies to, without duplicates. */
   channels: {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */
@@ -237,7 +270,7 @@ export type NewConsentType = {
 export type ConsentTypePatch = {
   name?: string
   description?: string | null
-  /** The channels the purpose applies to, each once. */
+  /** The channels that the purpose applies to, without duplicates. */
   channels?: {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */

@@ -1,13 +1,13 @@
 import type { Static } from 'typebox'
 import { describe, expectTypeOf, it } from 'vitest'
-import type { shownAttribute } from '../../src/attributes/attributes.ts'
+import type { attributeToJson } from '../../src/attributes/attributes.ts'
 import type { NewConsentType as StoredNewConsentType } from '../../src/consents/schema.ts'
 import type { batchAnswer } from '../../src/entities/schema.ts'
 import type { ErrorWord as StoredErrorWord } from '../../src/errors.ts'
 import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
 import type { personBody, Person as StoredPerson } from '../../src/people/schema.ts'
 import type { StackRecord as StoredRecord } from '../../src/records/schema.ts'
-import type { shownStack } from '../../src/stacks/stacks.ts'
+import type { stackToJson } from '../../src/stacks/stacks.ts'
 import {
   type Attribute,
   type BatchResult,
@@ -62,8 +62,8 @@ describe('the shapes on the wire', () => {
     expectTypeOf<Person>().toEqualTypeOf<StoredPerson>()
     expectTypeOf<BatchResult>().toExtend<Static<typeof batchAnswer>>()
     expectTypeOf<StackRecord>().toEqualTypeOf<StoredRecord>()
-    expectTypeOf<Stack>().toEqualTypeOf<ReturnType<typeof shownStack>>()
-    expectTypeOf<Attribute>().toEqualTypeOf<ReturnType<typeof shownAttribute>>()
+    expectTypeOf<Stack>().toEqualTypeOf<ReturnType<typeof stackToJson>>()
+    expectTypeOf<Attribute>().toEqualTypeOf<ReturnType<typeof attributeToJson>>()
     expectTypeOf<ConsentType>().toEqualTypeOf<StoredConsentType>()
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -17,7 +17,7 @@ const declare = (body: object) => send('POST', path, { key: 'a', owner: 'people'
 const write = (value: unknown) => send('POST', '/v1/people', { external_id: 'ada', attribute_values: { a: value } })
 
 describe('a declaration', () => {
-  test('has defaults, an address, and may be changed where it may', async () => {
+  it('has defaults and a Location, and its name, description and cardinality can be changed', async () => {
     const created = await declare({ type: 'stack', target_stack: 'orders' })
     expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/1`])
     expect(created.body.data).toMatchObject({
@@ -38,7 +38,7 @@ describe('a declaration', () => {
     expect((await send('GET', path)).body.data.items).toEqual([patched.body.data])
   })
 
-  test.each([
+  it.each([
     [{ type: 'words' }, 400, '/type'],
     [{}, 400, '/type'],
     [{ type: 'text', key: 'A' }, 400, '/key'],
@@ -51,14 +51,14 @@ describe('a declaration', () => {
     [{ type: 'text', cardinality: 'few' }, 400, '/cardinality'],
     [{ type: 'text', state: 'archived' }, 400, '/state'],
     [{ type: 'text', key: 'taken' }, 409, '/key'],
-  ])('%j is %i at %s', async (body, status, where) => {
+  ])('refuses %j with %i at %s', async (body, status, where) => {
     await declare({ type: 'text', key: 'taken' })
     const reply = await declare(body)
     expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
     expect((await send('GET', path)).body.data.items).toHaveLength(1)
   })
 
-  test.each(['key', 'owner', 'type', 'target_stack'])('never changes its %s', async field => {
+  it.each(['key', 'owner', 'type', 'target_stack'])('cannot change its %s', async field => {
     await declare({ type: 'text' })
     const reply = await send('PATCH', `${path}/1`, { [field]: 'text' })
     expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([400, [`/${field}`]])
@@ -66,20 +66,20 @@ describe('a declaration', () => {
 })
 
 describe('a declared key', () => {
-  test.each([
+  it.each([
     ['text', 'x', 1],
     ['number', 1.5, '1.5'],
     ['boolean', false, 'false'],
     ['date', '2024-02-29', '2023-02-29'],
     ['datetime', '2026-01-01T10:00:00+02:00', '2026-01-01T10:00:00'],
-  ])('of type %s takes %j and refuses %j', async (type, fits, other) => {
+  ])('has type %s: it accepts %j and refuses %j', async (type, fits, other) => {
     await declare({ type })
     const reply = await write(other)
     expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, '/attribute_values/a'])
     expect((await write(fits)).body.data.attribute_values).toEqual({ a: fits })
   })
 
-  test('of type json takes anything, and null clears any', async () => {
+  it('accepts any value if its type is json, and null clears it', async () => {
     await declare({ type: 'json' })
     const value = { deep: [1, null, { a: 'b' }] }
     expect((await write(value)).body.data.attribute_values).toEqual({ a: value })
@@ -87,7 +87,7 @@ describe('a declared key', () => {
     expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({})
   })
 
-  test('of many takes an array of its type', async () => {
+  it('accepts an array of its type if its cardinality is many', async () => {
     await declare({ type: 'number', cardinality: 'many' })
     for (const [value, where] of [
       [1, '/attribute_values/a'],
@@ -98,7 +98,7 @@ describe('a declared key', () => {
     expect((await write([1, 2])).body.data.attribute_values).toEqual({ a: [1, 2] })
   })
 
-  test('is coerced from a query string; an undeclared one stays a text', async () => {
+  it('is converted from a query string, while an undeclared key stays a text', async () => {
     await declare({ type: 'number' })
     await declare({ type: 'boolean', key: 'b' })
     await send('POST', '/v1/people', { external_id: 'ada' })
@@ -112,7 +112,7 @@ describe('a declared key', () => {
     expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, '/attribute_values/a'])
   })
 
-  test('leaves what was stored before it as it is, until it is written', async () => {
+  it('leaves values stored before the declaration unchanged until they are written', async () => {
     await write('text')
     await declare({ type: 'number' })
     expect((await send('PATCH', '/v1/people/ada', { first_name: 'Ada' })).status).toBe(200)
@@ -123,13 +123,13 @@ describe('a declared key', () => {
   })
 })
 
-describe('a refused declaration', () => {
+describe('an invalid request', () => {
   const stored = async () => ({
     attributes: (await send('GET', path)).body.data.items,
     stacks: (await send('GET', '/v1/schema/stacks')).body.data.items,
   })
 
-  test.each([
+  it.each([
     [{ type: 'text', key: undefined }, 'invalid_parameter', '/key'],
     [{ type: 'text', owner: undefined }, 'invalid_parameter', '/owner'],
     [{ type: 'text', key: 'a.b' }, 'invalid_parameter', '/key'],
@@ -144,7 +144,7 @@ describe('a refused declaration', () => {
     [{ type: 7 }, 'invalid_json', '/type'],
     [{ type: 'text', indexed: 'yes' }, 'invalid_json', '/indexed'],
     [{ type: 'text', description: 7 }, 'invalid_json', '/description'],
-  ])('%j is 400 %s at %s, and leaves no trace', async (body, word, where) => {
+  ])('declares %j, gets 400 %s at %s and stores nothing', async (body, word, where) => {
     const before = await stored()
     const reply = await declare(body)
     expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
@@ -155,14 +155,14 @@ describe('a refused declaration', () => {
     expect(await stored()).toEqual(before)
   })
 
-  test.each([
+  it.each([
     [{ cardinality: 'one' }, 400, '/cardinality'],
     [{ cardinality: 'few' }, 400, '/cardinality'],
     [{ name: ' ' }, 400, '/name'],
     [{ state: 'deleted' }, 400, '/state'],
     [{ indexed: true }, 400, '/indexed'],
     [{ id: 2 }, 400, '/id'],
-  ])('and a refused PATCH with %j, %i at %s, too', async (body, status, where) => {
+  ])('patches %j, gets %i at %s and stores nothing', async (body, status, where) => {
     await declare({ type: 'json', cardinality: 'many' })
     const before = await stored()
     const reply = await send('PATCH', `${path}/1`, { description: 'new', ...body })
@@ -170,18 +170,18 @@ describe('a refused declaration', () => {
     expect(await stored()).toEqual(before)
   })
 
-  test.each([
+  it.each([
     ['GET', `${path}/2`, 404],
     ['PATCH', `${path}/2`, 404],
     ['GET', `${path}/0`, 400],
     ['PATCH', `${path}/one`, 400],
     ['DELETE', `${path}/1`, 405],
-  ])('%s %s is %i', async (method, address, status) => {
+  ])('%s %s returns %i', async (method, address, status) => {
     await declare({ type: 'text' })
     expect((await send(method, address, method === 'PATCH' ? {} : undefined)).status).toBe(status)
   })
 
-  test('of a key that ten declare at once is that of the nine who were later', async () => {
+  it('gets 409 if another of ten concurrent requests declares the key first', async () => {
     const replies = await Promise.all(Array.from({ length: 10 }, () => declare({ type: 'text' })))
     expect(replies.map(reply => reply.status).sort()).toEqual([201, ...Array(9).fill(409)])
     expect((await stored()).attributes).toHaveLength(1)
@@ -189,7 +189,7 @@ describe('a refused declaration', () => {
 })
 
 describe('an archived attribute', () => {
-  test('is as undeclared, keeps its id, and its key may be declared anew with another type', async () => {
+  it('keeps its id, counts as undeclared, and frees its key for a new declaration', async () => {
     await declare({ type: 'text' })
     await write('stored')
     expect((await send('PATCH', `${path}/1`, { state: 'archived' })).body.data).toMatchObject({ state: 'archived' })
@@ -207,7 +207,7 @@ describe('an archived attribute', () => {
     ])
   })
 
-  test('comes back, unless its key has been declared anew', async () => {
+  it('can be activated again unless its key was declared again', async () => {
     await declare({ type: 'text' })
     await send('PATCH', `${path}/1`, { state: 'archived' })
     expect((await send('PATCH', `${path}/1`, { state: 'active' })).body.data.state).toBe('active')
@@ -219,7 +219,7 @@ describe('an archived attribute', () => {
   })
 })
 
-test('one becomes many: what is stored reads unchanged, what is written is an array', async () => {
+it('after a change from one to many, stored values read unchanged and new values must be arrays', async () => {
   await declare({ type: 'text' })
   await write('single')
   expect((await send('PATCH', `${path}/1`, { cardinality: 'many' })).body.data.cardinality).toBe('many')
@@ -229,7 +229,7 @@ test('one becomes many: what is stored reads unchanged, what is written is an ar
   expect((await send('GET', '/v1/people/ada')).body.data.attribute_values).toEqual({ a: ['other', 'more'] })
 })
 
-test('people and every stack have keys of their own', async () => {
+it('people and each stack have separate keys', async () => {
   for (const owner of ['people', 'orders']) expect((await declare({ type: 'text', owner })).status).toBe(201)
   await declare({ type: 'number', owner: 'orders', key: 'b' })
   expect((await send('POST', '/v1/people', { attribute_values: { b: 'any' } })).status).toBe(201)

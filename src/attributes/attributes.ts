@@ -9,26 +9,27 @@ import {
   refuseTaken,
 } from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
-import { indexOf, indexState } from './indexing.ts'
+import { indexIdOf, indexState } from './indexing.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
 import { insertAttributeSql, updateAttributeSql } from './sql.ts'
 
-/** The attribute of that id; a Fault of 404 where there is none. */
+/** The attribute with that id. Throws a Fault of 404 if there is none. */
 export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
   return attributeById.get(id) ?? fail('not_found', 'There is no such attribute.')
 }
 
-export async function createAttribute(author: Author, body: NewAttribute): Promise<Created> {
+/** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */
+export async function createAttribute(author: Author, body: NewAttribute): Promise<AttributeWithDefinitions> {
   let id = 0
-  const definitions = await changeDefinitions(author, (standing, at) => {
+  const definitions = await changeDefinitions(author, (current, at) => {
     const owner_stack_id =
-      stackIdOf(standing, body.owner) ?? refuseField('/owner', 'is neither `people` nor a stack key')
-    const target_stack_id = targetOf(standing, body)
+      stackIdOf(current, body.owner) ?? refuseField('/owner', 'must be `people` or the key of a stack')
+    const target_stack_id = targetOf(current, body)
     const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
-    refuseUnindexable(type, indexed)
-    if (standing.declared.get(owner_stack_id)?.has(key)) refuseTaken('is declared for this owner already')
-    refuseMore('attributes', standing, author.limits)
-    id = nextId(standing.attributes)
+    throwIfUnindexable(type, indexed)
+    if (current.declared.get(owner_stack_id)?.has(key)) refuseTaken('is already declared for this owner')
+    refuseMore('attributes', current, author.limits)
+    id = nextId(current.attributes)
     const after = {
       owner: body.owner,
       key,
@@ -39,7 +40,7 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
       cardinality,
       indexed,
     }
-    const index_id = indexOf(standing, { indexed, target_stack_id, state: 'active' })
+    const index_id = indexIdOf(current, { indexed, target_stack_id, state: 'active' })
     const values = [
       id,
       owner_stack_id,
@@ -58,21 +59,27 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
   return { attribute: findAttribute(definitions, id), definitions }
 }
 
-type Created = { attribute: Attribute; definitions: Definitions }
+/** An attribute, and the definitions after the change. */
+type AttributeWithDefinitions = { attribute: Attribute; definitions: Definitions }
 
-export async function patchAttribute(author: Author, id: number, patch: AttributePatch): Promise<Created> {
-  const definitions = await changeDefinitions(author, (standing, at) => {
-    const attribute = findAttribute(standing, id)
+/** Changes or archives an attribute. Throws a Fault of 400, 404 or 409. */
+export async function patchAttribute(
+  author: Author,
+  id: number,
+  patch: AttributePatch,
+): Promise<AttributeWithDefinitions> {
+  const definitions = await changeDefinitions(author, (current, at) => {
+    const attribute = findAttribute(current, id)
     const changed = differences<Attribute>(attribute, patch as Partial<Attribute>)
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      refuseField('/cardinality', 'never goes back from `many` to `one`')
-    refuseUnindexable(next.type, next.indexed)
-    const namesake = standing.declared.get(next.owner_stack_id)?.get(next.key)
-    if (next.state === 'active' && namesake && namesake.id !== id) refuseTaken('is declared anew for this owner')
+      refuseField('/cardinality', 'cannot change from `many` to `one`')
+    throwIfUnindexable(next.type, next.indexed)
+    const sameKey = current.declared.get(next.owner_stack_id)?.get(next.key)
+    if (next.state === 'active' && sameKey && sameKey.id !== id) refuseTaken('is already declared again for this owner')
     const { name, description, cardinality, indexed, state } = next
-    const values = [id, name, description, cardinality, indexed, state, at, indexOf(standing, next)]
+    const values = [id, name, description, cardinality, indexed, state, at, indexIdOf(current, next)]
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
@@ -83,16 +90,17 @@ function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
 }
 
 function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
-  if (type !== 'stack' && target_stack) refuseField('/target_stack', 'belongs to type `stack` alone')
+  if (type !== 'stack' && target_stack) refuseField('/target_stack', 'applies only to type `stack`')
   if (type === 'person') return peopleStackId
   if (type !== 'stack') return null
   if (!target_stack) refuseField('/target_stack', 'is required for type `stack`')
   return (
-    definitions.stacks.find(stack => stack.key === target_stack)?.id ?? refuseField('/target_stack', 'is no stack key')
+    definitions.stacks.find(stack => stack.key === target_stack)?.id ??
+    refuseField('/target_stack', 'must be the key of a stack')
   )
 }
 
-function refuseUnindexable(type: string, indexed: boolean) {
+function throwIfUnindexable(type: string, indexed: boolean) {
   if (type === 'json' && indexed) refuseField('/indexed', 'cannot be true for type `json`, which has no order')
 }
 
@@ -100,8 +108,8 @@ function keyOf({ stacks }: Definitions, stack_id: number): string {
   return stack_id === peopleStackId ? peopleKey : stacks.find(stack => stack.id === stack_id)!.key
 }
 
-/** An attribute as a read shows it: stacks by their keys. */
-export function shownAttribute(attribute: Attribute, definitions: Definitions) {
+/** An attribute as a read shows it. Stacks are named by their keys. */
+export function attributeToJson(attribute: Attribute, definitions: Definitions) {
   const { id, key, name, description, owner_stack_id, type, target_stack_id, cardinality, indexed, state } = attribute
   return {
     id,

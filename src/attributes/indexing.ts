@@ -10,16 +10,16 @@ import type { Signal } from '../signal.ts'
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>
 
 /**
- * The index an attribute has after a change of definitions: the one it had, a new one, or none. Relationships have one
- * for plain values that stood under their key before. The version that the change makes was never a version before,
- * so its number is new too.
+ * The id of an attribute's index after a change of definitions: its previous index, a new one, or null. A relationship has
+ * an index for plain values stored under its key before it was declared. A new index takes the number of the new version,
+ * which is unique.
  */
-export function indexOf(standing: Definitions, { indexed, target_stack_id, state, index }: Indexable): number | null {
+export function indexIdOf(current: Definitions, { indexed, target_stack_id, state, index }: Indexable): number | null {
   if (state !== 'active' || !(indexed || target_stack_id !== null)) return null
-  return index?.id ?? standing.version + 1
+  return index?.id ?? current.version + 1
 }
 
-/** Where the index of an attribute stands: `indexed` of about `total` entities. Null where none was asked for. */
+/** The progress of an attribute's index: `indexed` of about `total` entities. Null if the attribute is not to be indexed. */
 export function indexState({ indexed, index }: Attribute) {
   if (!indexed || !index) return null
   const { ready, total } = index
@@ -27,7 +27,7 @@ export function indexState({ indexed, index }: Attribute) {
   return { state: ready ? ('ready' as const) : ('filling' as const), indexed: done, total }
 }
 
-/** The definitions as they stand now. Progress moves without a new version, so while one is filling they are read anew. */
+/** The current definitions. They are read again while an index is filling, because its progress has no version. */
 export async function definitionsWithProgress(
   db: Database,
   organization_id: number,

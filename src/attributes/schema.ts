@@ -8,7 +8,9 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 
-const cardinality = Type.Enum(['one', 'many'], { description: '`one` may become `many`, never the other way.' })
+const cardinality = Type.Enum(['one', 'many'], {
+  description: '`one` can change to `many`, but `many` cannot change to `one`.',
+})
 
 const type = Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'])
 
@@ -24,7 +26,7 @@ export const newAttribute = Type.Object(
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean({ description: 'Equality and ranges are answered by an index.' })),
+    indexed: Type.Optional(Type.Boolean({ description: 'Whether an index answers equalities and ranges.' })),
   },
   {
     additionalProperties: false,
@@ -34,7 +36,7 @@ export const newAttribute = Type.Object(
 )
 export type NewAttribute = Static<typeof newAttribute>
 
-/** Body of PATCH /v1/schema/attributes/{id}: owner, key, type and target never change. */
+/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. */
 export const attributePatch = Type.Object(
   {
     name: Type.Optional(definitionName),
@@ -47,13 +49,13 @@ export const attributePatch = Type.Object(
 )
 export type AttributePatch = Static<typeof attributePatch>
 
-const index_state = Type.Object(
+const indexState = Type.Object(
   {
     state: Type.Enum(['ready', 'filling']),
-    indexed: Type.Integer({ minimum: 0, description: 'Entities whose values are in the index.' }),
-    total: Type.Integer({ minimum: 0, description: 'Of about so many.' }),
+    indexed: Type.Integer({ minimum: 0, description: 'The number of entities whose values are in the index.' }),
+    total: Type.Integer({ minimum: 0, description: 'The approximate number of entities to index.' }),
   },
-  { title: 'IndexState', description: 'How far the index of the attribute is.' },
+  { title: 'IndexState', description: 'The progress of the index of the attribute.' },
 )
 
 /** An attribute as a read shows it. */
@@ -68,7 +70,7 @@ export const attribute = Type.Object(
     target_stack: nullable(Type.String({ description: 'For type `stack`: the key of the target stack.' })),
     cardinality,
     indexed: Type.Boolean(),
-    index_state: nullable(index_state),
+    index_state: nullable(indexState),
     state: definitionState,
     ...times,
   },

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -16,7 +16,7 @@ beforeEach(async () => {
 const declare = (body: object) => send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', ...body })
 const paths = (reply: Awaited<ReturnType<Send>>) => reply.body.details?.map(detail => detail.path)
 
-const fitting: Record<string, unknown[]> = {
+const validValues: Record<string, unknown[]> = {
   text: ['x', '', '7', 'true', '2024-02-29'],
   number: [0, -1.5, 1e-7, 2 ** 53 - 1],
   boolean: [true, false],
@@ -25,7 +25,7 @@ const fitting: Record<string, unknown[]> = {
   json: ['x', 7, true, [1, [null]], { deep: { er: null } }],
 }
 
-const unfitting: Record<string, unknown[]> = {
+const invalidValues: Record<string, unknown[]> = {
   text: [7, true, ['x'], { x: 'x' }],
   number: ['7', true, [7], { x: 7 }],
   boolean: ['true', 0, 1, [true]],
@@ -45,25 +45,28 @@ const addresses = [
   ['orders', '/v1/stacks/orders', '/v1/stacks/orders/ada'],
 ] as const
 
-describe.each(addresses)('a declared key of %s', (owner, collection, one) => {
-  const shown = async () => (await send('GET', one)).body.data
+describe.each(addresses)('a declared key of %s', (owner, collection, address) => {
+  const shown = async () => (await send('GET', address)).body.data
 
-  test.each(Object.entries(fitting))('of type %s takes each of %j, and reads it back', async (type, values) => {
+  it.each(Object.entries(validValues))('has type %s: it accepts each of %j and reads it back', async (type, values) => {
     await declare({ type, owner })
     await send('POST', collection, { external_id: 'ada' })
     for (const value of values) {
-      expect((await send('PATCH', one, { attribute_values: { a: value } })).status).toBe(200)
+      expect((await send('PATCH', address, { attribute_values: { a: value } })).status).toBe(200)
       expect((await shown()).attribute_values).toEqual({ a: value })
     }
   })
 
-  test.each(Object.entries(unfitting))('of type %s refuses each of %j by its path', async (type, values) => {
+  it.each(Object.entries(invalidValues))('has type %s: it refuses each of %j with its path', async (type, values) => {
     await declare({ type, owner })
-    await send('POST', collection, { external_id: 'ada', attribute_values: { a: fitting[type]![0], b: 'undeclared' } })
+    await send('POST', collection, {
+      external_id: 'ada',
+      attribute_values: { a: validValues[type]![0], b: 'undeclared' },
+    })
     const before = await shown()
     for (const value of values)
       for (const method of ['PATCH', 'PUT']) {
-        const reply = await send(method, one, { attribute_values: { c: 1, a: value } })
+        const reply = await send(method, address, { attribute_values: { c: 1, a: value } })
         expect([reply.status, reply.body.error, paths(reply)]).toEqual([
           400,
           'invalid_parameter',
@@ -73,7 +76,7 @@ describe.each(addresses)('a declared key of %s', (owner, collection, one) => {
     expect(await shown()).toEqual(before)
   })
 
-  test('of many refuses the first element that does not fit', async () => {
+  it('refuses the first invalid element if its cardinality is many', async () => {
     await declare({ type: 'date', owner, cardinality: 'many' })
     await send('POST', collection, { external_id: 'ada', attribute_values: { a: ['2024-02-29'] } })
     for (const [value, where] of [
@@ -83,41 +86,43 @@ describe.each(addresses)('a declared key of %s', (owner, collection, one) => {
       [['2024-02-29', null], '/attribute_values/a/1'],
       [[['2024-02-29']], '/attribute_values/a/0'],
     ] as const)
-      expect(paths(await send('PATCH', one, { attribute_values: { a: value } }))).toEqual([where])
+      expect(paths(await send('PATCH', address, { attribute_values: { a: value } }))).toEqual([where])
     expect((await shown()).attribute_values).toEqual({ a: ['2024-02-29'] })
-    await send('PATCH', one, { attribute_values: { a: [] } })
+    await send('PATCH', address, { attribute_values: { a: [] } })
     expect((await shown()).attribute_values).toEqual({ a: [] })
   })
 })
 
-test('every value that does not fit is named, not the first alone', async () => {
+it('a refusal names every invalid value, not only the first', async () => {
   await declare({ type: 'number' })
   await declare({ type: 'date', key: 'b' })
   const reply = await send('POST', '/v1/people', { attribute_values: { a: 'x', b: 'y', c: 'z' } })
   expect(paths(reply)).toEqual(['/attribute_values/a', '/attribute_values/b'])
 })
 
-test('a key with a slash or a tilde is named as a JSON Pointer names it', async () => {
+it('a refusal escapes a slash or a tilde of a key as a JSON Pointer does', async () => {
   const reply = await send('POST', '/v1/people', '{"attribute_values":{"a/b~c":{"d":1e999}}}')
   expect([reply.status, paths(reply)]).toEqual([400, ['/attribute_values/a~1b~0c/d']])
 })
 
 describe('an undeclared key', () => {
-  const isKept = (value: unknown): boolean => {
+  const isStorable = (value: unknown): boolean => {
     if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0') && value === value.trim()
     if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)
     if (typeof value !== 'object' || value === null) return true
-    return Object.entries(value).every(([key, inner]) => key !== '__proto__' && !key.includes('\0') && isKept(inner))
+    return Object.entries(value).every(
+      ([key, inner]) => key !== '__proto__' && !key.includes('\0') && isStorable(inner),
+    )
   }
 
-  test('takes any JSON value, and reads it back equal', async () => {
+  it('accepts any JSON value and reads it back equal', async () => {
     const { id } = (await send('POST', '/v1/people', {})).body.data
-    const value = fc.jsonValue({ maxDepth: 3 }).filter(given => given !== null && isKept(given))
+    const value = fc.jsonValue({ maxDepth: 3 }).filter(given => given !== null && isStorable(given))
     await fc.assert(
       fc.asyncProperty(value, async given => {
         const address = `/v1/people/internal/${id}`
         expect((await send('PATCH', address, { attribute_values: { free: given } })).status).toBe(200)
-        // -0 is 0 on its way through JSON.
+        // JSON turns -0 into 0.
         const sent = JSON.parse(JSON.stringify(given))
         expect((await send('GET', address)).body.data.attribute_values).toEqual({ free: sent })
       }),
@@ -126,9 +131,9 @@ describe('an undeclared key', () => {
   })
 })
 
-describe('a value bound from a query', () => {
+describe('a value in a query string', () => {
   beforeEach(async () => {
-    for (const type of Object.keys(fitting)) await declare({ type, key: type })
+    for (const type of Object.keys(validValues)) await declare({ type, key: type })
     await declare({ type: 'number', key: 'numbers', cardinality: 'many' })
     await declare({ type: 'person', key: 'friend' })
     await send('POST', '/v1/people', { external_id: 'ada' })
@@ -136,7 +141,7 @@ describe('a value bound from a query', () => {
   const patch = (query: Record<string, string>) => send('PATCH', `/v1/people/ada?${new URLSearchParams(query)}`)
   const values = async () => (await send('GET', '/v1/people/ada')).body.data.attribute_values
 
-  test.each([
+  it.each([
     ['number', '-1.5', -1.5],
     ['number', '0', 0],
     ['number', '9007199254740991', 9007199254740991],
@@ -155,12 +160,12 @@ describe('a value bound from a query', () => {
     ['undeclared', '7', '7'],
     ['undeclared', 'true', 'true'],
     ['undeclared', ' null ', 'null'],
-  ])('for %s, %j, is stored as %j', async (key, text, value) => {
+  ])('sets the key %s: %j is stored as %j', async (key, text, value) => {
     expect((await patch({ [`attribute_values[${key}]`]: text })).status).toBe(200)
     expect(await values()).toEqual({ [key]: value })
   })
 
-  test.each([
+  it.each([
     ['number', 'many'],
     ['number', ''],
     ['number', '0x10'],
@@ -174,7 +179,7 @@ describe('a value bound from a query', () => {
     ['date', '2023-02-29'],
     ['datetime', '2026-01-01'],
     ['numbers', '7'],
-  ])('for %s, %j, is refused', async (key, text) => {
+  ])('sets the key %s: %j is refused', async (key, text) => {
     const reply = await patch({ [`attribute_values[${key}]`]: text })
     expect([reply.status, reply.body.error, paths(reply)]).toEqual([
       400,
@@ -184,7 +189,7 @@ describe('a value bound from a query', () => {
     expect(await values()).toEqual({})
   })
 
-  test('is a list of its type, and a relationship by name, where declared so', async () => {
+  it('can be a list of its type, or the name of a relationship target', async () => {
     const query = {
       'attribute_values[numbers][0]': '1',
       'attribute_values[numbers][1]': '2.5',
@@ -196,14 +201,14 @@ describe('a value bound from a query', () => {
     expect(paths(reply)).toEqual(['/attribute_values/numbers/1'])
   })
 
-  test('keeps keys that look like indexes', async () => {
+  it('keeps keys that look like indexes', async () => {
     expect((await patch({ 'attribute_values[1]': 'b', 'attribute_values[free][0]': 'c' })).status).toBe(200)
     expect(await values()).toEqual({ 1: 'b', free: ['c'] })
     const reply = await patch({ 'attribute_values[free][1]': 'c' })
     expect([reply.status, paths(reply)]).toEqual([400, ['/attribute_values/free']])
   })
 
-  test('is ignored beside a JSON body', async () => {
+  it('is ignored if there is a JSON body', async () => {
     await send('PATCH', '/v1/people/ada?attribute_values[number]=1', { attribute_values: { number: 2 } })
     expect(await values()).toEqual({ number: 2 })
   })

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
-import { type Answers, answering, type ConsentBody, effectiveConsents, summaryFlag, withAnswers } from './answers.ts'
+import {
+  type Answers,
+  type ConsentBody,
+  effectiveConsents,
+  expandAnswers,
+  summaryFlag,
+  withAnswers,
+} from './answers.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
@@ -17,7 +24,7 @@ const emailDefault = [
   { channel: 'sms' as const, is_default: false },
 ]
 
-describe('the flags of a body', () => {
+describe('the flags and entries of a body', () => {
   const types = [
     type(1, { channels: emailDefault }),
     type(2),
@@ -26,56 +33,56 @@ describe('the flags of a body', () => {
     type(5, { channels: [{ channel: 'sms', is_default: false }] }),
   ]
 
-  test('false refuses every active, non-mandatory purpose of the channel', () => {
-    const { answers } = answering({ email_consent: false }, {}, types)
+  it('the flag false refuses every active, non-mandatory purpose of the channel', () => {
+    const { answers } = expandAnswers({ email_consent: false }, {}, types)
     expect(answers.map(answer => [answer.consent_type_id, answer.channel, answer.state])).toEqual([
       [1, 'email', false],
       [2, 'email', false],
     ])
   })
 
-  test('true grants the default purpose alone and lifts no refusal', () => {
+  it('the flag true grants only the default purpose and keeps every refusal', () => {
     const refused: Answers = { '2:email': { state: false, answered_at: at } }
-    const { answers } = answering({ email_consent: true }, refused, types)
+    const { answers } = expandAnswers({ email_consent: true }, refused, types)
     expect(answers).toEqual([
       { consent_type_id: 1, channel: 'email', state: true, previous_state: null, source: 'flag' },
     ])
   })
 
-  test('true is refused on a channel without a default purpose', () => {
-    expect(answering({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
+  it('the flag true is refused on a channel without a default purpose', () => {
+    expect(expandAnswers({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
   })
 
-  test('false is kept as itself where no purpose can be answered', () => {
-    const given = answering({ sms_consent: false }, {}, [type(1, { mandatory: true })])
-    expect(given).toEqual({ answers: [], bareFlags: { sms_consent: false }, faults: [] })
+  it('the flag false itself is stored if no purpose can be answered', () => {
+    const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })])
+    expect(given).toEqual({ answers: [], standaloneFlags: { sms_consent: false }, faults: [] })
   })
 
-  test('null says nothing', () => {
-    expect(answering({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
+  it('null answers nothing', () => {
+    expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
   })
 
-  test('come before the entries', () => {
+  it('entries override the flags', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    const { answers } = answering({ email_consent: false, consents: [entry] }, {}, types)
+    const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types)
     expect(answers.map(answer => [answer.consent_type_id, answer.state, answer.source])).toEqual([
       [1, false, 'flag'],
       [2, true, 'entry'],
     ])
   })
 
-  test.each([
+  it.each([
     [{ consent_type_id: 9, channel: 'email', state: true }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 4, channel: 'email', state: true }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 3, channel: 'email', state: false }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 5, channel: 'email', state: true }, '/consents/0/channel'],
   ] as const)('the entry %j is refused at %s', (entry, path) => {
-    expect(answering({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
+    expect(expandAnswers({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
   })
 
-  test('the same type and channel twice is refused at the second', () => {
+  it('a repeated type and channel is refused at the second entry', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    expect(answering({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
+    expect(expandAnswers({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
       '/consents/1/consent_type_id',
     ])
   })
@@ -102,7 +109,7 @@ describe('a history of answers and flags', () => {
     { requiredKeys: [] },
   )
 
-  /** The model: a map of the last word on each purpose and channel. */
+  /** The model: the last state of each purpose and channel. */
   function replay(bodies: ConsentBody[]): Map<string, boolean> {
     const last = new Map<string, boolean>()
     for (const { email_consent, sms_consent, consents } of bodies) {
@@ -114,12 +121,12 @@ describe('a history of answers and flags', () => {
     return last
   }
 
-  test('replayed by a model equals the current answers and the summary flags', () => {
+  it('leads to the current answers and summary flags that a model computes', () => {
     fc.assert(
       fc.property(fc.array(body, { maxLength: 12 }), bodies => {
         let current: Answers = {}
         for (const given of bodies as ConsentBody[]) {
-          const { answers, faults } = answering(given, current, types)
+          const { answers, faults } = expandAnswers(given, current, types)
           expect(faults).toEqual([])
           for (const answer of answers)
             expect(answer.previous_state).toBe(current[`${answer.consent_type_id}:${answer.channel}`]?.state ?? null)
@@ -139,7 +146,7 @@ describe('a history of answers and flags', () => {
 })
 
 describe('the effective consents', () => {
-  test('show every active type and channel with the reason of its state', () => {
+  it('contain every active type and channel with the source of its state', () => {
     const types = [
       type(1),
       type(2, { default_state: true }),
@@ -154,7 +161,7 @@ describe('the effective consents', () => {
     ])
   })
 
-  test('an archived purpose no longer grants, but its stored answer still counts as answered', () => {
+  it('an archived purpose no longer grants, but its stored answer still counts as an answer', () => {
     const archived = [type(1, { state: 'archived' })]
     expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
   })

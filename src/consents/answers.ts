@@ -2,26 +2,32 @@ import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
 
-/** The current answers of a person as its row holds them, by `<consent type id>:<channel>`. */
+/** The current answers of a person as stored in the row, by `<consent type id>:<channel>`. */
 export type Answers = Record<string, { state: boolean; answered_at: string }>
 
+/** An answer of a request: grants or refuses one purpose on one channel. */
 export type ConsentAssignment = { consent_type_id: number; channel: Channel; state: boolean }
 
-/** The part of a person's body that answers purposes. */
+/** The fields of a person's body that answer purposes. */
 export type ConsentBody = {
   email_consent?: boolean | null
   sms_consent?: boolean | null
   consents?: ConsentAssignment[] | null
 }
 
-/** One answer given by a write, beside the one it replaces. */
+/** An answer given by a write, with the state that it replaces. */
 export type Answer = ConsentAssignment & { previous_state: boolean | null; source: 'entry' | 'flag' }
 
 export type SummaryFlag = 'email_consent' | 'sms_consent'
+/** The summary flag of each channel. */
 export const summaryFlags: Record<Channel, SummaryFlag> = { email: 'email_consent', sms: 'sms_consent' }
 
-/** What a body's consent fields come to: the answers, and flags kept as themselves where nothing can be answered. */
-export type Answering = { answers: Answer[]; bareFlags: Partial<Record<SummaryFlag, boolean>>; faults: Detail[] }
+/** The answers of a body's consent fields. A flag is in `standaloneFlags` if its channel has no purpose to answer. */
+export type ExpandedAnswers = {
+  answers: Answer[]
+  standaloneFlags: Partial<Record<SummaryFlag, boolean>>
+  faults: Detail[]
+}
 
 const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
@@ -30,7 +36,7 @@ const configuredFor = (type: ConsentType, channel: Channel) => type.channels.fin
 const canBeAnswered = (type: ConsentType, channel: Channel) =>
   type.state === 'active' && !type.mandatory && configuredFor(type, channel) !== undefined
 
-/** Whether a body says anything about consents at all: most writes do not, and pay nothing. */
+/** Whether a body answers any consent. Most writes do not and skip the rest. */
 export function hasAnswers(body: ConsentBody): boolean {
   return (
     typeof body.email_consent === 'boolean' || typeof body.sms_consent === 'boolean' || Boolean(body.consents?.length)
@@ -38,47 +44,53 @@ export function hasAnswers(body: ConsentBody): boolean {
 }
 
 /**
- * Expands the flags and entries of one body: the flags first, then the entries, one answer per (type, channel).
- * Faults carry the JSON Pointer of the offending value; when there is one, nothing of the rest may be used.
+ * Expands the flags and entries of one body to one answer per type and channel. Entries override flags. A fault has the
+ * JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
  */
-export function answering(body: ConsentBody, current: Answers, types: readonly ConsentType[]): Answering {
-  const result: Answering = { answers: [], bareFlags: {}, faults: [] }
-  const given = new Map<string, Answer>()
-  const give = (assignment: ConsentAssignment, source: Answer['source']) => {
+export function expandAnswers(body: ConsentBody, current: Answers, types: readonly ConsentType[]): ExpandedAnswers {
+  const result: ExpandedAnswers = { answers: [], standaloneFlags: {}, faults: [] }
+  const answers = new Map<string, Answer>()
+  const addAnswer = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)
-    given.set(key, { ...assignment, previous_state: current[key]?.state ?? null, source })
+    answers.set(key, { ...assignment, previous_state: current[key]?.state ?? null, source })
   }
   for (const channel of channels) {
     const flag = body[summaryFlags[channel]]
-    if (typeof flag === 'boolean') applyFlag(channel, flag, types, give, result)
+    if (typeof flag === 'boolean') applyFlag(channel, flag, types, addAnswer, result)
   }
   for (const fault of entryFaults(body.consents ?? [], types)) result.faults.push(fault)
   for (const { consent_type_id, channel, state } of body.consents ?? [])
-    give({ consent_type_id, channel, state }, 'entry')
-  result.answers = [...given.values()]
+    addAnswer({ consent_type_id, channel, state }, 'entry')
+  result.answers = [...answers.values()]
   return result
 }
 
-type Give = (assignment: ConsentAssignment, source: Answer['source']) => void
+type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
 
-function applyFlag(channel: Channel, state: boolean, types: readonly ConsentType[], give: Give, result: Answering) {
+function applyFlag(
+  channel: Channel,
+  state: boolean,
+  types: readonly ConsentType[],
+  addAnswer: AddAnswer,
+  result: ExpandedAnswers,
+) {
   const flag = summaryFlags[channel]
   const answerable = types.filter(type => canBeAnswered(type, channel))
   if (!state) {
-    for (const type of answerable) give({ consent_type_id: type.id, channel, state }, 'flag')
-    // With no purpose to refuse, the refusal itself must not be lost.
-    if (answerable.length === 0) result.bareFlags[flag] = false
+    for (const type of answerable) addAnswer({ consent_type_id: type.id, channel, state }, 'flag')
+    // Without a purpose to refuse, the flag itself is stored, so that the refusal is not lost.
+    if (answerable.length === 0) result.standaloneFlags[flag] = false
     return
   }
-  const byDefault = answerable.find(type => configuredFor(type, channel)?.is_default)
-  if (byDefault) give({ consent_type_id: byDefault.id, channel, state }, 'flag')
+  const defaultType = answerable.find(type => configuredFor(type, channel)?.is_default)
+  if (defaultType) addAnswer({ consent_type_id: defaultType.id, channel, state }, 'flag')
   else result.faults.push({ path: pointer(flag), message: `no consent type is the default of the channel ${channel}` })
 }
 
 function entryFaults(entries: ConsentAssignment[], types: readonly ConsentType[]): Detail[] {
   const seen = new Set<string>()
   return entries.flatMap((entry, index) => {
-    const fault = entryFault(entry, types) ?? repeated(entry, seen)
+    const fault = entryFault(entry, types) ?? repetitionFault(entry, seen)
     return fault ? [{ path: pointer('consents', index, fault.field), message: fault.message }] : []
   })
 }
@@ -96,14 +108,15 @@ function entryFault({ consent_type_id, channel }: ConsentAssignment, types: read
   return undefined
 }
 
-function repeated({ consent_type_id, channel }: ConsentAssignment, seen: Set<string>): EntryFault {
+function repetitionFault({ consent_type_id, channel }: ConsentAssignment, seen: Set<string>): EntryFault {
   const key = answerKey(consent_type_id, channel)
-  if (seen.has(key)) return { field: 'consent_type_id', message: 'answers a consent type and channel given before' }
+  if (seen.has(key))
+    return { field: 'consent_type_id', message: 'repeats a consent type and channel of an earlier entry' }
   seen.add(key)
   return undefined
 }
 
-/** The current answers, in order of type and channel. */
+/** Lists the current answers in order of type and channel. */
 export function currentAnswers(current: Answers): ConsentAssignment[] {
   return Object.entries(current)
     .map(([key, { state }]) => {
@@ -113,7 +126,7 @@ export function currentAnswers(current: Answers): ConsentAssignment[] {
     .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
 }
 
-/** The current answers after these were given at that time. */
+/** The current answers, updated with new ones given at `answered_at`. */
 export function withAnswers(current: Answers, answers: Answer[], answered_at: string): Answers {
   const next = { ...current }
   for (const { consent_type_id, channel, state } of answers)
@@ -122,8 +135,8 @@ export function withAnswers(current: Answers, answers: Answer[], answered_at: st
 }
 
 /**
- * The summary flag of a channel: true when an active, non-mandatory type of it has a stored grant, false when there
- * are stored answers on the channel and none is such a grant, null when nothing is answered.
+ * The summary flag of a channel. It is true if an active, non-mandatory type of the channel has a stored grant, false if the
+ * channel has stored answers but no such grant, and null if it has no answers.
  */
 export function summaryFlag(channel: Channel, answers: Answers, types: readonly ConsentType[]): boolean | null {
   const granted = types.some(type => canBeAnswered(type, channel) && answers[answerKey(type.id, channel)]?.state)
@@ -131,6 +144,7 @@ export function summaryFlag(channel: Channel, answers: Answers, types: readonly 
   return Object.keys(answers).some(key => key.endsWith(`:${channel}`)) ? false : null
 }
 
+/** The state of one purpose on one channel, and where the state comes from. */
 export type EffectiveConsent = {
   consent_type_id: number
   channel: Channel
@@ -139,7 +153,7 @@ export type EffectiveConsent = {
   answered_at: string | null
 }
 
-/** One entry per active type and configured channel, in order of type and channel: what counts now, and why. */
+/** The effective consents of a person: one per active type and configured channel, in order of type and channel. */
 export function effectiveConsents(answers: Answers, types: readonly ConsentType[]): EffectiveConsent[] {
   return types
     .filter(type => type.state === 'active')
@@ -149,19 +163,19 @@ export function effectiveConsents(answers: Answers, types: readonly ConsentType[
 }
 
 function effective(type: ConsentType, channel: Channel, answers: Answers): EffectiveConsent {
-  const subject = { consent_type_id: type.id, channel }
-  if (type.mandatory) return { ...subject, state: true, source: 'mandatory', answered_at: null }
+  const purpose = { consent_type_id: type.id, channel }
+  if (type.mandatory) return { ...purpose, state: true, source: 'mandatory', answered_at: null }
   const answer = answers[answerKey(type.id, channel)]
-  if (!answer) return { ...subject, state: type.default_state, source: 'default', answered_at: null }
-  return { ...subject, state: answer.state, source: 'answer', answered_at: answer.answered_at }
+  if (!answer) return { ...purpose, state: type.default_state, source: 'default', answered_at: null }
+  return { ...purpose, state: answer.state, source: 'answer', answered_at: answer.answered_at }
 }
 
-/** What is shown of a person who has answered nothing, and by which key an answer would stand; null where none counts. */
+/** The effective consents of a person without answers, each with its key in `Answers`. The key of a mandatory type is null. */
 export function consentDefaults(
   types: readonly ConsentType[],
-): { answerKey: string | null; shown: EffectiveConsent }[] {
-  return effectiveConsents({}, types).map(shown => ({
-    answerKey: shown.source === 'mandatory' ? null : answerKey(shown.consent_type_id, shown.channel),
-    shown,
+): { answerKey: string | null; consent: EffectiveConsent }[] {
+  return effectiveConsents({}, types).map(consent => ({
+    answerKey: consent.source === 'mandatory' ? null : answerKey(consent.consent_type_id, consent.channel),
+    consent,
   }))
 }

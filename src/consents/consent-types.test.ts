@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -20,7 +20,7 @@ const marks = async () => {
   ])
 }
 
-test('a new organization has type 1, marketing, the default of both channels', async () => {
+it('a new organization has the consent type marketing with id 1, the default of both channels', async () => {
   expect((await send('GET', `${path}/1`)).body.data).toMatchObject({
     id: 1,
     key: 'marketing',
@@ -35,7 +35,7 @@ test('a new organization has type 1, marketing, the default of both channels', a
 })
 
 describe('the default of a channel', () => {
-  test('is one type at most: marking another moves the mark', async () => {
+  it('moves to a type that is marked, so a channel has at most one default', async () => {
     await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] })
     expect(await marks()).toEqual([
       [1, ['sms']],
@@ -48,7 +48,7 @@ describe('the default of a channel', () => {
     ])
   })
 
-  test('goes when its type is archived, and does not come back with it', async () => {
+  it('is removed when its type is archived and does not return when the type is activated again', async () => {
     await send('PATCH', `${path}/1`, { state: 'archived' })
     await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }] })
     await send('PATCH', `${path}/1`, { state: 'active' })
@@ -59,7 +59,7 @@ describe('the default of a channel', () => {
   })
 })
 
-test('a type is created with defaults, renamed and archived; its key stays', async () => {
+it('a type is created with defaults, renamed and archived, and keeps its key', async () => {
   const created = await send('POST', path, { key: 'news', channels: [{ channel: 'email' }] })
   expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/2`])
   expect(created.body.data).toMatchObject({ id: 2, name: 'news', description: null, default_state: false })
@@ -67,14 +67,14 @@ test('a type is created with defaults, renamed and archived; its key stays', asy
   expect(patched.body.data).toMatchObject({ key: 'news', name: 'News', default_state: true, state: 'archived' })
 })
 
-test('a default state that changes shows in reads at once', async () => {
+it('a changed default state appears in reads at once', async () => {
   await send('POST', '/v1/people', { external_id: 'ada' })
   await send('PATCH', `${path}/1`, { default_state: true })
   const { consents, version } = (await send('GET', '/v1/people/ada')).body.data
   expect([consents[0].state, consents[0].source, version]).toEqual([true, 'default', 1])
 })
 
-test.each([
+it.each([
   ['POST', path, { key: 'news' }, 400, '/channels'],
   ['POST', path, { channels: [{ channel: 'email' }] }, 400, '/key'],
   ['POST', path, { key: 'News!', channels: [{ channel: 'email' }] }, 400, '/key'],
@@ -99,24 +99,24 @@ test.each([
     '/channels/0/is_default',
   ],
   ['PATCH', `${path}/1`, { state: 'deleted' }, 400, '/state'],
-])('%s %s with %j is %i at %s, and changes nothing', async (method, address, body, status, where) => {
+])('%s %s with %j returns %i at %s and changes nothing', async (method, address, body, status, where) => {
   const before = (await send('GET', path)).body.data
   const reply = await send(method, address, body)
   expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [where]])
   expect((await send('GET', path)).body.data).toEqual(before)
 })
 
-test.each([
+it.each([
   ['GET', `${path}/99`, 404],
   ['PATCH', `${path}/99`, 404],
   ['GET', `${path}/x`, 400],
   ['GET', `${path}/0`, 400],
   ['DELETE', `${path}/1`, 405],
-])('%s %s is %i', async (method, address, status) => {
+])('%s %s returns %i', async (method, address, status) => {
   expect((await send(method, address, method === 'PATCH' ? {} : undefined)).status).toBe(status)
 })
 
-test.each([
+it.each([
   [{ key: 'news', channels: [{ channel: 'email' }], default_state: 'yes' }, 'invalid_json', '/default_state'],
   [{ key: 'news', channels: [{ channel: 'email' }], mandatory: null }, 'invalid_json', '/mandatory'],
   [{ key: 'news', channels: { channel: 'email' } }, 'invalid_json', '/channels'],
@@ -133,14 +133,14 @@ test.each([
   ],
   [{ key: 'news', channels: [{ channel: 'email' }], state: 'archived' }, 'invalid_parameter', '/state'],
   [{ id: 7, key: 'news', channels: [{ channel: 'email' }] }, 'invalid_parameter', '/id'],
-])('POST %j is 400 %s at %s, and makes nothing', async (body, word, where) => {
+])('POST with %j returns 400 %s at %s and creates nothing', async (body, word, where) => {
   const before = (await send('GET', path)).body.data
   const reply = await send('POST', path, body)
   expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([400, word, [where]])
   expect((await send('GET', path)).body.data).toEqual(before)
 })
 
-test('a refused type takes no mark, and a PATCH that changes nothing moves nothing', async () => {
+it('a refused type takes no default mark, and a PATCH without changes moves none', async () => {
   const channels = [{ channel: 'email', is_default: true }]
   expect((await send('POST', path, { key: 'marketing', channels })).status).toBe(409)
   expect((await send('POST', path, { key: 'law', mandatory: true, channels })).status).toBe(400)
@@ -149,15 +149,17 @@ test('a refused type takes no mark, and a PATCH that changes nothing moves nothi
   expect((await send('PATCH', `${path}/1`, { name: before.name, mandatory: false })).body.data).toEqual(before)
 })
 
-test('of many that are marked at once for one channel, one keeps the mark', async () => {
+it('exactly one of several types marked concurrently for a channel keeps the mark', async () => {
   const channels = [{ channel: 'email', is_default: true }]
-  const made = await Promise.all(Array.from({ length: 8 }, (_, n) => send('POST', path, { key: `type${n}`, channels })))
-  expect(made.map(reply => reply.body.data.id).sort()).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
-  const marked = (await marks()).filter(([, of]: [number, string[]]) => of.includes('email'))
+  const created = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => send('POST', path, { key: `type${n}`, channels })),
+  )
+  expect(created.map(reply => reply.body.data.id).sort()).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
+  const marked = (await marks()).filter(([, channels]: [number, string[]]) => channels.includes('email'))
   expect(marked).toEqual([[9, ['email']]])
 })
 
-test('the flag true grants whatever type bears the mark now', async () => {
+it('the flag true grants the type that is the default at that moment', async () => {
   await send('POST', path, { key: 'news', channels: [{ channel: 'email', is_default: true }] })
   await send('POST', '/v1/people', { external_id: 'ada', email_consent: true })
   await send('PATCH', `${path}/1`, { channels: [{ channel: 'email', is_default: true }] })
@@ -171,7 +173,7 @@ test('the flag true grants whatever type bears the mark now', async () => {
   expect([await granted('ada'), await granted('bob')]).toEqual([[2], [1]])
 })
 
-test('a type that becomes mandatory counts as granted for everybody, whatever was answered', async () => {
+it('a type that becomes mandatory counts as granted for everyone, despite earlier answers', async () => {
   await send('POST', path, { key: 'news', channels: [{ channel: 'sms' }] })
   const refusal = { consent_type_id: 2, channel: 'sms', state: false }
   await send('POST', '/v1/people', { external_id: 'ada', consents: [refusal] })
@@ -186,7 +188,7 @@ test('a type that becomes mandatory counts as granted for everybody, whatever wa
   })
 })
 
-test('a key stays taken when its type is archived', async () => {
+it('the key of an archived type stays taken', async () => {
   await send('PATCH', `${path}/1`, { state: 'archived' })
   expect((await send('POST', path, { key: 'marketing', channels: [{ channel: 'sms' }] })).status).toBe(409)
 })

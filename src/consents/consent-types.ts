@@ -15,17 +15,18 @@ import { insertConsentTypeSql, updateConsentTypeSql } from './sql.ts'
 
 type Channels = ConsentType['channels']
 
-/** The consent type of that id; a Fault of 404 where there is none. */
+/** The consent type with that id. Throws a Fault of 404 if there is none. */
 export function findConsentType({ consent_types }: Definitions, id: number): ConsentType {
   return consent_types.find(type => type.id === id) ?? fail('not_found', 'There is no such consent type.')
 }
 
+/** Creates a consent type. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createConsentType(author: Author, body: NewConsentType): Promise<ConsentType> {
   let id = 0
-  const definitions = await changeDefinitions(author, (standing, at) => {
-    const { consent_types } = standing
+  const definitions = await changeDefinitions(author, (current, at) => {
+    const { consent_types } = current
     if (consent_types.some(type => type.key === body.key)) refuseTaken('is the key of another consent type')
-    refuseMore('consent_types', standing, author.limits)
+    refuseMore('consent_types', current, author.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
     const state = 'active' as const
@@ -41,66 +42,74 @@ export async function createConsentType(author: Author, body: NewConsentType): P
       channels: channelsOf(body.channels),
       ...times,
     }
-    refuseMandatoryDefault(type)
+    throwIfMandatoryDefault(type)
     const { id: _, created_at, updated_at, ...after } = type
-    const made = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
-    return [...takeMarks(type, consent_types, at), { ...made, store: insertConsentTypeSql, values: valuesOf(type, at) }]
+    const change = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
+    return [
+      ...removeOtherMarks(type, consent_types, at),
+      { ...change, store: insertConsentTypeSql, values: valuesOf(type, at) },
+    ]
   })
   return findConsentType(definitions, id)
 }
 
+/** Changes or archives a consent type. Throws a Fault of 404 or 400. */
 export async function patchConsentType(author: Author, id: number, patch: ConsentTypePatch): Promise<ConsentType> {
-  const definitions = await changeDefinitions(author, (standing, at) => {
-    const type = findConsentType(standing, id)
-    const wanted = patch.channels ? { ...patch, channels: channelsOf(patch.channels) } : patch
-    const next = { ...type, ...wanted } as ConsentType
-    if (next.state === 'archived') refuseArchivedDefault(next, patch)
-    refuseMandatoryDefault(next)
-    return [...takeMarks(next, standing.consent_types, at), ...changeOf(type, next, at)]
+  const definitions = await changeDefinitions(author, (current, at) => {
+    const type = findConsentType(current, id)
+    const normalized = patch.channels ? { ...patch, channels: channelsOf(patch.channels) } : patch
+    const next = { ...type, ...normalized } as ConsentType
+    if (next.state === 'archived') removeArchivedMarks(next, patch)
+    throwIfMandatoryDefault(next)
+    return [...removeOtherMarks(next, current.consent_types, at), ...changesOf(type, next, at)]
   })
   return findConsentType(definitions, id)
 }
 
+/** The channels of a body, with `is_default` filled in. Throws a Fault of 400 if a channel is given twice. */
 function channelsOf(given: NewConsentType['channels']): Channels {
-  const twice = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
-  if (twice !== -1) refuseField(pointer('channels', twice, 'channel'), 'is given twice')
+  const duplicate = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
+  if (duplicate !== -1) refuseField(pointer('channels', duplicate, 'channel'), 'is given twice')
   return given.map(({ channel, is_default = false }) => ({ channel, is_default }))
 }
 
-function refuseMandatoryDefault({ mandatory, channels }: ConsentType) {
-  const marked = channels.findIndex(channel => channel.is_default)
-  if (mandatory && marked !== -1)
+function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
+  const markIndex = channels.findIndex(channel => channel.is_default)
+  if (mandatory && markIndex !== -1)
     refuseField(
-      pointer('channels', marked, 'is_default'),
+      pointer('channels', markIndex, 'is_default'),
       'a mandatory consent type cannot be the default of a channel',
     )
 }
 
-/** Archiving takes the marks away: a type that comes back does not take its channels back by itself. */
-function refuseArchivedDefault(next: ConsentType, patch: ConsentTypePatch) {
-  const marked = patch.channels?.findIndex(channel => channel.is_default) ?? -1
-  if (marked !== -1)
+/**
+ * Archiving removes the default marks, so a type that is activated again is not the default of its channels. Throws a Fault of
+ * 400 if the patch itself sets a mark.
+ */
+function removeArchivedMarks(next: ConsentType, patch: ConsentTypePatch) {
+  const markIndex = patch.channels?.findIndex(channel => channel.is_default) ?? -1
+  if (markIndex !== -1)
     refuseField(
-      pointer('channels', marked, 'is_default'),
+      pointer('channels', markIndex, 'is_default'),
       'an archived consent type cannot be the default of a channel',
     )
-  next.channels = unmarked(next.channels, () => true)
+  next.channels = withoutMarks(next.channels, () => true)
 }
 
-const unmarked = (channels: Channels, taken: (channel: Channels[number]) => boolean): Channels =>
-  channels.map(entry => (taken(entry) ? { ...entry, is_default: false } : entry))
+const withoutMarks = (channels: Channels, isRemoved: (channel: Channels[number]) => boolean): Channels =>
+  channels.map(entry => (isRemoved(entry) ? { ...entry, is_default: false } : entry))
 
-/** Marking a type as a channel's default moves the mark: the active types that had it lose it. */
-function takeMarks(type: ConsentType, others: readonly ConsentType[], at: string): DefinitionChange[] {
+/** The changes that remove a channel's default mark from the other active types, because `type` takes it. */
+function removeOtherMarks(type: ConsentType, others: readonly ConsentType[], at: string): DefinitionChange[] {
   const marks = new Set(type.channels.filter(entry => entry.is_default).map(entry => entry.channel))
   return others
     .filter(other => other.id !== type.id && other.state === 'active')
     .flatMap(other =>
-      changeOf(other, { ...other, channels: unmarked(other.channels, ({ channel }) => marks.has(channel)) }, at),
+      changesOf(other, { ...other, channels: withoutMarks(other.channels, ({ channel }) => marks.has(channel)) }, at),
     )
 }
 
-function changeOf(type: ConsentType, next: ConsentType, at: string): DefinitionChange[] {
+function changesOf(type: ConsentType, next: ConsentType, at: string): DefinitionChange[] {
   const changed = differences(type, next)
   if (!changed) return []
   const { id } = type

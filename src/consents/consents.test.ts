@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-// 1 is the default of both channels, 2 has both, 3 email alone, 4 is mandatory, 5 is archived.
+// Type 1 is the default of both channels, 2 has both channels, 3 only email, 4 is mandatory, and 5 is archived.
 const types = '/v1/schema/consent-types'
 const both = [{ channel: 'email' }, { channel: 'sms' }]
 beforeEach(async () => {
@@ -46,8 +46,8 @@ const history = () =>
   )
 const all = async () => ({ person: await person(), history: await history() })
 
-describe('the state table of the specification:', () => {
-  test.each([true, false])('unanswered, answered %j, is that, and the channel’s flag with it', async state => {
+describe('the state of a consent', () => {
+  it.each([true, false])('equals a first answer of %j, and so does the flag of the channel', async state => {
     await patch({ consents: [entry(1, 'email', state)] })
     expect(await purpose(1, 'email')).toMatchObject({ state, source: 'answer' })
     expect(await person()).toMatchObject({ email_consent: state, sms_consent: null })
@@ -56,23 +56,26 @@ describe('the state table of the specification:', () => {
     expect(await history()).toMatchObject([{ ...entry(1, 'email', state), previous_state: null, version: 2, at }])
   })
 
-  test.each([
+  it.each([
     [true, true],
     [true, false],
     [false, true],
     [false, false],
-  ])('answered %j, answered %j, is the later answer, and the version moves', async (first, second) => {
-    await patch({ consents: [entry(1, 'email', first)] })
-    await patch({ consents: [entry(1, 'email', second)] })
-    expect(await purpose(1, 'email')).toMatchObject({ state: second, source: 'answer' })
-    expect(await person()).toMatchObject({ email_consent: second, version: 3 })
-    expect(await history()).toMatchObject([
-      { state: first, previous_state: null, version: 2 },
-      { state: second, previous_state: first, version: 3 },
-    ])
-  })
+  ])(
+    'after the answers %j and %j equals the later one, and each answer increases the version',
+    async (first, second) => {
+      await patch({ consents: [entry(1, 'email', first)] })
+      await patch({ consents: [entry(1, 'email', second)] })
+      expect(await purpose(1, 'email')).toMatchObject({ state: second, source: 'answer' })
+      expect(await person()).toMatchObject({ email_consent: second, version: 3 })
+      expect(await history()).toMatchObject([
+        { state: first, previous_state: null, version: 2 },
+        { state: second, previous_state: first, version: 3 },
+      ])
+    },
+  )
 
-  test('unanswered resolves to the default of its type; what a write omits stays untouched', async () => {
+  it('is the default of its type without an answer, and a write leaves other answers unchanged', async () => {
     await patch({ consents: [entry(3, 'email', false)] })
     expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
       { state: false, source: 'default', answered_at: null },
@@ -86,7 +89,7 @@ describe('the state table of the specification:', () => {
 })
 
 describe('an answer', () => {
-  test('comes with a create, a completion of a placeholder, a PUT, an upsert and a query alike', async () => {
+  it('can come with a create, the completion of a placeholder, a PUT, an upsert or a query string', async () => {
     await send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
     const attribute_values = { friend: 'bob' }
     await send('POST', '/v1/people', { consents: [entry(1, 'sms', true)], attribute_values })
@@ -95,11 +98,11 @@ describe('an answer', () => {
     await send('POST', '/v1/people/upsert', { external_id: 'ada', consents: [entry(2, 'sms', false)] })
     const query = 'consents[0][consent_type_id]=2&consents[0][channel]=sms&consents[0][state]=true'
     expect((await send('PATCH', `/v1/people/ada?${query}`)).status).toBe(200)
-    const told = (await history()).map(row => `${row.version} ${row.state}`)
-    expect(told.sort()).toEqual(['1 true', '2 false', '2 true', '3 false', '4 true'])
+    const rows = (await history()).map(row => `${row.version} ${row.state}`)
+    expect(rows.sort()).toEqual(['1 true', '2 false', '2 true', '3 false', '4 true'])
   })
 
-  test('that is older is never changed, not by answers, flags, PUT, archiving or deletion', async () => {
+  it('is never changed in the history by later answers, flags, PUT, archiving or deletion', async () => {
     await patch({ consents: [entry(1, 'email', true), entry(2, 'sms', true)] })
     const first = await history()
     await patch({ email_consent: false, consents: [entry(2, 'sms', false)] })
@@ -112,34 +115,37 @@ describe('an answer', () => {
     expect(last).toHaveLength(first.length + 4 + 1)
   })
 
-  test.each([
+  it.each([
     ['unknown', entry(99, 'email', true), '/consents/1/consent_type_id'],
     ['archived', entry(5, 'email', true), '/consents/1/consent_type_id'],
-    ['mandatory, granted', entry(4, 'sms', true), '/consents/1/consent_type_id'],
-    ['not of the channel', entry(3, 'sms', false), '/consents/1/channel'],
-    ['twice in one body', entry(1, 'sms', true), '/consents/1/consent_type_id'],
-    ['0', entry(0, 'email', true), '/consents/1/consent_type_id'],
-    ['on a channel that is none', entry(1, 'push', true), '/consents/1/channel'],
-  ])('to a purpose that is %s fails the whole request, of every operation', async (_what, bad, where) => {
-    const body = { first_name: 'A', email_consent: true, consents: [entry(1, 'sms', true), bad] }
-    const before = await all()
-    for (const [method, path, more] of [
-      ['PATCH', '/v1/people/ada', {}],
-      ['PUT', '/v1/people/ada', {}],
-      ['POST', '/v1/people', { external_id: 'bob' }],
-      ['POST', '/v1/people/upsert', { external_id: 'ada' }],
-    ] as const) {
-      const reply = await send(method, path, { ...body, ...more })
-      const found = reply.body.details?.map(detail => detail.path)
-      expect([reply.status, reply.body.error, found]).toEqual([400, 'invalid_parameter', [where]])
-    }
-    expect(await all()).toEqual(before)
-    expect((await send('GET', '/v1/people/bob')).status).toBe(404)
-  })
+    ['mandatory and granted', entry(4, 'sms', true), '/consents/1/consent_type_id'],
+    ['not configured for the channel', entry(3, 'sms', false), '/consents/1/channel'],
+    ['answered twice in one body', entry(1, 'sms', true), '/consents/1/consent_type_id'],
+    ['of id 0', entry(0, 'email', true), '/consents/1/consent_type_id'],
+    ['on an unknown channel', entry(1, 'push', true), '/consents/1/channel'],
+  ])(
+    'is refused if its purpose is %s, and the whole request fails in every operation',
+    async (_description, bad, where) => {
+      const body = { first_name: 'A', email_consent: true, consents: [entry(1, 'sms', true), bad] }
+      const before = await all()
+      for (const [method, path, more] of [
+        ['PATCH', '/v1/people/ada', {}],
+        ['PUT', '/v1/people/ada', {}],
+        ['POST', '/v1/people', { external_id: 'bob' }],
+        ['POST', '/v1/people/upsert', { external_id: 'ada' }],
+      ] as const) {
+        const reply = await send(method, path, { ...body, ...more })
+        const found = reply.body.details?.map(detail => detail.path)
+        expect([reply.status, reply.body.error, found]).toEqual([400, 'invalid_parameter', [where]])
+      }
+      expect(await all()).toEqual(before)
+      expect((await send('GET', '/v1/people/bob')).status).toBe(404)
+    },
+  )
 })
 
 describe('a flag', () => {
-  test('false refuses every active, non-mandatory purpose of its channel, and no other channel', async () => {
+  it('refuses with false every active, non-mandatory purpose of its channel and of no other channel', async () => {
     await patch({ consents: [entry(2, 'sms', true)] })
     await patch({ email_consent: false })
     const refused = (await history()).filter(row => row.version === 3)
@@ -147,7 +153,7 @@ describe('a flag', () => {
     expect(await person()).toMatchObject({ email_consent: false, sms_consent: true })
   })
 
-  test('true grants the default alone: refusals stay, the unanswered keep their default', async () => {
+  it('grants with true only the default purpose: refusals and defaults of other purposes stay', async () => {
     await patch({ consents: [entry(2, 'email', false)] })
     await patch({ email_consent: true })
     expect([await purpose(1, 'email'), await purpose(2, 'email'), await purpose(3, 'email')]).toMatchObject([
@@ -157,7 +163,7 @@ describe('a flag', () => {
     ])
   })
 
-  test('true on a channel without a default is 400, and nothing of the request is stored', async () => {
+  it('is refused with 400 if it is true on a channel without a default, and nothing of the request is stored', async () => {
     await send('PATCH', `${types}/1`, { channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] })
     const before = await all()
     const reply = await patch({ first_name: 'A', sms_consent: true, consents: [entry(1, 'sms', true)] })
@@ -165,15 +171,15 @@ describe('a flag', () => {
     expect(await all()).toEqual(before)
   })
 
-  test('comes before the entries of the same body', async () => {
+  it('is overridden by entries of the same body', async () => {
     const consents = [entry(2, 'email', true), entry(1, 'sms', false)]
     await patch({ email_consent: false, sms_consent: true, consents })
     expect(await person()).toMatchObject({ email_consent: true, sms_consent: false, version: 2 })
-    const told = (await history()).map(row => `${keyOf(row)} ${row.state} ${row.source}`)
-    expect(told).toEqual(['1:email false flag', '1:sms false entry', '2:email true entry', '3:email false flag'])
+    const rows = (await history()).map(row => `${keyOf(row)} ${row.state} ${row.source}`)
+    expect(rows).toEqual(['1:email false flag', '1:sms false entry', '2:email true entry', '3:email false flag'])
   })
 
-  test('stays when a type is archived, and counts its answers as answers but not as grants afterwards', async () => {
+  it('stays when a type is archived, whose answers then count as answers but not as grants', async () => {
     await patch({ consents: [entry(2, 'email', true)] })
     await send('PATCH', `${types}/2`, { state: 'archived' })
     expect(await person()).toMatchObject({ email_consent: true, version: 2 })
@@ -184,7 +190,7 @@ describe('a flag', () => {
     expect(await purpose(2, 'email')).toMatchObject({ state: true, source: 'answer' })
   })
 
-  test('false is kept as itself where nothing can be answered, and is no answer', async () => {
+  it('is stored as false without an answer if no purpose can be answered', async () => {
     for (const id of [1, 2, 3]) await send('PATCH', `${types}/${id}`, { state: 'archived' })
     await patch({ email_consent: false })
     await patch({ email_consent: null })
@@ -201,24 +207,24 @@ const flag = fc.option(fc.boolean())
 const consents = fc.uniqueArray(givenEntry, { selector: keyOf, maxLength: 3 })
 const body = fc.record({ email_consent: flag, sms_consent: flag, consents }, { requiredKeys: [] })
 
-/** What a body answers, by the rules as they are written: the flags first, then the entries. */
+/** The answers of a body by the documented rules: the flags first, then the entries. */
 function answersOf(given: { email_consent?: boolean | null; sms_consent?: boolean | null; consents?: Entry[] }) {
   const flags: Record<string, boolean | null | undefined> = { email: given.email_consent, sms: given.sms_consent }
   const byFlag = answerable
-    .map(each => ({ ...each, state: flags[each.channel] ?? null }))
-    .filter(each => each.state === false || (each.state === true && each.consent_type_id === 1))
-  return new Map([...byFlag, ...(given.consents ?? [])].map(each => [keyOf(each as Entry), each.state]))
+    .map(answer => ({ ...answer, state: flags[answer.channel] ?? null }))
+    .filter(answer => answer.state === false || (answer.state === true && answer.consent_type_id === 1))
+  return new Map([...byFlag, ...(given.consents ?? [])].map(answer => [keyOf(answer as Entry), answer.state]))
 }
 
-test('any run of answers and flags: the history tells what was asked, and replayed it is what is stored', async () => {
+it('the history contains every answer of any sequence of writes, and replaying it gives the stored state', async () => {
   type Stored = { answers: Record<string, { state: boolean }>; email_consent: boolean; sms_consent: boolean }
   const run = async (bodies: Parameters<typeof answersOf>[0][]) => {
     const { id } = (await send('POST', '/v1/people', {})).body.data
     for (const given of bodies) await send('PATCH', `/v1/people/internal/${id}`, given)
     const rows = (await history()).filter(row => row.person_id === id)
-    const told = [...Map.groupBy(rows, row => row.version).values()]
-    const asked = bodies.map(answersOf).filter(answers => answers.size > 0)
-    expect(told.map(answers => new Map(answers.map(row => [keyOf(row), row.state])))).toEqual(asked)
+    const recorded = [...Map.groupBy(rows, row => row.version).values()]
+    const expected = bodies.map(answersOf).filter(answers => answers.size > 0)
+    expect(recorded.map(answers => new Map(answers.map(row => [keyOf(row), row.state])))).toEqual(expected)
 
     const model: Record<string, boolean> = {}
     for (const row of rows) {

@@ -7,8 +7,9 @@ import { type ConsentTypePatch, consent_type, consentTypePatch, type NewConsentT
 
 const path = '/v1/schema/consent-types'
 const tag = 'Consent types'
-const one = { tag, path: '/v1/schema/consent-types/{id}', params: { id: 'number' }, answer: consent_type } as const
+const byId = { tag, path: '/v1/schema/consent-types/{id}', params: { id: 'number' }, answer: consent_type } as const
 
+/** The route table of consent types. */
 export function consentRoutes(): Route[] {
   return [
     route<NewConsentType>({
@@ -18,7 +19,7 @@ export function consentRoutes(): Route[] {
       scope: 'schema:write',
       operationId: 'createConsentType',
       summary: 'Create a consent type',
-      description: 'Marking it as the default of a channel takes the mark from the one that had it.',
+      description: 'If it is marked as the default of a channel, the previous default loses the mark.',
       body: newConsentType,
       answer: consent_type,
       successes: { 201: 'Created.' },
@@ -43,7 +44,7 @@ export function consentRoutes(): Route[] {
     }),
     route({
       method: 'GET',
-      ...one,
+      ...byId,
       scope: 'schema:read',
       operationId: 'getConsentType',
       summary: 'Read a consent type',
@@ -54,7 +55,7 @@ export function consentRoutes(): Route[] {
     }),
     route<ConsentTypePatch>({
       method: 'PATCH',
-      ...one,
+      ...byId,
       scope: 'schema:write',
       operationId: 'patchConsentType',
       summary: 'Change or archive a consent type',

@@ -10,7 +10,7 @@ import {
 
 const channel = Type.Enum(['email', 'sms'])
 
-/** What stands for one purpose on one channel, whether it was answered or not. */
+/** The effective state of one purpose on one channel, answered or not. */
 export const effectiveConsent = Type.Object(
   {
     consent_type_id: Type.Integer({ minimum: 1 }),
@@ -30,7 +30,7 @@ const configuredChannels = Type.Array(
     },
     { additionalProperties: false },
   ),
-  { minItems: 1, maxItems: 2, description: 'The channels the purpose applies to, each once.' },
+  { minItems: 1, maxItems: 2, description: 'The channels that the purpose applies to, without duplicates.' },
 )
 
 /** Body of POST /v1/schema/consent-types. */
@@ -53,7 +53,7 @@ export const newConsentType = Type.Object(
 )
 export type NewConsentType = Static<typeof newConsentType>
 
-/** Body of PATCH /v1/schema/consent-types/{id}: the key never changes, and a type is archived, never deleted. */
+/** Body of PATCH /v1/schema/consent-types/{id}. The key never changes. A type can be archived but not deleted. */
 export const consentTypePatch = Type.Object(
   {
     name: Type.Optional(definitionName),

@@ -8,7 +8,7 @@ export const insertConsentTypeSql = statement(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, $10, $10)`,
 )
 
-/** As the insert; the key never changes. */
+/** The parameters are those of the insert. The key ($3) only selects the row, because it never changes. */
 export const updateConsentTypeSql = statement(
   'update_consent_type',
   `update consent_types set name = $4, description = $5, state = $6, mandatory = $7, default_state = $8,

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
 let organization: Organization
 beforeAll(async () => {
-  // Room for two pages in parts at a time; and a test that leaves an answer unread is given the time.
+  // Memory for two pages in parts at a time. The long deadline is for the test that leaves a response unread.
   service = await startService({ KITH_LIMIT_ANSWER_BYTES: '2097152', KITH_LIMIT_REQUEST_MS: '60000' })
 })
 afterAll(() => service.stop())
@@ -15,7 +15,7 @@ beforeEach(async () => {
   organization = await service.organization()
 })
 
-/** So many people of 448 KiB each, as `large1`, `large2` and so on, in order of their ids. */
+/** Inserts people of 448 KiB each, named `large1`, `large2` and so on in order of id. */
 async function insertLarge(count: number, { id }: Organization = organization) {
   const columns = 'organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at'
   await service.sql(
@@ -27,13 +27,13 @@ async function insertLarge(count: number, { id }: Organization = organization) {
   )
 }
 
-/** An answer whose body is not read yet. */
-async function ask(path: string, body: unknown, { token }: Organization = organization): Promise<IncomingMessage> {
+/** Sends a POST request and returns the response before its body is read. */
+async function post(path: string, body: unknown, { token }: Organization = organization): Promise<IncomingMessage> {
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
-  const sent = request(`${service.address}${path}`, { method: 'POST', headers })
-  sent.on('error', () => {})
-  sent.end(JSON.stringify(body))
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const outgoing = request(`${service.address}${path}`, { method: 'POST', headers })
+  outgoing.on('error', () => {})
+  outgoing.end(JSON.stringify(body))
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   return response
 }
 
@@ -43,34 +43,37 @@ const namesOf = (items: { external_id: string }[]) => items.map(({ external_id }
 const numbered = (count: number, first = 1) => Array.from({ length: count }, (_, index) => `large${first + index}`)
 
 describe('a page of large entities', () => {
-  test.each(['asc', 'desc'])('shows each as a read of it does, small ones between large ones: %s', async direction => {
-    const { send } = organization
-    await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'friend', type: 'person' })
-    await insertLarge(6)
-    const linked = {
-      consents: [{ consent_type_id: 1, channel: 'email', state: true }],
-      attribute_values: { friend: 'hub' },
-    }
-    for (const name of ['large2', 'large5', 'small'])
-      await send('POST', '/v1/people/upsert', { external_id: name, ...linked })
-    for (const { path, body } of [
-      { path: list, body: pageOf(500, direction) },
-      { path: '/v1/people/filter', body: { cursor_configuration: { size: 500 }, sort_direction: direction } },
-      { path: '/v1/people/hub/related', body: { ...pageOf(500, direction), target: 'people' } },
-    ]) {
-      const reply = await send('POST', path, body)
-      expect([reply.status, reply.body.data.has_more]).toEqual([200, false])
-      const names = namesOf(reply.body.data.items)
-      const wanted = path.endsWith('related') ? ['large2', 'large5', 'small'] : [...numbered(6), 'small', 'hub']
-      expect(names.toSorted()).toEqual(wanted.toSorted())
-      for (const item of reply.body.data.items)
-        expect(item).toEqual((await send('GET', `/v1/people/${item.external_id}`)).body.data)
-      const ids = reply.body.data.items.map(({ id }: { id: string }) => id)
-      expect(ids).toEqual(direction === 'asc' ? ids.toSorted() : ids.toSorted().reverse())
-    }
-  })
+  it.each(['asc', 'desc'])(
+    'has the same entities as single reads, large and small ones in order: %s',
+    async direction => {
+      const { send } = organization
+      await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'friend', type: 'person' })
+      await insertLarge(6)
+      const linked = {
+        consents: [{ consent_type_id: 1, channel: 'email', state: true }],
+        attribute_values: { friend: 'hub' },
+      }
+      for (const name of ['large2', 'large5', 'small'])
+        await send('POST', '/v1/people/upsert', { external_id: name, ...linked })
+      for (const { path, body } of [
+        { path: list, body: pageOf(500, direction) },
+        { path: '/v1/people/filter', body: { cursor_configuration: { size: 500 }, sort_direction: direction } },
+        { path: '/v1/people/hub/related', body: { ...pageOf(500, direction), target: 'people' } },
+      ]) {
+        const reply = await send('POST', path, body)
+        expect([reply.status, reply.body.data.has_more]).toEqual([200, false])
+        const names = namesOf(reply.body.data.items)
+        const expected = path.endsWith('related') ? ['large2', 'large5', 'small'] : [...numbered(6), 'small', 'hub']
+        expect(names.toSorted()).toEqual(expected.toSorted())
+        for (const item of reply.body.data.items)
+          expect(item).toEqual((await send('GET', `/v1/people/${item.external_id}`)).body.data)
+        const ids = reply.body.data.items.map(({ id }: { id: string }) => id)
+        expect(ids).toEqual(direction === 'asc' ? ids.toSorted() : ids.toSorted().reverse())
+      }
+    },
+  )
 
-  test('pages of any size are the set, and tell whether there are more', async () => {
+  it('returns every entity once for any page size, with has_more until the end', async () => {
     await insertLarge(7)
     for (const size of [1, 3, 7, 500]) {
       const names: string[] = []
@@ -89,10 +92,10 @@ describe('a page of large entities', () => {
     }
   })
 
-  test('is as long as it was asked for where entities of it are deleted while it is read', async () => {
+  it('has its full size when entities are deleted while the client reads it', async () => {
     await insertLarge(70)
-    const response = await ask(list, pageOf(50))
-    // More than the connection holds is still to be read from the database.
+    const response = await post(list, pageOf(50))
+    // The rest of the page exceeds the connection's buffers, so the service has not read it from the database yet.
     await service.sql('delete from entities where organization_id = $1 and external_id = any($2)', [
       organization.id,
       numbered(10, 41),
@@ -102,9 +105,9 @@ describe('a page of large entities', () => {
     expect(has_more).toBe(true)
   })
 
-  test('tells that there is no more where the rest is deleted while it is read', async () => {
+  it('ends with has_more false when the remaining entities are deleted while the client reads it', async () => {
     await insertLarge(70)
-    const response = await ask(list, pageOf(50))
+    const response = await post(list, pageOf(50))
     await service.sql('delete from entities where organization_id = $1 and external_id = any($2)', [
       organization.id,
       numbered(30, 41),
@@ -113,25 +116,25 @@ describe('a page of large entities', () => {
     expect([namesOf(items), has_more]).toEqual([numbered(40), false])
   })
 
-  test('that cannot be read to its end cuts the connection, and is never a shorter page', async () => {
+  it('aborts the connection instead of ending early when the database fails', async () => {
     await insertLarge(60)
-    const response = await ask(list, pageOf(50))
+    const response = await post(list, pageOf(50))
     expect(response.statusCode).toBe(200)
     await service.sql('alter table entities rename to entities_elsewhere')
     await expect(text(response)).rejects.toThrow(/aborted/)
     await service.sql('alter table entities_elsewhere rename to entities')
     expect(service.logs.some(line => line.includes('"code":"42P01"'))).toBe(true)
-    // What it held is given back.
+    // The failed response has released its memory.
     for (let count = 0; count < 3; count += 1)
       expect((await organization.send('POST', list, pageOf(10))).body.data.items).toHaveLength(10)
   })
 
-  test('that is not read keeps no other organization waiting, and the next of its own until it is', async () => {
+  it('delays only the next page of the same organization while its client does not read it', async () => {
     const other = await service.organization()
     await insertLarge(60)
     await insertLarge(10, other)
-    const unread = await ask(list, pageOf(50))
-    const waiting = ask(list, pageOf(10))
+    const unread = await post(list, pageOf(50))
+    const waiting = post(list, pageOf(10))
     expect((await other.send('POST', list, pageOf(10))).body.data.items).toHaveLength(10)
     const { status } = await organization.send('POST', '/v1/people/filter', { filter: { external_id: 'nobody' } })
     expect(status).toBe(200)
@@ -144,10 +147,10 @@ describe('a page of large entities', () => {
     expect(JSON.parse(await text(await waiting)).data.items).toHaveLength(10)
   })
 
-  test('whose client goes away gives its room back', async () => {
+  it('releases its memory when its client disconnects', async () => {
     await insertLarge(60)
     for (let count = 0; count < 4; count += 1) {
-      const response = await ask(list, pageOf(50))
+      const response = await post(list, pageOf(50))
       response.on('error', () => {})
       response.destroy()
     }
@@ -158,7 +161,7 @@ describe('a page of large entities', () => {
 describe('a large entity', () => {
   const values = Object.fromEntries(Array.from({ length: 7 }, (_, k) => [`k${k}`, 'é'.repeat(32_000)]))
 
-  test('is answered whole by creates, upserts, updates and reads, with its version', async () => {
+  it('is returned whole by creates, upserts, updates and reads, with its version', async () => {
     const { send } = organization
     const created = await send('POST', '/v1/people', { external_id: 'ada', attribute_values: values })
     expect([created.status, created.headers.get('etag')]).toEqual([201, '"1"'])
@@ -176,7 +179,7 @@ describe('a large entity', () => {
     expect((await send('GET', `/v1/people/internal/${read.body.data.id}`)).body.data).toEqual(read.body.data)
   })
 
-  test('is answered again under its Idempotency-Key', async () => {
+  it('is replayed under its Idempotency-Key', async () => {
     const key = { 'Idempotency-Key': 'once' }
     const body = { external_id: 'ada', attribute_values: values }
     const first = await organization.send('POST', '/v1/people', body, key)
@@ -185,7 +188,7 @@ describe('a large entity', () => {
     expect(second.body).toEqual(first.body)
   })
 
-  test('is read beside many others at once, each by itself', async () => {
+  it('is read correctly among many concurrent reads of large entities', async () => {
     await insertLarge(40)
     const replies = await Promise.all(numbered(40).map(name => organization.send('GET', `/v1/people/${name}`)))
     expect(replies.map(({ status, body }) => [status, body.data.external_id])).toEqual(
@@ -195,7 +198,7 @@ describe('a large entity', () => {
   })
 })
 
-test('an entity has as many bytes as its numbers are shown with', async () => {
+it('counts the printed length of small numbers toward the size limit of an entity', async () => {
   const small = (count: number) => ({
     attribute_values: { a: Array(count).fill(1.5e-300), b: { c: [-1e-7, 0.000_001, 0] } },
   })

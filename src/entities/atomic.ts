@@ -6,9 +6,9 @@ import { takeSet } from './conflicts.ts'
 import { lockAddressed } from './read-stage.ts'
 import { runWriteSet } from './run-write-set.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { isLostRace, isStale, planItem, type WriteOptions } from './write-sets.ts'
+import { hasStaleDefinitions, isLostRace, planItem, type WriteOptions } from './write-sets.ts'
 
-/** The first item of an all-or-nothing array that was refused. */
+/** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
   readonly index: number
   constructor(index: number, refusal: Refusal) {
@@ -18,33 +18,34 @@ export class AtomicRefusal extends Fault {
 }
 
 /**
- * Writes all of an array or nothing of it, in one transaction: set after set, as conflicts demand, committed at the
- * end. Throws {@link AtomicRefusal} with the lowest index that was refused. With `refused`, what follows the array is
- * known to be refused with it: nothing is stored, and that is thrown where nothing of the array is refused before.
+ * Writes an array atomically, in one transaction. Items that conflict go into successive sets, and the transaction
+ * commits after the last set. Throws {@link AtomicRefusal} for the refused item with the lowest index. The caller gives
+ * `nextRefusal` if it has already refused the item after the array. Then nothing is stored, and the function throws
+ * `nextRefusal` if no item of the array is refused.
  */
 export async function writeAtomically(
   db: Database,
   organization_id: number,
   writes: Write[],
   options: WriteOptions,
-  refused?: Refusal,
+  nextRefusal?: Refusal,
 ): Promise<Done[]> {
   let definitions = await knownDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction(
         async tx => {
-          const written = await writeAll(tx, definitions, writes, options)
-          if (refused) throw new Fault(refused)
-          return written
+          const results = await writeAll(tx, definitions, writes, options)
+          if (nextRefusal) throw new Fault(nextRefusal)
+          return results
         },
         { signal: options.signal },
       )
     } catch (error) {
-      if (options.signal?.aborted || !(isStale(error) || isLostRace(error))) throw error
+      if (options.signal?.aborted || !(hasStaleDefinitions(error) || isLostRace(error))) throw error
       if (attempt >= maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, options.signal)
-      if (isStale(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
+      if (hasStaleDefinitions(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
     }
   }
 }
@@ -61,9 +62,9 @@ async function writeAll(
     const { set, later } = takeSet(pending)
     if (pending.length === writes.length && later.length > 0)
       await lockAddressed(tx, definitions.organization_id, pending)
-    const settled = await runWriteSet(tx, definitions, set, limits, 'continue')
-    for (const [index, outcome] of settled) outcomes[index] = outcome
-    pending = [...set.filter(({ index }) => !settled.has(index)), ...later].sort((a, b) => a.index - b.index)
+    const setOutcomes = await runWriteSet(tx, definitions, set, limits, 'continue')
+    for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
+    pending = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
   }
   return outcomes.map((outcome, index) => {
     if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -26,7 +26,7 @@ const changes = async () => {
 }
 
 describe('a batch', () => {
-  test('answers each operation by itself, with the status it would have had alone', async () => {
+  it('returns for each operation the status of the same single request', async () => {
     const reply = await batch([
       { op: 'create', body: { external_id: 'bob' } },
       { op: 'create', external_id: 'ada', body: {} },
@@ -60,7 +60,7 @@ describe('a batch', () => {
     expect((await send('GET', '/v1/people/dan')).body.data.state).toBe('placeholder')
   })
 
-  test('addresses people by id, too', async () => {
+  it('accepts internal identifiers as addresses', async () => {
     const { id } = (await send('GET', '/v1/people/ada')).body.data
     const reply = await batch([
       { op: 'patch', id, body: { last_name: 'L' } },
@@ -70,7 +70,7 @@ describe('a batch', () => {
     expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ last_name: 'M', version: 3 })
   })
 
-  test.each([
+  it.each([
     [{ op: 'patch', body: {} }, '/operations/0/external_id'],
     [
       { op: 'patch', external_id: 'a', id: '00000000-0000-7000-8000-000000000000', body: {} },
@@ -90,13 +90,13 @@ describe('a batch', () => {
       { op: 'patch', external_id: 'a', body: { attribute_values: { ['k'.repeat(151)]: 1 } } },
       `/operations/0/body/attribute_values/${'k'.repeat(151)}`,
     ],
-  ])('refuses %j at %s, and goes on', async (operation, path) => {
+  ])('refuses %j at %s and runs the other operations', async (operation, path) => {
     const reply = await batch([operation, { op: 'patch', external_id: 'ada', body: { last_name: 'went on' } }])
     expect(reply.body.data.items[0]).toMatchObject({ index: 0, status: 400, details: [{ path }] })
     expect((await send('GET', '/v1/people/ada')).body.data.last_name).toBe('went on')
   })
 
-  test.each([
+  it.each([
     ['"1"', 200],
     ['*', 200],
     ['"7", "1"', 200],
@@ -106,25 +106,25 @@ describe('a batch', () => {
     ['"one,two"', 412],
     ['1', 400],
     ['"1" "2"', 400],
-  ])('reads if_match %s as a request of its own reads If-Match: %i', async (if_match, status) => {
+  ])('treats if_match %s like the header If-Match: %i', async (if_match, status) => {
     const { items } = (await batch([{ op: 'patch', external_id: 'ada', body: {}, if_match }])).body.data
     const alone = await send('PATCH', '/v1/people/ada', {}, { 'If-Match': if_match })
     expect([items[0].status, alone.status]).toEqual([status, status])
   })
 
-  test.each([
+  it.each([
     [{ operations: 'x' }, 'invalid_json', '/operations'],
     [{}, 'invalid_parameter', '/operations'],
     [{ operations: [{ op: 'drop', body: {} }] }, 'invalid_parameter', '/operations/0/op'],
     [{ operations: Array(1_001).fill({ op: 'create', body: {} }) }, 'invalid_parameter', '/operations'],
-  ])('of another shape is refused whole', async (body, error, path) => {
+  ])('is refused as a whole if its body is malformed', async (body, error, path) => {
     const before = await changes()
     const reply = await send('POST', '/v1/people/batch', body)
     expect([reply.status, reply.body.error, reply.body.details?.[0]?.path]).toEqual([400, error, path])
     expect(await changes()).toBe(before)
   })
 
-  test('of a thousand takes more than the bytes of one body, and is a handful of statements', async () => {
+  it('may have 1,000 operations and more bytes than a single body', async () => {
     const body = { attribute_values: { text: 'x'.repeat(2_000) } }
     const operations = Array.from({ length: 1_000 }, (_, index) => ({ op: 'create', external_id: `p${index}`, body }))
     const reply = await batch(operations)
@@ -132,9 +132,9 @@ describe('a batch', () => {
     expect(await changes()).toBe(1_002)
   })
 
-  test('is as deep in each of its bodies as one body may be', async () => {
+  it('allows each operation the depth of a single body', async () => {
     const nest = (levels: number): unknown => (levels === 0 ? 1 : [nest(levels - 1)])
-    // The body and its attribute values are two levels of the 32.
+    // The limit is 32 levels; the body and `attribute_values` take two.
     const atLimit = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(30) } } }])
     expect(atLimit.body.data.items[0].status).toBe(200)
     const past = await batch([{ op: 'patch', external_id: 'ada', body: { attribute_values: { deep: nest(31) } } }])
@@ -143,7 +143,7 @@ describe('a batch', () => {
 })
 
 describe('an atomic batch', () => {
-  test('is stored whole, conflicts included', async () => {
+  it('stores all operations, even ones that depend on each other', async () => {
     const reply = await batch(
       [
         { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'cy' } } },
@@ -157,7 +157,7 @@ describe('an atomic batch', () => {
     expect((await send('GET', '/v1/people/bob')).body.data.attribute_values).toEqual({ referrer: 'cyrus' })
   })
 
-  test.each([
+  it.each([
     [{ op: 'patch', external_id: 'nobody', body: {} }, 404, 'not_found', []],
     [{ op: 'create', external_id: 'ada', body: {} }, 409, 'duplicate_entry', ['/operations/1/body/external_id']],
     [{ op: 'patch', external_id: 'ada', body: { email: 'x' } }, 400, 'invalid_parameter', ['/operations/1/body/email']],
@@ -167,16 +167,19 @@ describe('an atomic batch', () => {
       'invalid_parameter',
       ['/operations/1/body/attribute_values/referrer'],
     ],
-  ])('with %j stores nothing and answers its status', async (broken, status, error, paths) => {
-    const before = await changes()
-    const fine = { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'new' } } }
-    const reply = await batch([fine, broken, { op: 'patch', external_id: 'nobody2', body: {} }], true)
-    expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
-      status,
-      error,
-      paths,
-    ])
-    expect(await changes()).toBe(before)
-    expect((await send('GET', '/v1/people/new')).status).toBe(404)
-  })
+  ])(
+    'stores nothing and responds with the status of the failing operation %j',
+    async (broken, status, error, paths) => {
+      const before = await changes()
+      const fine = { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'new' } } }
+      const reply = await batch([fine, broken, { op: 'patch', external_id: 'nobody2', body: {} }], true)
+      expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
+        status,
+        error,
+        paths,
+      ])
+      expect(await changes()).toBe(before)
+      expect((await send('GET', '/v1/people/new')).status).toBe(404)
+    },
+  )
 })

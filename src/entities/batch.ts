@@ -12,20 +12,22 @@ const operation = Type.Object(
   {
     op: Type.Enum(['create', 'put', 'patch', 'upsert', 'delete']),
     external_id: Type.Optional(Type.String({ format: 'external-id' })),
-    id: Type.Optional(Type.String({ format: 'uuid', description: 'Of a person.' })),
-    record_id: Type.Optional(Type.String({ format: 'object-id', description: 'Of a record.' })),
+    id: Type.Optional(Type.String({ format: 'uuid', description: 'The internal identifier of a person.' })),
+    record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
     body: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    if_match: Type.Optional(Type.String({ description: 'As the header: `*`, or a version in double quotes.' })),
+    if_match: Type.Optional(
+      Type.String({ description: 'The value of the `If-Match` header: `*`, or a version in double quotes.' }),
+    ),
   },
   { additionalProperties: false },
 )
 type Operation = Static<typeof operation>
 
-/** Body of the batch endpoints. Each operation's `body` is held to the rules of a request of its own. */
+/** Body of the batch endpoints. Each operation's `body` follows the rules of the single request. */
 export const batchBody = Type.Object(
   {
     operations: Type.Array(operation, { maxItems: 1_000 }),
-    atomic: Type.Optional(Type.Boolean({ description: 'All or nothing.' })),
+    atomic: Type.Optional(Type.Boolean({ description: 'Applies all operations or none.' })),
   },
   { additionalProperties: false },
 )
@@ -34,52 +36,53 @@ type Batch = Static<typeof batchBody>
 type Item = { write: Write } | { refusal: Refusal }
 
 /**
- * Writes up to 1,000 times: each element succeeds or fails by itself, with a status of its own, unless `atomic` asks
- * for all or nothing; then the first failing element is the answer.
+ * Runs up to 1,000 operations. Each succeeds or fails on its own, with its own status. With `atomic`, all or none are
+ * applied, and the first operation that fails determines the response.
  */
 export async function batchEntities(kind: EntityKind, call: Call<Batch>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const items = call.body.operations.map((operation, index) => itemFrom(kind, call, stack_id, operation, index))
   const outcomes = call.body.atomic ? await runAtomic(call, items) : await runEach(call, items)
-  const shown = outcomes.map((outcome, index) => showOutcome(kind, outcome, index))
+  const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
   const failed = outcomes.filter(outcome => !('done' in outcome)).length
-  return { status: 200, data: { items: shown, failed } }
+  return { status: 200, data: { items: resultItems, failed } }
 }
 
 function itemFrom(kind: EntityKind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
   try {
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
-      return refuseAt(index, 'body', operation.op === 'delete' ? 'has no place in a delete' : 'is required')
+      return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
-    const named = nameInBody(operation, body)
-    const address = addressOf(kind, operation, named)
-    if ('refused' in address) return refuseAt(index, address.refused.field, address.refused.message)
+    const entityBody = withExternalId(operation, body)
+    const address = addressOf(kind, operation, entityBody)
+    if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
-    if (if_match === undefined) return refuseAt(index, 'if_match', ifMatchMessage)
-    return { write: writeFrom(call, stack_id, operation, named, address.address, if_match) }
+    if (if_match === undefined) return buildRefusalAt(index, 'if_match', ifMatchMessage)
+    return { write: writeFrom(call, stack_id, operation, entityBody, address.address, if_match) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { refusal: within(error.refusal, index) }
+    return { refusal: withOperationPath(error.refusal, index) }
   }
 }
 
-/** A create and an upsert may name their entity beside the body or in it. */
-function nameInBody({ op, external_id }: Operation, body: EntityBody): EntityBody {
-  const makes = op === 'create' || op === 'upsert'
-  return makes && external_id !== undefined && body.external_id === undefined ? { ...body, external_id } : body
+/** A create or an upsert may give `external_id` in the operation or in its body. */
+function withExternalId({ op, external_id }: Operation, body: EntityBody): EntityBody {
+  const creates = op === 'create' || op === 'upsert'
+  return creates && external_id !== undefined && body.external_id === undefined ? { ...body, external_id } : body
 }
 
-type Addressed = { address: Address | null } | { refused: { field: string; message: string } }
+type AddressResult = { address: Address | null } | { refused: { field: string; message: string } }
 
-function addressOf({ identifier, noun }: EntityKind, operation: Operation, body: EntityBody): Addressed {
+function addressOf({ identifier, noun }: EntityKind, operation: Operation, body: EntityBody): AddressResult {
   const { op, external_id } = operation
   const other = identifier.field === 'id' ? 'record_id' : 'id'
-  if (operation[other] !== undefined) return { refused: { field: other, message: `is no identifier of a ${noun}` } }
+  if (operation[other] !== undefined) return { refused: { field: other, message: `is not an identifier of a ${noun}` } }
   const internal = operation[identifier.field]
   if (op === 'create' || op === 'upsert') {
-    if (internal !== undefined) return { refused: { field: identifier.field, message: `cannot be chosen` } }
+    if (internal !== undefined)
+      return { refused: { field: identifier.field, message: `is assigned by the service and cannot be given` } }
     if (external_id !== undefined && body.external_id !== external_id)
-      return { refused: { field: 'external_id', message: 'differs from the one in the body' } }
+      return { refused: { field: 'external_id', message: 'differs from external_id in the body' } }
     if (op === 'upsert' && !body.external_id) return { refused: { field: 'external_id', message: 'is required' } }
     return { address: body.external_id ? { external_id: body.external_id } : null }
   }
@@ -115,14 +118,14 @@ async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
   const writes = items.flatMap(item => ('write' in item ? [item.write] : []))
   const written = await writeEntities(call.db, call.caller.organization.id, writes, call)
   const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
-  // With nothing done it is the request that failed, not its elements. Where one of them may be done, it says so.
+  // If nothing was written, the whole request fails. If a write has an unknown outcome, the error reports that.
   if (errors.length > 0 && (call.signal.aborted || errors.length === written.length))
     throw findOutcomeUnknown(errors) ?? errors[0]
   const outcomes = written.values()
   return items.map((item, index) => {
     if ('refusal' in item) return item
     const outcome = outcomes.next().value!
-    return 'refusal' in outcome ? { refusal: within(outcome.refusal, index) } : outcome
+    return 'refusal' in outcome ? { refusal: withOperationPath(outcome.refusal, index) } : outcome
   })
 }
 
@@ -130,35 +133,35 @@ async function runAtomic(call: Call<Batch>, items: Item[]): Promise<{ done: Done
   const end = items.findIndex(item => 'refusal' in item)
   const before = end === -1 ? items : items.slice(0, end)
   const writes = before.flatMap(item => ('write' in item ? [item.write] : []))
-  const refused = items[end] as { refusal: Refusal } | undefined
+  const nextRefusal = items[end] as { refusal: Refusal } | undefined
   try {
-    const written = await writeAtomically(call.db, call.caller.organization.id, writes, call, refused?.refusal)
+    const written = await writeAtomically(call.db, call.caller.organization.id, writes, call, nextRefusal?.refusal)
     return written.map(done => ({ done }))
   } catch (error) {
-    throw error instanceof AtomicRefusal ? new Fault(within(error.refusal, error.index)) : error
+    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
   }
 }
 
-/** A refusal of one element, its paths led from the request's root. */
-function within(refusal: Refusal, index: number): Refusal {
+/** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */
+function withOperationPath(refusal: Refusal, index: number): Refusal {
   const base = pointer('operations', index, 'body')
   return { ...refusal, details: refusal.details.map(({ path, message }) => ({ path: base + path, message })) }
 }
 
-function refuseAt(index: number, field: string, message: string): { refusal: Refusal } {
+function buildRefusalAt(index: number, field: string, message: string): { refusal: Refusal } {
   return { refusal: refuseValue(pointer('operations', index, field), message) }
 }
 
 const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200 } as const
 
-function showOutcome({ identifier }: EntityKind, outcome: Outcome, index: number) {
+function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number) {
   if ('done' in outcome) {
     const { id, external_id, result } = outcome.done
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
-  const { word, status, message, details, outcome: known } = refusal
-  return { index, status, error: word, message, details, outcome: known }
+  const { word, status, message, details, outcome: refusalOutcome } = refusal
+  return { index, status, error: word, message, details, outcome: refusalOutcome }
 }
 
 const refusalOfFault = (error: unknown): Refusal =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 
@@ -13,41 +13,41 @@ const key = (text: string) => Buffer.from(text)
 
 type Entity = { text: string | null; flag: boolean | null; number: number; at: Date; other: string | null }
 
-/** The rows as the database writes them. */
+/** Returns the rows as PostgreSQL prints them. */
 async function rowsOf(entities: Entity[]): Promise<string> {
-  const [answer] = await service.sql<{ rows: string }>(
+  const [result] = await service.sql<{ rows: string }>(
     `select string_agg(j.attributes::text || E'\\n' || row(j.text, j.flag, j.number, j.at, j.other)::text, E'\\n' order by j.n) as rows
      from jsonb_to_recordset($1) as j(n integer, attributes jsonb, text text, flag boolean, number integer, at timestamptz, other text)`,
     [JSON.stringify(entities.map((entity, n) => ({ ...entity, n, attributes: { of: entity.text } })))],
   )
-  return answer!.rows
+  return result!.rows
 }
 
 const printEntity = (row: RowPrinter) => {
-  row.text(key('{"text":'))
-  row.flag(key(',"flag":'))
-  row.bare(key(',"number":'))
-  row.moment(key(',"at":"'))
-  row.put(key('","other":'))
-  row.copy(JSON.stringify(row.value()))
-  row.put(key(',"attributes":'))
-  row.copyAttributes()
-  row.put(key('}'))
+  row.printText(key('{"text":'))
+  row.printBoolean(key(',"flag":'))
+  row.printRaw(key(',"number":'))
+  row.printTime(key(',"at":"'))
+  row.append(key('","other":'))
+  row.appendText(JSON.stringify(row.readValue()))
+  row.append(key(',"attributes":'))
+  row.printAttributes()
+  row.append(key('}'))
 }
 
 function print(printer: RowPrinter, rows: string): unknown[] {
-  printer.start().readText(rows)
-  printer.put(key('['))
-  for (let first = true; printer.more; first = false) {
-    if (!first) printer.put(key(','))
-    printer.next(printEntity)
+  printer.start().setText(rows)
+  printer.append(key('['))
+  for (let first = true; printer.hasMore; first = false) {
+    if (!first) printer.append(key(','))
+    printer.printNext(printEntity)
   }
-  printer.put(key(']'))
+  printer.append(key(']'))
   expect(printer.bytes.toString()).toBe(printer.json)
   return JSON.parse(printer.json)
 }
 
-const shown = ({ text, flag, number, at, other }: Entity) => ({
+const expectedJson = ({ text, flag, number, at, other }: Entity) => ({
   text,
   flag,
   number,
@@ -56,7 +56,7 @@ const shown = ({ text, flag, number, at, other }: Entity) => ({
   attributes: { of: text },
 })
 
-// PostgreSQL holds neither NUL nor half of a character.
+// PostgreSQL stores neither NUL nor lone surrogates.
 const texts = fc
   .string({
     unit: fc.oneof(
@@ -73,34 +73,34 @@ const entities = fc.record<Entity>({
   other: fc.option(texts),
 })
 
-describe('rows as the database writes them', () => {
-  test('are printed as what they hold, whatever that is', async () => {
+describe('rows printed by PostgreSQL', () => {
+  it('are converted to JSON with the same values', async () => {
     const printer = new RowPrinter()
     await fc.assert(
       fc.asyncProperty(fc.array(entities, { minLength: 1, maxLength: 8 }), async written => {
-        expect(print(printer, await rowsOf(written))).toEqual(written.map(shown))
+        expect(print(printer, await rowsOf(written))).toEqual(written.map(expectedJson))
       }),
       { numRuns: 300 },
     )
   })
 
-  test('are printed whole where they need more room than there is, again and again', async () => {
+  it('are printed completely when the buffer has to grow', async () => {
     const printer = new RowPrinter()
     const entity = { flag: null, number: 1, at: new Date(0), other: '' }
     const written = Array.from({ length: 60 }, (_, n) => ({ ...entity, text: 'é"'.repeat(n * n) }))
     const rows = await rowsOf(written)
-    for (let time = 0; time < 3; time += 1) expect(print(printer, rows)).toEqual(written.map(shown))
+    for (let round = 0; round < 3; round += 1) expect(print(printer, rows)).toEqual(written.map(expectedJson))
     const huge = [{ ...entity, text: '𝄞\u0001'.repeat(500_000) }]
-    expect(print(printer, await rowsOf(huge))).toEqual(huge.map(shown))
-    expect(print(printer, rows)).toEqual(written.map(shown))
+    expect(print(printer, await rowsOf(huge))).toEqual(huge.map(expectedJson))
+    expect(print(printer, rows)).toEqual(written.map(expectedJson))
   })
 
-  test('end where they should, whatever is left of the room', () => {
+  it('are printed completely at every fill level of the buffer', () => {
     const entity = { flag: true, number: 1, at: new Date(0), other: null }
     for (let length = 32_600; length < 32_800; length += 1) {
       const written = ['x'.repeat(length), 'y'].map(text => ({ ...entity, text }))
       const rows = written.map(({ text }) => `{"of": "${text}"}\n(${text},t,1,"1970-01-01 00:00:00+00",)`).join('\n')
-      expect(print(new RowPrinter(), rows)).toEqual(written.map(shown))
+      expect(print(new RowPrinter(), rows)).toEqual(written.map(expectedJson))
     }
   })
 })

@@ -1,264 +1,269 @@
 const [quote, plus, close, comma, dot, zero, letterT, letterZ, backslash] = [34, 43, 41, 44, 46, 48, 84, 90, 92]
 const [lineFeed, letterTrue, brace] = [10, 116, 123]
 
-/** The bytes that a field of a row and a JSON string both hold as they are, those of characters beyond ASCII among them. */
-const plain = Uint8Array.from({ length: 256 }, (_, code) =>
+/** 1 for each byte that needs no escape in a row field or in a JSON string. That includes all bytes above ASCII. */
+const isPlain = Uint8Array.from({ length: 256 }, (_, code) =>
   code >= 32 && ![quote, close, comma, backslash].includes(code) ? 1 : 0,
 )
 
-const [nothing, yes, no] = ['null', 'true', 'false'].map(word => Buffer.from(word)) as [Buffer, Buffer, Buffer]
+const [jsonNull, jsonTrue, jsonFalse] = ['null', 'true', 'false'].map(word => Buffer.from(word)) as [
+  Buffer,
+  Buffer,
+  Buffer,
+]
 
-/** Control characters as JSON writes them. */
-const controls = Array.from({ length: 32 }, (_, code) =>
+/** The JSON escapes of the control characters. */
+const controlEscapes = Array.from({ length: 32 }, (_, code) =>
   Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
 )
 
-/** From here on bytes are copied by a call, which costs what so many do one by one. */
-const long = 48
+/** From this length on, `Buffer.copy` is faster than a loop over the bytes. */
+const minCopyBytes = 48
 
-// A page of 50 people takes 28 kB.
-const roomBytes = 64 * 1024
-const mostKeptBytes = 2 * 1024 * 1024
+// A page of 50 people needs 28 kB.
+const initialBytes = 64 * 1024
+const maxRetainedBytes = 2 * 1024 * 1024
 
 /**
- * Prints entities as JSON out of the text of their rows (`row_text`), field by field and byte by byte, into room that is used
- * again: slices of the text put together took four times as long and left garbage. A method that is given a key prints it, and
- * behind it what stands next in the row.
+ * Prints entities as JSON from the text of their rows (`rowText` in read-sql.ts), field by field and byte by byte, into
+ * a buffer that is reused. Concatenating slices of the text took four times as long and left garbage. A method that
+ * takes a key prints the key and then the next field of the row.
  */
 export class RowPrinter {
-  /** What is printed, in UTF-8. */
+  /** The rows to print, in UTF-8. */
   #rows: Buffer = Buffer.alloc(0)
-  #rows_end = 0
-  /** For rows that come as a text. */
-  #rows_room = Buffer.allocUnsafeSlow(roomBytes)
-  /** Before the next field: at `(` or at a comma. Between entities, where the next one begins. */
-  #at = 0
-  /** Where the attributes and the row of this entity begin. */
-  #attributes_at = 0
-  #row_at = 0
-  #room = Buffer.allocUnsafeSlow(roomBytes)
-  #end = 0
+  #rowsEnd = 0
+  /** Holds rows that arrive as a string. */
+  #textBuffer = Buffer.allocUnsafeSlow(initialBytes)
+  /** Offset of the `(` or comma before the next field. Between entities: offset of the next entity. */
+  #offset = 0
+  /** Offsets of the attributes and of the row of the current entity. */
+  #attributesStart = 0
+  #rowStart = 0
+  #buffer = Buffer.allocUnsafeSlow(initialBytes)
+  #length = 0
 
-  /** Begins anew, with nothing printed: what {@link bytes} showed is written over. Room of unusual size is let go. */
+  /** Clears the output. The next output overwrites what {@link bytes} returned. Frees buffers of unusual size. */
   start(): this {
-    this.#end = 0
-    if (this.#room.length > mostKeptBytes) this.#room = Buffer.allocUnsafeSlow(roomBytes)
-    if (this.#rows_room.length > mostKeptBytes) this.#rows_room = Buffer.allocUnsafeSlow(roomBytes)
-    return this.read(this.#rows_room, 0)
+    this.#length = 0
+    if (this.#buffer.length > maxRetainedBytes) this.#buffer = Buffer.allocUnsafeSlow(initialBytes)
+    if (this.#textBuffer.length > maxRetainedBytes) this.#textBuffer = Buffer.allocUnsafeSlow(initialBytes)
+    return this.setRows(this.#textBuffer, 0)
   }
 
-  /** Takes rows, one behind the other with line feeds between them, in place of those before. The bytes are not copied. */
-  read(rows: Buffer, end = rows.length, start = 0): this {
+  /** Sets the rows to print, separated by line feeds. The bytes are not copied. */
+  setRows(rows: Buffer, end = rows.length, start = 0): this {
     this.#rows = rows
-    this.#rows_end = end
-    this.#at = start
+    this.#rowsEnd = end
+    this.#offset = start
     return this
   }
 
-  /** The same of rows as a text. */
-  readText(rows: string): this {
-    // No unit of the text takes more than three bytes; to count those of a long text costs less than three times the memory.
-    const mostBytes = rows.length > roomBytes ? Buffer.byteLength(rows) : 3 * rows.length
-    if (mostBytes > this.#rows_room.length) this.#rows_room = Buffer.allocUnsafeSlow(mostBytes)
-    return this.read(this.#rows_room, this.#rows_room.write(rows))
+  /** Sets the rows to print from a string. */
+  setText(rows: string): this {
+    // A UTF-16 unit takes at most three bytes. For a long string, counting the bytes costs less than three times the
+    // memory.
+    const maxBytes = rows.length > initialBytes ? Buffer.byteLength(rows) : 3 * rows.length
+    if (maxBytes > this.#textBuffer.length) this.#textBuffer = Buffer.allocUnsafeSlow(maxBytes)
+    return this.setRows(this.#textBuffer, this.#textBuffer.write(rows))
   }
 
   /** Whether another entity follows. */
-  get more(): boolean {
-    return this.#at < this.#rows_end
+  get hasMore(): boolean {
+    return this.#offset < this.#rowsEnd
   }
 
-  /** Whether the next entity is there with its row, which begins with its attributes; of another there is the id alone. */
+  /** Whether the next entity has its row, which starts with the attributes. Otherwise only its id is present. */
   get isWhole(): boolean {
-    return this.#rows[this.#at] === brace
+    return this.#rows[this.#offset] === brace
   }
 
-  /** All that was printed. */
+  /** The output as a string. */
   get json(): string {
-    return this.#room.toString('utf8', 0, this.#end)
+    return this.#buffer.toString('utf8', 0, this.#length)
   }
 
-  /** How many bytes that is. */
+  /** Size of the output in bytes. */
   get size(): number {
-    return this.#end
+    return this.#length
   }
 
-  /** The same, until the next start. */
+  /** The output as bytes. They are valid until the next {@link start}. */
   get bytes(): Buffer {
-    return this.#room.subarray(0, this.#end)
+    return this.#buffer.subarray(0, this.#length)
   }
 
   /**
-   * Has the next entity printed. What finds no room is lost, and all of the entity printed once more where there is enough.
-   * A byte is left for what stands between two.
+   * Prints the next entity with `print`. If the output overflows the buffer, the buffer grows and the entity is printed
+   * again. One byte stays free for a separator.
    */
-  next(print: (row: RowPrinter) => void): void {
-    const [from, begun] = [this.#at, this.#end]
+  printNext(print: (row: RowPrinter) => void): void {
+    const [from, outputStart] = [this.#offset, this.#length]
     this.#open(from)
     print(this)
-    if (this.#end >= this.#room.length) {
-      const room = Buffer.allocUnsafeSlow(2 * this.#end)
-      this.#room.copy(room, 0, 0, begun)
-      this.#room = room
-      this.#end = begun
+    if (this.#length >= this.#buffer.length) {
+      const buffer = Buffer.allocUnsafeSlow(2 * this.#length)
+      this.#buffer.copy(buffer, 0, 0, outputStart)
+      this.#buffer = buffer
+      this.#length = outputStart
       this.#open(from)
       print(this)
     }
-    this.#at += 2
+    this.#offset += 2
   }
 
   #open(from: number) {
-    this.#attributes_at = from
-    this.#row_at = this.#rows.indexOf(lineFeed, from) + 1
-    this.#at = this.#row_at
+    this.#attributesStart = from
+    this.#rowStart = this.#rows.indexOf(lineFeed, from) + 1
+    this.#offset = this.#rowStart
   }
 
-  /** The bytes alone. */
-  put(bytes: Buffer): void {
+  /** Appends bytes as they are. */
+  append(bytes: Buffer): void {
     this.#copy(bytes, 0, bytes.length)
   }
 
-  /** A text alone. */
-  copy(text: string): void {
-    const room = this.#room
-    // No unit of the text takes more than three bytes.
-    if (this.#end + 3 * text.length > room.length) this.put(Buffer.from(text))
-    else this.#end += room.write(text, this.#end)
+  /** Appends a string as it is. */
+  appendText(text: string): void {
+    const buffer = this.#buffer
+    // A UTF-16 unit takes at most three bytes.
+    if (this.#length + 3 * text.length > buffer.length) this.append(Buffer.from(text))
+    else this.#length += buffer.write(text, this.#length)
   }
 
   #copy(bytes: Buffer, from: number, to: number) {
-    const room = this.#room
-    let end = this.#end
-    if (to - from < long) for (let at = from; at < to; at += 1) room[end++] = bytes[at]!
+    const buffer = this.#buffer
+    let end = this.#length
+    if (to - from < minCopyBytes) for (let at = from; at < to; at += 1) buffer[end++] = bytes[at]!
     else {
-      if (end + to - from <= room.length) bytes.copy(room, end, from, to)
+      if (end + to - from <= buffer.length) bytes.copy(buffer, end, from, to)
       end += to - from
     }
-    this.#end = end
+    this.#length = end
   }
 
-  /** The attributes of the entity, which are JSON. */
+  /** The attributes of the entity, as JSON text. */
   get attributes(): string {
-    return this.#rows.toString('utf8', this.#attributes_at, this.#row_at - 1)
+    return this.#rows.toString('utf8', this.#attributesStart, this.#rowStart - 1)
   }
 
-  copyAttributes(): void {
-    this.#copy(this.#rows, this.#attributes_at, this.#row_at - 1)
+  printAttributes(): void {
+    this.#copy(this.#rows, this.#attributesStart, this.#rowStart - 1)
   }
 
-  /** A field that needs no quotes in a row: a number, an identifier. */
-  bare(key: Buffer): void {
-    this.put(key)
-    const [rows, room] = [this.#rows, this.#room]
-    let [at, end] = [this.#at + 1, this.#end]
-    for (let code = rows[at]!; code !== comma && code !== close; code = rows[++at]!) room[end++] = code
-    this.#at = at
-    this.#end = end
+  /** Prints a field that a row never quotes: a number or an identifier. */
+  printRaw(key: Buffer): void {
+    this.append(key)
+    const [rows, buffer] = [this.#rows, this.#buffer]
+    let [at, end] = [this.#offset + 1, this.#length]
+    for (let code = rows[at]!; code !== comma && code !== close; code = rows[++at]!) buffer[end++] = code
+    this.#offset = at
+    this.#length = end
   }
 
-  /** A boolean, or null. */
-  flag(key: Buffer): void {
-    this.put(key)
-    const code = this.#rows[this.#at + 1]
+  /** Prints a boolean or null. */
+  printBoolean(key: Buffer): void {
+    this.append(key)
+    const code = this.#rows[this.#offset + 1]
     if (code === comma || code === close) {
-      this.#at += 1
-      this.put(nothing)
+      this.#offset += 1
+      this.append(jsonNull)
       return
     }
-    this.#at += 2
-    this.put(code === letterTrue ? yes : no)
+    this.#offset += 2
+    this.append(code === letterTrue ? jsonTrue : jsonFalse)
   }
 
-  /** A time, `"2026-01-01 12:00:00.123456+00"` in the row, in RFC 3339 with milliseconds. */
-  moment(key: Buffer): void {
-    this.put(key)
-    const [rows, room] = [this.#rows, this.#room]
-    let [at, end] = [this.#at + 2, this.#end]
-    for (const dateEnd = at + 10; at < dateEnd; at += 1) room[end++] = rows[at]!
-    room[end++] = letterT
+  /** Prints a time, `"2026-01-01 12:00:00.123456+00"` in the row, in RFC 3339 with milliseconds. */
+  printTime(key: Buffer): void {
+    this.append(key)
+    const [rows, buffer] = [this.#rows, this.#buffer]
+    let [at, end] = [this.#offset + 2, this.#length]
+    for (const dateEnd = at + 10; at < dateEnd; at += 1) buffer[end++] = rows[at]!
+    buffer[end++] = letterT
     at += 1
-    for (const timeEnd = at + 8; at < timeEnd; at += 1) room[end++] = rows[at]!
-    room[end++] = dot
+    for (const timeEnd = at + 8; at < timeEnd; at += 1) buffer[end++] = rows[at]!
+    buffer[end++] = dot
     if (rows[at] === dot) at += 1
-    for (let digits = 0; digits < 3; digits += 1) room[end++] = rows[at] === plus ? zero : rows[at++]!
-    room[end++] = letterZ
+    for (let digits = 0; digits < 3; digits += 1) buffer[end++] = rows[at] === plus ? zero : rows[at++]!
+    buffer[end++] = letterZ
     while (rows[at] !== quote) at += 1
-    this.#at = at + 1
-    this.#end = end
+    this.#offset = at + 1
+    this.#length = end
   }
 
-  /** A text, or null. */
-  text(key: Buffer): void {
-    this.put(key)
-    const code = this.#rows[this.#at + 1]
+  /** Prints a string or null. */
+  printText(key: Buffer): void {
+    this.append(key)
+    const code = this.#rows[this.#offset + 1]
     if (code === comma || code === close) {
-      this.#at += 1
-      this.put(nothing)
+      this.#offset += 1
+      this.append(jsonNull)
     } else if (code === quote) this.#quotedText()
     else this.#bareText()
   }
 
   #bareText() {
-    const [rows, room] = [this.#rows, this.#room]
-    let [at, end] = [this.#at + 1, this.#end]
-    room[end++] = quote
+    const [rows, buffer] = [this.#rows, this.#buffer]
+    let [at, end] = [this.#offset + 1, this.#length]
+    buffer[end++] = quote
     for (let code = rows[at]!; code !== comma && code !== close; code = rows[++at]!) {
-      if (code >= 32) room[end++] = code
-      else end = putControl(code, room, end)
+      if (code >= 32) buffer[end++] = code
+      else end = writeControl(code, buffer, end)
     }
-    room[end++] = quote
-    this.#at = at
-    this.#end = end
+    buffer[end++] = quote
+    this.#offset = at
+    this.#length = end
   }
 
   #quotedText() {
-    const [rows, room] = [this.#rows, this.#room]
-    let [at, end] = [this.#at + 2, this.#end]
-    room[end++] = quote
+    const [rows, buffer] = [this.#rows, this.#buffer]
+    let [at, end] = [this.#offset + 2, this.#length]
+    buffer[end++] = quote
     for (let code = rows[at]!; ; code = rows[++at]!) {
-      if (plain[code] === 1 || code === comma || code === close) room[end++] = code
+      if (isPlain[code] === 1 || code === comma || code === close) buffer[end++] = code
       else if (code === quote || code === backslash) {
-        // In a row both are doubled within quotes; a quote that is not ends them.
+        // A quoted field doubles quotes and backslashes. A single quote ends the field.
         at += 1
         if (code === quote && rows[at] !== quote) break
-        room[end++] = backslash
-        room[end++] = code
-      } else end = putControl(code, room, end)
+        buffer[end++] = backslash
+        buffer[end++] = code
+      } else end = writeControl(code, buffer, end)
     }
-    room[end++] = quote
-    this.#at = at
-    this.#end = end
+    buffer[end++] = quote
+    this.#offset = at
+    this.#length = end
   }
 
-  /** Leaves so many fields out. */
-  pass(fields: number): void {
-    for (let count = 0; count < fields; count += 1) this.#pass()
+  /** Skips a number of fields. */
+  skip(fields: number): void {
+    for (let count = 0; count < fields; count += 1) this.#skipField()
   }
 
-  /** Leaves the next field out where these bytes are all of it. Answers whether they are. */
-  passes(bytes: Buffer): boolean {
+  /** Skips the next field if it equals these bytes. Returns whether it did. */
+  skipIfEqual(bytes: Buffer): boolean {
     const rows = this.#rows
-    const start = this.#at + 1
+    const start = this.#offset + 1
     for (let index = 0; index < bytes.length; index += 1) if (rows[start + index] !== bytes[index]) return false
     const after = rows[start + bytes.length]
     if (after !== comma && after !== close) return false
-    this.#at = start + bytes.length
+    this.#offset = start + bytes.length
     return true
   }
 
-  /** The next field itself, which is not printed. */
-  value(): string | null {
-    const start = this.#at + 1
-    this.#pass()
-    if (this.#at === start) return null
-    if (this.#rows[start] !== quote) return this.#rows.toString('utf8', start, this.#at)
-    const value = this.#rows.toString('utf8', start + 1, this.#at - 1).replaceAll('""', '"')
+  /** Returns the next field without printing it. */
+  readValue(): string | null {
+    const start = this.#offset + 1
+    this.#skipField()
+    if (this.#offset === start) return null
+    if (this.#rows[start] !== quote) return this.#rows.toString('utf8', start, this.#offset)
+    const value = this.#rows.toString('utf8', start + 1, this.#offset - 1).replaceAll('""', '"')
     return value.includes('\\') ? value.replaceAll('\\\\', '\\') : value
   }
 
-  #pass() {
+  #skipField() {
     const rows = this.#rows
-    let at = this.#at + 1
+    let at = this.#offset + 1
     let code = rows[at]!
     if (code !== quote) while (code !== comma && code !== close) code = rows[++at]!
     else
@@ -267,14 +272,14 @@ export class RowPrinter {
         at += 1
         if (code === quote && rows[at] !== quote) break
       }
-    this.#at = at
+    this.#offset = at
   }
 }
 
-/** Writes a control character as JSON writes it. Answers where it ends. */
-function putControl(code: number, room: Uint8Array, start: number): number {
-  const escaped = controls[code]!
+/** Writes the JSON escape of a control character. Returns the offset after it. */
+function writeControl(code: number, buffer: Uint8Array, start: number): number {
+  const escaped = controlEscapes[code]!
   let end = start
-  for (let index = 0; index < escaped.length; index += 1) room[end++] = escaped[index]!
+  for (let index = 0; index < escaped.length; index += 1) buffer[end++] = escaped[index]!
   return end
 }

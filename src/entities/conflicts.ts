@@ -1,154 +1,157 @@
 import type { EntityRow } from './entity-row.ts'
-import { type Name, nameKey, namesNeeded, nameTaken, type Plan } from './plan-write.ts'
-import { isMaking, type Write } from './write-request.ts'
+import { type Name, nameKey, newNameOf, type Plan, requiredNames } from './plan-write.ts'
+import { canCreate, type Write } from './write-request.ts'
 
-/** One write of a set, planned, at its place in the order of arrival; `name` is what it is addressed by, as a {@link nameKey}. */
+/**
+ * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ */
 export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }
 
-type Taken = { set: Item[]; later: Item[] }
+type Split = { set: Item[]; later: Item[] }
 
-/** What one set may hold: writes, and bytes of their bodies. */
+/** Maximum size of a set: number of writes, and bytes of their bodies. */
 export type SetSize = { items: number; bytes: number }
 
-/** Of writes that others wait beside: so that no neighbour waits long. */
-const usualSize: SetSize = { items: 256, bytes: 1_048_576 }
+/** Default size. It bounds the time that the requests of one set wait for each other. */
+const defaultSize: SetSize = { items: 256, bytes: 1_048_576 }
 
-/** What an item has to do with: the row it writes; names that it writes, mentions, or links to. */
-type Touched = {
+/** The row that an item writes, and the names that it writes, mentions or links to. */
+type Footprint = {
   row: string | undefined
-  /** The name it is addressed by, and whether it is known to be somebody's. */
+  /** The name it is addressed by, and whether an entity is known to have that name. */
   addressed: string | undefined
-  stands: boolean
+  exists: boolean
   written: string[]
   mentioned: string[]
   linked: string[]
-  /** Whether it frees a name that is not known before its row is read. */
-  freesUnknown: boolean
+  /** Whether it releases a name that is unknown until its row is read. */
+  releasesUnknown: boolean
 }
 
-/** What the items before have to do with, and of those among them that wait what cannot be told before rows are read. */
+/** The combined footprints of the earlier items. The last three sets cover only the deferred ones. */
 type Seen = {
   rows: Set<string>
   written: Set<string>
   mentioned: Set<string>
   linked: Set<string>
-  /** Names that those who wait are addressed by, and link to. */
-  wanted: Set<string>
-  promised: Set<string>
-  /** Ways of being addressed behind which it is unknown whether the row is the same. */
-  vague: Set<string>
+  /** Names that deferred items are addressed by, and names that they link to. */
+  deferredAddressed: Set<string>
+  deferredLinked: Set<string>
+  /** Address kinds that may refer to the row of a deferred item ({@link addressKind}). */
+  ambiguous: Set<string>
 }
 
 /**
- * Splits items into those that one set can decide side by side and those that must wait for the next one. Whoever
- * conflicts with an earlier item waits, and makes those wait that conflict with it. Two items conflict when both address
- * one row, when either writes a name (creates, renames from or to, deletes) that the other mentions, or when one links to
- * a name that nobody bears and so brings to life whom the other is addressed to.
+ * Splits items into those that one set can decide independently and those deferred to a later set. An item that
+ * conflicts with an earlier item is deferred, and so are the items that conflict with a deferred one. Two items
+ * conflict in three cases: both address the same row; one writes a name (by creating, renaming from or to, or deleting)
+ * that the other mentions; or one links to a missing name, which creates the entity that the other one addresses.
  */
 export function takeSet(
   items: Item[],
-  { rows, size = usualSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
-): Taken {
+  { rows, size = defaultSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
+): Split {
   if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
   const seen: Seen = {
     rows: new Set(),
     written: new Set(),
     mentioned: new Set(),
     linked: new Set(),
-    wanted: new Set(),
-    promised: new Set(),
-    vague: new Set(),
+    deferredAddressed: new Set(),
+    deferredLinked: new Set(),
+    ambiguous: new Set(),
   }
   const set: Item[] = []
   const later: Item[] = []
   let bytes = 0
-  let closed = false
+  let isClosed = false
   for (const item of items) {
-    const touched = touches(item, rows?.get(item))
+    const footprint = footprintOf(item, rows?.get(item))
     bytes += item.write.bytes
-    const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
-    const waits = closed || full || conflicts(touched, seen, rows !== undefined) || isVague(item, seen)
-    if (waits && touched.addressed !== undefined) seen.wanted.add(touched.addressed)
-    if (waits) for (const name of touched.linked) seen.promised.add(name)
-    // One row may be addressed by its name and by its id; which, nobody knows before it is read.
-    if (waits && !rows && item.write.address) seen.vague.add(wayOf(item.write, true))
-    // A name that is about to become free, and nobody knows which.
-    if (waits && touched.freesUnknown) closed = true
-    if (waits) later.push(item)
+    const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
+    const isDeferred = isClosed || isFull || conflicts(footprint, seen, rows !== undefined) || isAmbiguous(item, seen)
+    if (isDeferred && footprint.addressed !== undefined) seen.deferredAddressed.add(footprint.addressed)
+    if (isDeferred) for (const name of footprint.linked) seen.deferredLinked.add(name)
+    // A name and an id may address the same row. That is unknown until the row is read.
+    if (isDeferred && !rows && item.write.address) seen.ambiguous.add(addressKind(item.write, true))
+    // The item releases a name that is still unknown, so every later item is deferred.
+    if (isDeferred && footprint.releasesUnknown) isClosed = true
+    if (isDeferred) later.push(item)
     else set.push(item)
-    if (touched.row !== undefined) seen.rows.add(touched.row)
-    for (const name of touched.written) seen.written.add(name)
-    for (const name of touched.mentioned) seen.mentioned.add(name)
-    for (const name of touched.linked) seen.linked.add(name)
+    if (footprint.row !== undefined) seen.rows.add(footprint.row)
+    for (const name of footprint.written) seen.written.add(name)
+    for (const name of footprint.mentioned) seen.mentioned.add(name)
+    for (const name of footprint.linked) seen.linked.add(name)
   }
   return { set, later }
 }
 
 /**
- * Imports come in sets of their own and conflict only where two write one name, which no row tells more about: a file whose
- * lines name the next would be as many sets as lines.
+ * Splits imports. Sets contain only imports, and two imports conflict only if they write the same name. Links do not
+ * conflict: otherwise a file in which each line links to the next would need one set per line.
  */
-function takeImports(items: Item[], size: SetSize): Taken {
+function takeImports(items: Item[], size: SetSize): Split {
   const written = new Set<string>()
   const [set, later]: [Item[], Item[]] = [[], []]
   let bytes = 0
   for (const item of items) {
     const { name } = item
     bytes += item.write.bytes
-    const full = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
-    if (full || (name !== undefined && written.has(name))) later.push(item)
+    const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
+    if (isFull || (name !== undefined && written.has(name))) later.push(item)
     else set.push(item)
     if (name !== undefined) written.add(name)
   }
   return { set, later }
 }
 
-function conflicts(touched: Touched, seen: Seen, rowsKnown: boolean): boolean {
-  const { row, addressed, written, mentioned, linked } = touched
+function conflicts(footprint: Footprint, seen: Seen, rowsKnown: boolean): boolean {
+  const { row, addressed, written, mentioned, linked } = footprint
   return (
     (row !== undefined && seen.rows.has(row)) ||
     written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
     mentioned.some(name => seen.written.has(name)) ||
-    (rowsKnown && !touched.stands && addressed !== undefined && seen.linked.has(addressed)) ||
-    linked.some(name => seen.wanted.has(name)) ||
-    (addressed !== undefined && seen.promised.has(addressed))
+    (rowsKnown && !footprint.exists && addressed !== undefined && seen.linked.has(addressed)) ||
+    linked.some(name => seen.deferredAddressed.has(name)) ||
+    (addressed !== undefined && seen.deferredLinked.has(addressed))
   )
 }
 
-/** How a write is addressed, or the other way: by the name, or by the id, which may be of any name. */
-function wayOf({ stack_id, address }: Write, other: boolean): string {
+/** Returns the stack and whether the write is addressed by name or by id. With `opposite`, returns the other kind. */
+function addressKind({ stack_id, address }: Write, opposite: boolean): string {
   const byId = address !== null && 'id' in address
-  return `${stack_id} ${byId === other ? 'name' : 'id'}`
+  return `${stack_id} ${byId === opposite ? 'name' : 'id'}`
 }
 
-const isVague = ({ write }: Item, { vague }: Seen) => vague.size > 0 && vague.has(wayOf(write, false))
+const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
+  ambiguous.size > 0 && ambiguous.has(addressKind(write, false))
 
-function touches({ write, plan, name }: Item, row: EntityRow | undefined): Touched {
+function footprintOf({ write, plan, name }: Item, row: EntityRow | undefined): Footprint {
   const { address } = write
   const written: Name[] = []
-  const taken = nameTaken(write)
-  if (taken) written.push(taken)
+  const newName = newNameOf(write)
+  if (newName) written.push(newName)
   const addressed = addressedName(write)
-  const makes = isMaking(write)
-  if (makes && addressed) written.push(addressed)
-  const leaves = write.operation === 'delete' || taken !== undefined || write.body.external_id === null
-  const standing = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
-  if (leaves && standing) written.push(standing)
-  const mentioned = namesNeeded(write, plan).map(nameKey)
+  if (canCreate(write) && addressed) written.push(addressed)
+  const releasesName = write.operation === 'delete' || newName !== undefined || write.body.external_id === null
+  const currentName = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
+  if (releasesName && currentName) written.push(currentName)
+  const mentioned = requiredNames(write, plan).map(nameKey)
   if (name !== undefined) mentioned.push(name)
   const byId = address && 'id' in address ? address.id : undefined
   return {
-    // Before the rows are read, two items that give one name or one id address one row.
+    // Until the rows are read, two items with the same name or the same id count as addressing the same row.
     row: row?.id ?? byId ?? (name && `name ${name}`),
     addressed: name,
-    stands: row !== undefined,
+    exists: row !== undefined,
     written: written.map(nameKey),
     mentioned,
     linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
-    freesUnknown: leaves && !standing,
+    releasesUnknown: releasesName && !currentName,
   }
 }
 
+/** The name that a write is addressed by; undefined if it is addressed by id or has no address. */
 export function addressedName({ address, stack_id }: Write): Name | undefined {
   return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
 }

@@ -1,6 +1,8 @@
 import { statement } from '../db/db.ts'
 
-/** $2: a time, $3: how many. The deletions that the sweeper has not followed yet, in order, and whether they came before it. */
+/**
+ * $2: time, $3: limit. Returns the unprocessed deletions in order of number. `ripe` is true for those before the time.
+ */
 export const readDeletionsSql = statement(
   'read_deletions',
   `select c.sequence, c.entity_id, c.at < $2 as ripe from changes c
@@ -9,7 +11,10 @@ export const readDeletionsSql = statement(
    order by c.sequence limit $3`,
 )
 
-/** $2: ids of deleted entities, $3: how many links at most. How many were found, and how many went: others sweep, too. */
+/**
+ * $2: ids of deleted entities, $3: limit. Returns how many links were found and deleted. Another process may delete
+ * some.
+ */
 export const deleteDanglingLinksSql = statement(
   'delete_dangling_links',
   `with found as materialized (
@@ -23,7 +28,7 @@ export const deleteDanglingLinksSql = statement(
    ) select (select count(*) from found)::integer as found, (select count(*) from gone)::integer as gone`,
 )
 
-/** $2: the deletion that was followed last. Never backwards: several servers may sweep. */
+/** $2: number of the last processed deletion. The position never moves back: several processes may clean up at once. */
 export const recordSweepSql = statement(
   'record_sweep',
   'update sweeps set sequence = greatest(sequence, $2) where organization_id = $1',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
@@ -14,8 +14,8 @@ beforeEach(async () => {
   shop = await makeShop(service)
 })
 
-/** However young a deletion is. */
-const atOnce = { graceMs: -1_000 }
+/** A grace period that includes every deletion. */
+const noGrace = { graceMs: -1_000 }
 const hourMs = 3_600_000
 const count = async (organization = shop) => {
   const text = 'select count(*)::integer as count from links where organization_id = $1'
@@ -26,22 +26,22 @@ const valuesOf = async (external_id: string) => {
   const { data } = (await shop.send('GET', `/v1/people/${external_id}`)).body
   return [data.version, data.attribute_values]
 }
-const someoneWaits = async () => {
+const untilLockWait = async () => {
   const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   while ((await service.sql(waiting)).length === 0);
 }
-/** So many people, each linked to one of the targets in turn. */
-const linkTo = (targets: string[], many: number) =>
+/** Creates people that each link to one of the targets in turn. */
+const linkTo = (targets: string[], count: number) =>
   writeAll(
     service.db,
     shop,
-    names('p', many).map((name, n) =>
+    names('p', count).map((name, n) =>
       write('create', name, { attribute_values: { referrer: targets[n % targets.length]! } }),
     ),
   )
 
-describe('deleting a target', () => {
-  test('takes its links out of every read at once, and the sweep takes their rows', async () => {
+describe('a deleted target', () => {
+  it('disappears from all reads at once, and the cleanup deletes the links to it', async () => {
     const { send } = shop
     await send('POST', '/v1/people', {
       external_id: 'ada',
@@ -56,50 +56,52 @@ describe('deleting a target', () => {
       [2, {}],
     ]
     expect([await reads(), await count()]).toEqual([after, 5])
-    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(3)
+    expect(await cleanDanglingLinks(service.db, noGrace)).toBe(3)
     expect([await reads(), await count()]).toEqual([after, 2])
   })
 
-  test('leaves whoever takes its name afterwards unlinked', async () => {
+  it('passes no links on to a new entity with its name', async () => {
     await linkTo(['bob'], 1)
     await remove('bob')
     await shop.send('POST', '/v1/people', { external_id: 'bob' })
     expect(await valuesOf('p0')).toEqual([1, {}])
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, noGrace)
     await shop.send('PATCH', '/v1/people/p0', { attribute_values: { referrer: 'bob' } })
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await valuesOf('p0')).toEqual([2, { referrer: 'bob' }])
   })
 
-  test('that named others takes its own links with it, dangling ones by the sweep', async () => {
+  it('loses its own links in the cleanup', async () => {
     await shop.send('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: { referrer: 'bob', friends: ['eve'] },
     })
     await remove('bob')
     await remove('ada')
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(0)
   })
 })
 
-describe('the sweep', () => {
-  test('leaves deletions younger than its grace, and follows them later', async () => {
+describe('the cleanup', () => {
+  it('skips deletions within the grace period and processes them later', async () => {
     await linkTo(['bob'], 3)
     await remove('bob')
     expect(await cleanDanglingLinks(service.db, { graceMs: hourMs })).toBe(0)
     expect(await count()).toBe(3)
-    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(3)
+    expect(await cleanDanglingLinks(service.db, noGrace)).toBe(3)
   })
 
-  test('run twice is harmless, and touches no link that leads somewhere', async () => {
+  it('keeps links to existing entities and does nothing in a second run', async () => {
     await linkTo(['bob', 'eve'], 4)
     await remove('bob')
-    expect([await cleanDanglingLinks(service.db, atOnce), await cleanDanglingLinks(service.db, atOnce)]).toEqual([2, 0])
+    expect([await cleanDanglingLinks(service.db, noGrace), await cleanDanglingLinks(service.db, noGrace)]).toEqual([
+      2, 0,
+    ])
     expect(await count()).toBe(2)
   })
 
-  test('of a hub and of many deletions ends only when all are followed, in every organization', async () => {
+  it('processes deletions and links of several batches in every organization', async () => {
     await linkTo(['hub'], 1_050)
     await remove('hub')
     const other = await makeShop(service)
@@ -111,24 +113,24 @@ describe('the sweep', () => {
       other,
       targets.map(target => write('delete', target)),
     )
-    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(1_260)
+    expect(await cleanDanglingLinks(service.db, noGrace)).toBe(1_260)
     expect([await count(), await count(other)]).toEqual([0, 0])
   })
 
-  test('of several servers at once removes each link once, beside writers who go on', async () => {
+  it('removes each link once when several processes run it during writes', async () => {
     await linkTo(['bob', 'eve'], 200)
     await remove('bob')
     const writers = names('w', 20).map(name =>
       shop.send('POST', '/v1/people', { external_id: name, attribute_values: { referrer: 'bob' } }),
     )
-    const sweeping = Promise.all([1, 2, 3].map(() => cleanDanglingLinks(service.db, atOnce)))
+    const cleaning = Promise.all([1, 2, 3].map(() => cleanDanglingLinks(service.db, noGrace)))
     expect((await Promise.all(writers)).every(reply => reply.status === 201)).toBe(true)
-    expect((await sweeping).reduce((sum, swept) => sum + swept, 0)).toBe(100)
+    expect((await cleaning).reduce((sum, removed) => sum + removed, 0)).toBe(100)
     expect(await count()).toBe(120)
-    expect(await cleanDanglingLinks(service.db, atOnce)).toBe(0)
+    expect(await cleanDanglingLinks(service.db, noGrace)).toBe(0)
   })
 
-  test('that is stopped in the middle is finished by the next one', async () => {
+  it('is completed by the next run after an abort', async () => {
     await linkTo(['bob'], 3)
     await remove('bob')
     const stopping = new AbortController()
@@ -136,17 +138,17 @@ describe('the sweep', () => {
       ...service.db,
       query: async (statement, values, signal) => {
         const rows = await service.db.query(statement, values, signal)
-        // The service is told to stop while the deletions to follow are on their way.
+        // Aborts the run while it reads the deletions.
         if (statement.name === 'read_deletions' && rows.length > 0) stopping.abort()
         return rows as never[]
       },
     }
-    await cleanDanglingLinks(db, { ...atOnce, signal: stopping.signal })
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleanDanglingLinks(db, { ...noGrace, signal: stopping.signal })
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(0)
   })
 
-  test('that finds its batch taken by a server that then dies finishes the rest', async () => {
+  it('deletes the remaining links when another process deleted part of its batch and died', async () => {
     await linkTo(['hub'], 1_050)
     await remove('hub')
     const dying = await service.db.connect()
@@ -156,16 +158,16 @@ describe('the sweep', () => {
          (select source_id from links where organization_id = $1 limit 1000)`,
       [shop.id],
     )
-    const sweeping = cleanDanglingLinks(service.db, atOnce)
-    await someoneWaits()
+    const cleaning = cleanDanglingLinks(service.db, noGrace)
+    await untilLockWait()
     await dying.query('commit')
     await dying.end()
-    await sweeping
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleaning
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(0)
   })
 
-  test('follows a young deletion later, even when an older one was committed after it', async () => {
+  it('processes a recent deletion later, even if an older one has a higher change number', async () => {
     await linkTo(['slow', 'quick'], 2)
     const holder = await service.db.connect()
     await holder.query('begin')
@@ -174,9 +176,9 @@ describe('the sweep', () => {
       'slow',
     ])
     const slow = remove('slow')
-    await someoneWaits()
+    await untilLockWait()
     const betweenMs = Date.now()
-    // A deletion's time has milliseconds: the other one's is a later one.
+    // Waits for the next millisecond, so that the second deletion has a later time.
     while (Date.now() === betweenMs);
     await remove('quick')
     await holder.query('commit')
@@ -186,17 +188,17 @@ describe('the sweep', () => {
       `select at from changes where organization_id = $1 and operation = 'delete' order by sequence`,
       [shop.id],
     )
-    // The one that took its time first took its number last.
+    // The deletion with the earlier time has the later number.
     expect(times.map(({ at }) => Date.parse(at) > betweenMs)).toEqual([true, false])
-    const later = openedAt(service.db, Date.parse(times[1]!.at) + 1)
+    const later = withDueTime(service.db, Date.parse(times[1]!.at) + 1)
     await cleanDanglingLinks(later, { graceMs: 0 })
-    await cleanDanglingLinks(service.db, atOnce)
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(0)
   })
 })
 
-/** A database for which the deletions before this moment are the old ones. */
-function openedAt(db: Database, momentMs: number): Database {
+/** A database that treats the deletions before this time as due. */
+function withDueTime(db: Database, momentMs: number): Database {
   const before = new Date(momentMs).toISOString()
   return {
     ...db,

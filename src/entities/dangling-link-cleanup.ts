@@ -3,51 +3,54 @@ import { listOrganizations, type Organization } from '../organizations/organizat
 import type { Signal } from '../signal.ts'
 import { deleteDanglingLinksSql, readDeletionsSql, recordSweepSql } from './dangling-link-cleanup-sql.ts'
 
-const deletionsAtOnce = 200
-const linksAtOnce = 1_000
+const deletionsPerBatch = 200
+const linksPerBatch = 1_000
 
-export type SweepOptions = {
-  /** Deletions younger than this are left: a write that found the target before it went may still be linking to it. */
+export type CleanupOptions = {
+  /** Minimum age of a deletion. A write that read the target before its deletion may still link to it. */
   graceMs: number
   signal?: Signal
 }
 
 /**
- * Removes the links that point to deleted entities, in small transactions, following each organization's deletions in
- * the change log. Readers join entities and never see such links, so nothing waits for this. Answers how many went.
+ * Removes links to deleted entities in small transactions. It follows the deletions in each organization's change log.
+ * Readers join the target and never see such links, so the cleanup is not urgent. Returns the number of removed links.
  */
-export async function cleanDanglingLinks(db: Database, options: SweepOptions): Promise<number> {
-  let swept = 0
-  for (const organization of await listOrganizations(db)) swept += await sweepOrganization(db, organization, options)
-  return swept
+export async function cleanDanglingLinks(db: Database, options: CleanupOptions): Promise<number> {
+  let removed = 0
+  for (const organization of await listOrganizations(db)) removed += await cleanOrganization(db, organization, options)
+  return removed
 }
 
-async function sweepOrganization(
+async function cleanOrganization(
   db: Database,
   { id }: Organization,
-  { graceMs, signal }: SweepOptions,
+  { graceMs, signal }: CleanupOptions,
 ): Promise<number> {
   const before = new Date(Date.now() - graceMs).toISOString()
-  let swept = 0
+  let removed = 0
   while (!signal?.aborted) {
-    const ripe = await readRipe(db, id, before)
-    const last = ripe.at(-1)
+    const due = await readDue(db, id, before)
+    const last = due.at(-1)
     if (!last) break
-    const targets = ripe.map(deletion => deletion.entity_id)
-    swept += await deleteLinksTo(db, id, targets, signal)
-    // Stopped in the middle: what is left is found again from here.
+    const targets = due.map(deletion => deletion.entity_id)
+    removed += await deleteLinksTo(db, id, targets, signal)
+    // After an abort the position is not recorded, so the next run finds the remaining links.
     if (!signal?.aborted) await db.query(recordSweepSql, [id, last.sequence])
   }
-  return swept
+  return removed
 }
 
 type Deletion = { sequence: number; entity_id: string; ripe: boolean }
 
-/** The next deletions, up to the first young one: times do not quite follow the numbers, and none may be passed over. */
-async function readRipe(db: Database, organization_id: number, before: string): Promise<Deletion[]> {
-  const deletions = await db.query<Deletion>(readDeletionsSql, [organization_id, before, deletionsAtOnce])
-  const young = deletions.findIndex(deletion => !deletion.ripe)
-  return young === -1 ? deletions : deletions.slice(0, young)
+/**
+ * Reads the next deletions up to the first recent one. Times do not strictly follow the change numbers, and the
+ * recorded position must not pass a recent deletion.
+ */
+async function readDue(db: Database, organization_id: number, before: string): Promise<Deletion[]> {
+  const deletions = await db.query<Deletion>(readDeletionsSql, [organization_id, before, deletionsPerBatch])
+  const firstRecent = deletions.findIndex(deletion => !deletion.ripe)
+  return firstRecent === -1 ? deletions : deletions.slice(0, firstRecent)
 }
 
 async function deleteLinksTo(db: Database, organization_id: number, targets: string[], signal?: Signal) {
@@ -56,10 +59,10 @@ async function deleteLinksTo(db: Database, organization_id: number, targets: str
     const [links] = await db.query<{ found: number; gone: number }>(deleteDanglingLinksSql, [
       organization_id,
       targets,
-      linksAtOnce,
+      linksPerBatch,
     ])
     deleted += links!.gone
-    if (links!.found < linksAtOnce) break
+    if (links!.found < linksPerBatch) break
   }
   return deleted
 }

@@ -1,16 +1,16 @@
-import { type Answer, answering, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
+import { type Answer, expandAnswers, hasAnswers, summaryFlag, summaryFlags, withAnswers } from '../consents/answers.ts'
 import type { Detail } from '../errors.ts'
 import { channels, type Definitions } from '../organizations/definitions.ts'
 import type { Columns, EntityRow } from './entity-row.ts'
 import type { Write } from './write-request.ts'
 
-/** Changed keys and their values, as a read names and shows them. */
-export type Shown = Record<string, unknown>
-export type ConsentChange = { before: Shown[]; after: Shown[] }
+/** Changed fields and their values, in the format of a read. */
+export type FieldValues = Record<string, unknown>
+export type ConsentChange = { before: FieldValues[]; after: FieldValues[] }
 
 /**
- * What a body's consent fields come to: the answers for the history, and in `columns` the current answers and flags that
- * differ. Faults are added to `faults`; when there are any, nothing else is.
+ * Decides the consent fields of a body. Returns the answers for the history and sets changed answers and flags in
+ * `columns`. Faults are added to `faults`; then nothing is returned and `columns` does not change.
  */
 export function decideAnswers(
   row: EntityRow | undefined,
@@ -22,32 +22,35 @@ export function decideAnswers(
 ): { answers: Answer[]; consents?: ConsentChange } {
   if (!hasAnswers(write.body)) return { answers: [] }
   const current = row?.answers ?? {}
-  const given = answering(write.body, current, consent_types)
+  const bodyAnswers = expandAnswers(write.body, current, consent_types)
   if (write.operation === 'import')
-    given.answers = given.answers.filter(({ state, previous_state }) => state !== previous_state)
-  faults.push(...given.faults)
-  if (given.faults.length > 0) return { answers: [] }
+    bodyAnswers.answers = bodyAnswers.answers.filter(({ state, previous_state }) => state !== previous_state)
+  faults.push(...bodyAnswers.faults)
+  if (bodyAnswers.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
     const flag = summaryFlags[channel]
-    const bare = given.bareFlags[flag]
-    if (bare !== undefined && bare !== (row?.[flag] ?? null)) columns[flag] = bare
+    const flagValue = bodyAnswers.standaloneFlags[flag]
+    if (flagValue !== undefined && flagValue !== (row?.[flag] ?? null)) columns[flag] = flagValue
   }
-  if (given.answers.length === 0) return { answers: [] }
-  columns.answers = withAnswers(current, given.answers, at)
+  if (bodyAnswers.answers.length === 0) return { answers: [] }
+  columns.answers = withAnswers(current, bodyAnswers.answers, at)
   for (const channel of channels) {
-    if (!given.answers.some(answer => answer.channel === channel)) continue
+    if (!bodyAnswers.answers.some(answer => answer.channel === channel)) continue
     const flag = summaryFlags[channel]
     const summary = summaryFlag(channel, columns.answers, consent_types)
     if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
   }
-  const shown = (states: (answer: Answer) => boolean | null) =>
-    given.answers.map(answer => ({
+  const describeStates = (stateOf: (answer: Answer) => boolean | null) =>
+    bodyAnswers.answers.map(answer => ({
       consent_type_id: answer.consent_type_id,
       channel: answer.channel,
-      state: states(answer),
+      state: stateOf(answer),
     }))
   return {
-    answers: given.answers,
-    consents: { before: shown(answer => answer.previous_state), after: shown(answer => answer.state) },
+    answers: bodyAnswers.answers,
+    consents: {
+      before: describeStates(answer => answer.previous_state),
+      after: describeStates(answer => answer.state),
+    },
   }
 }

@@ -1,65 +1,67 @@
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
-import { type CurrentState, type Links, shownLinks, type Target } from './entity-row.ts'
+import { type CurrentState, type Links, relationshipValue, type Target } from './entity-row.ts'
 import { jsonEqual } from './json-equal.ts'
 import type { Name, Plan, PlannedLinks } from './plan-write.ts'
 
-/** Where one link will point: to an entity that stands, or to a name that the write brings to life. */
+/** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
 export type PlannedTarget = { id: string } | { name: Name }
 
-/** What a write does to attribute values and links. */
+/** The changes of a write to attribute values and links. */
 export type AttributeChange = {
   changed: boolean
-  /** Plain values to store, and keys whose plain value goes. */
+  /** Plain values to store, and keys whose plain value is removed. */
   set: Record<string, unknown>
   removed: string[]
-  /** Relationship attributes whose links are replaced, by these in order; none unlinks. */
+  /** Relationship attributes whose links are replaced by `targets`, in order. An empty array removes the links. */
   relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
-  /** The targets that nobody bears the name of yet, each with the place that names it. */
+  /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
   missing: { name: Name; pointer: string }[]
-  /** The keys that differ, as a read shows them; `before` is null where no entity stood. */
+  /** The changed keys in the format of a read. `before` is null for a new entity. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>
-  /** Of the entity after the write: its attribute values, and whether their JSON has more bytes than it may have. */
+  /**
+   * Number of attribute values after the write, and whether their JSON exceeds the byte limit. Set only if `changed`.
+   */
   keyCount: number
   isTooLarge: boolean
 }
 
-type Bearer = (name: Name) => string | undefined
+type ResolveName = (name: Name) => string | undefined
 
 const noAttributes: Record<string, unknown> = Object.freeze({})
 const noLinks: Links = new Map()
 
-/** Compares every key that the write touches with what stands, and keeps the differences. */
+/** Compares the keys of a write with the current state and returns the differences. */
 export function decideAttributes(
-  standing: CurrentState | null,
+  current: CurrentState | null,
   plan: Plan,
-  bearer: Bearer,
+  resolveName: ResolveName,
   definitions: Definitions,
-  entityBytes: number,
+  maxEntityBytes: number,
 ): AttributeChange {
-  const attributes = standing?.row.attributes ?? noAttributes
-  const linked = linkedByKey(standing?.links ?? noLinks, definitions)
-  const change = emptyChange(standing)
+  const attributes = current?.row.attributes ?? noAttributes
+  const linked = linkedByKey(current?.links ?? noLinks, definitions)
+  const change = emptyChange(current)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
-  for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), bearer)
+  for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), resolveName)
   if (plan.clearsRest) {
     const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
     for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
       if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
   }
   change.changed = Object.keys(change.after).length > 0
-  if (change.changed) measure(change, attributes, linked, entityBytes)
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
   return change
 }
 
-function emptyChange(standing: CurrentState | null): AttributeChange {
+function emptyChange(current: CurrentState | null): AttributeChange {
   return {
     changed: false,
     set: {},
     removed: [],
     relinked: [],
     missing: [],
-    before: standing && {},
+    before: current && {},
     after: {},
     keyCount: 0,
     isTooLarge: false,
@@ -68,10 +70,10 @@ function emptyChange(standing: CurrentState | null): AttributeChange {
 
 type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
 
-const nothingLinked: ReadonlyMap<string, LinkedKey> = new Map()
+const noLinkedKeys: ReadonlyMap<string, LinkedKey> = new Map()
 
 function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
-  if (links.size === 0) return nothingLinked
+  if (links.size === 0) return noLinkedKeys
   const linked = new Map<string, LinkedKey>()
   for (const [attribute_id, targets] of links) {
     const attribute = definitions.attributeById.get(attribute_id)
@@ -80,10 +82,10 @@ function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string
   return linked
 }
 
-/** What a read shows under a key now. */
-function shown(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
+/** Returns the current value of a key in the format of a read; null if it has none. */
+function currentValue(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
   const last = linked?.at(-1)
-  if (last) return shownLinks(last.attribute.cardinality, last.targets)
+  if (last) return relationshipValue(last.attribute.cardinality, last.targets)
   return Object.hasOwn(attributes, key) ? attributes[key] : null
 }
 
@@ -94,40 +96,40 @@ function writePlain(
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
 ) {
-  const stored = Object.hasOwn(attributes, key)
-  if (!linked && (value === null ? !stored : stored && jsonEqual(attributes[key], value))) return
-  record(change, key, shown(key, attributes, linked), value)
+  const isStored = Object.hasOwn(attributes, key)
+  if (!linked && (value === null ? !isStored : isStored && jsonEqual(attributes[key], value))) return
+  recordChange(change, key, currentValue(key, attributes, linked), value)
   for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
-  if (value !== null) define(change.set, key, value)
-  else if (stored) change.removed.push(key)
+  if (value !== null) defineKey(change.set, key, value)
+  else if (isStored) change.removed.push(key)
 }
 
 function writeLinks(
   change: AttributeChange,
   key: string,
-  { attribute, names, places }: PlannedLinks,
+  { attribute, names, pointers }: PlannedLinks,
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
-  bearer: Bearer,
+  resolveName: ResolveName,
 ) {
   const targets = names.map((name): PlannedTarget => {
-    const id = bearer(name)
+    const id = resolveName(name)
     return id === undefined ? { name } : { id }
   })
-  const stored = Object.hasOwn(attributes, key)
-  if (!stored && sameLinks(attribute, targets, linked)) return
-  record(
+  const isStored = Object.hasOwn(attributes, key)
+  if (!isStored && sameLinks(attribute, targets, linked)) return
+  recordChange(
     change,
     key,
-    shown(key, attributes, linked),
-    names.length > 0 ? shownLinks(attribute.cardinality, names) : null,
+    currentValue(key, attributes, linked),
+    names.length > 0 ? relationshipValue(attribute.cardinality, names) : null,
   )
-  if (stored) change.removed.push(key)
+  if (isStored) change.removed.push(key)
   for (const other of linked ?? [])
     if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
   change.relinked.push({ attribute, targets })
   for (const [index, target] of targets.entries())
-    if ('name' in target) change.missing.push({ name: target.name, pointer: places[index]! })
+    if ('name' in target) change.missing.push({ name: target.name, pointer: pointers[index]! })
 }
 
 function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {
@@ -137,38 +139,38 @@ function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: Linke
   return targets.every((target, index) => 'id' in target && target.id === only.targets[index]?.id)
 }
 
-function record(change: AttributeChange, key: string, before: unknown, after: unknown) {
-  if (change.before) define(change.before, key, before)
-  define(change.after, key, after)
+function recordChange(change: AttributeChange, key: string, before: unknown, after: unknown) {
+  if (change.before) defineKey(change.before, key, before)
+  defineKey(change.after, key, after)
 }
 
-/** Sets a key that a client chose: never through a setter of the prototype. */
-function define(target: Record<string, unknown>, key: string, value: unknown) {
+/** Sets a key that a client chose, without calling a setter of the prototype. */
+function defineKey(target: Record<string, unknown>, key: string, value: unknown) {
   if (key in target) Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
 }
 
-/** Counts what the entity will hold: its plain values and its linked keys. */
-function measure(
+/** Counts the attribute values and their JSON bytes after the write, plain values and links. */
+function measureEntity(
   change: AttributeChange,
   attributes: Record<string, unknown>,
   linked: ReadonlyMap<string, LinkedKey>,
-  entityBytes: number,
+  maxEntityBytes: number,
 ) {
-  let [bytes, bytesAtMost] = [2, 2]
+  let [bytes, maxBytes] = [2, 2]
   eachValue(change, attributes, linked, (key, value) => {
     change.keyCount += 1
-    bytesAtMost += mostBytesOf(key) + mostBytesOf(value)
+    maxBytes += maxJsonBytes(key) + maxJsonBytes(value)
   })
-  // Hardly any entity comes near the limit: of one in its thousands, a JSON text of every value was made for nothing.
-  if (bytesAtMost <= entityBytes) return
+  // Entities near the limit are rare. For the others this upper bound saves printing each value as JSON.
+  if (maxBytes <= maxEntityBytes) return
   eachValue(change, attributes, linked, (key, value) => {
-    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + bytesOfZeros(value)
+    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
   })
-  change.isTooLarge = bytes > entityBytes
+  change.isTooLarge = bytes > maxEntityBytes
 }
 
-/** The values of the entity after the write. */
+/** Visits the attribute values of the entity after the write. */
 function eachValue(
   { after }: AttributeChange,
   attributes: Record<string, unknown>,
@@ -177,31 +179,35 @@ function eachValue(
 ) {
   for (const key in after) if (after[key] !== null) visit(key, after[key])
   for (const [key, stored] of linked) {
-    const value = shown(key, attributes, stored)
+    const value = currentValue(key, attributes, stored)
     if (value !== null && !Object.hasOwn(after, key)) visit(key, value)
   }
   for (const key in attributes)
     if (attributes[key] !== null && !Object.hasOwn(after, key) && !linked.has(key)) visit(key, attributes[key])
 }
 
-/** No fewer bytes than the JSON of a value has beside its neighbours: a character has at most six, as `\u001f`, a number 25 or zeros more. */
-function mostBytesOf(value: unknown): number {
+/**
+ * Upper bound of the JSON bytes of a value with its separators. A character takes at most six bytes (`\u001f`), a
+ * number 25 bytes plus its zeros.
+ */
+function maxJsonBytes(value: unknown): number {
   if (typeof value === 'string') return 6 * value.length + 4
-  if (typeof value === 'number') return 32 + bytesOfZeros(value)
+  if (typeof value === 'number') return 32 + zeroBytes(value)
   if (typeof value !== 'object' || value === null) return 32
   let bytes = 4
-  if (Array.isArray(value)) for (const element of value) bytes += mostBytesOf(element)
-  else for (const key in value) bytes += mostBytesOf(key) + mostBytesOf((value as Record<string, unknown>)[key])
+  if (Array.isArray(value)) for (const element of value) bytes += maxJsonBytes(element)
+  else for (const key in value) bytes += maxJsonBytes(key) + maxJsonBytes((value as Record<string, unknown>)[key])
   return bytes
 }
 
 /**
- * PostgreSQL shows a small number with all its zeros: `1e-300` takes 302 bytes of an answer, so that 420 kB that were sent were read as
- * 18 MB. Large ones, which are integers that no double holds exactly, are refused before.
+ * Extra bytes of the numbers in a value. PostgreSQL prints a small number with all its zeros: `1e-300` takes 302 bytes,
+ * and a request of 420 kB was read back as 18 MB. Large numbers are integers that no double holds exactly, and they are
+ * refused earlier.
  */
-function bytesOfZeros(value: unknown): number {
+function zeroBytes(value: unknown): number {
   if (typeof value === 'number')
     return value !== 0 && Math.abs(value) < 1e-6 ? Number(/e-(\d+)$/.exec(`${value}`)![1]) : 0
   if (typeof value !== 'object' || value === null) return 0
-  return Object.values(value).reduce<number>((bytes, inner) => bytes + bytesOfZeros(inner), 0)
+  return Object.values(value).reduce<number>((bytes, inner) => bytes + zeroBytes(inner), 0)
 }

@@ -1,43 +1,54 @@
 import type { Item } from './conflicts.ts'
-import { type Circumstances, type Decision, decide } from './decide.ts'
+import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
 import { type Name, nameKey } from './plan-write.ts'
 
-/** What the items of a set are decided on. */
-export type SetCircumstances = Omit<Circumstances, 'newId'> & { standing: (item: Item) => CurrentState | null }
+/** The inputs of the decisions of a set. */
+export type SetContext = Omit<DecisionContext, 'newId'> & { currentState: (item: Item) => CurrentState | null }
 
 /**
- * Decides the items of a set, side by side. Imports may link to what others of the set make; should that be refused, those
- * who link to it are decided once more, without it.
+ * Decides the items of a set independently. An import may link to an entity that another import of the set creates. If
+ * that creation is refused, the imports that link to it are decided again without it.
  */
-export function decideSet(set: Item[], circumstances: SetCircumstances): Map<Item, Decision> {
-  const { standing, definitions, at, limits, bearer, leftAt } = circumstances
+export function decideSet(set: Item[], context: SetContext): Map<Item, Decision> {
+  const { currentState, definitions, at, limits, idByExternalId, lastVersionOf } = context
   const ids = new Map<string, string>()
   for (const item of set)
-    if (item.name !== undefined && item.write.operation === 'import' && !standing(item))
+    if (item.name !== undefined && item.write.operation === 'import' && !currentState(item))
       ids.set(item.name, newEntityId(item.write.stack_id))
-  const bearerAmong = ids.size === 0 ? bearer : (name: Name) => bearer(name) ?? ids.get(nameKey(name))
+  const resolveName = ids.size === 0 ? idByExternalId : (name: Name) => idByExternalId(name) ?? ids.get(nameKey(name))
   const decideOne = (item: Item) => {
     const { write, plan, name } = item
     const newId = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
-    return decide(standing(item), write, plan, { definitions, at, limits, bearer: bearerAmong, leftAt, newId })
+    return decide(currentState(item), write, plan, {
+      definitions,
+      at,
+      limits,
+      idByExternalId: resolveName,
+      lastVersionOf,
+      newId,
+    })
   }
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))
-  if (ids.size > 0) decideAgain(decisions, ids, decideOne)
+  if (ids.size > 0) redecideLinking(decisions, ids, decideOne)
   return decisions
 }
 
-function decideAgain(decisions: Map<Item, Decision>, ids: Map<string, string>, decideOne: (item: Item) => Decision) {
+function redecideLinking(
+  decisions: Map<Item, Decision>,
+  ids: Map<string, string>,
+  decideOne: (item: Item) => Decision,
+) {
   const refused: Item[] = []
   for (const [item, decision] of decisions) if ('refusal' in decision) refused.push(item)
   if (refused.length === 0) return
-  const linking = linkingTo(decisions.keys())
+  const linkingItems = itemsByTarget(decisions.keys())
   for (let item = refused.pop(); item; item = refused.pop()) {
     const { name } = item
     if (name === undefined || !ids.delete(name)) continue
-    for (const other of linking.get(name) ?? []) {
+    for (const other of linkingItems.get(name) ?? []) {
       if ('refusal' in decisions.get(other)!) continue
       const decision = decideOne(other)
       decisions.set(other, decision)
@@ -46,14 +57,14 @@ function decideAgain(decisions: Map<Item, Decision>, ids: Map<string, string>, d
   }
 }
 
-/** The items that link to each name. */
-function linkingTo(items: Iterable<Item>): Map<string, Set<Item>> {
-  const found = new Map<string, Set<Item>>()
+/** Groups the items by the names that they link to. */
+function itemsByTarget(items: Iterable<Item>): Map<string, Set<Item>> {
+  const byTarget = new Map<string, Set<Item>>()
   for (const item of items)
     for (const { names } of item.plan.links.values())
       for (const name of names) {
-        const linking = found.get(nameKey(name)) ?? new Set()
-        found.set(nameKey(name), linking.add(item))
+        const linkingItems = byTarget.get(nameKey(name)) ?? new Set()
+        byTarget.set(nameKey(name), linkingItems.add(item))
       }
-  return found
+  return byTarget
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../organizations/definitions.ts'
-import { type Circumstances, type Decision, decide } from './decide.ts'
+import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState, EntityRow, Links } from './entity-row.ts'
 import { nameKey, planWrite } from './plan-write.ts'
 import type { EntityBody, Write } from './write-request.ts'
@@ -50,7 +50,7 @@ const row: EntityRow = {
   ...times,
 }
 
-type Given = { row?: EntityRow | null; links?: Links; bearers?: Record<string, string>; write?: Partial<Write> }
+type Given = { row?: EntityRow | null; links?: Links; idsByName?: Record<string, string>; write?: Partial<Write> }
 
 function decideWith(operation: Write['operation'], body: EntityBody, given: Given = {}): Decision {
   const write: Write = {
@@ -67,30 +67,30 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     request_id: 'r',
     ...given.write,
   }
-  const circumstances: Circumstances = {
+  const context: DecisionContext = {
     definitions,
-    bearer: name => given.bearers?.[nameKey(name)],
-    leftAt: () => 0,
+    idByExternalId: name => given.idsByName?.[nameKey(name)],
+    lastVersionOf: () => 0,
     at,
     newId: () => '00000000-0000-7000-8000-000000000099',
     limits: { entityKeys: 5, entityBytes: 2_000, placeholders: 2 },
   }
-  const standing: CurrentState | null =
+  const current: CurrentState | null =
     given.row === null ? null : { row: given.row ?? row, links: given.links ?? new Map() }
-  return decide(standing, write, planWrite(write, definitions, 1_000), circumstances)
+  return decide(current, write, planWrite(write, definitions, 1_000), context)
 }
 
 const changeOf = (decision: Decision) => ('change' in decision ? decision.change : undefined)
 const refusalOf = (decision: Decision) => ('refusal' in decision ? decision.refusal : undefined)
 const pathsOf = (decision: Decision) => refusalOf(decision)?.details.map(detail => detail.path)
 
-describe('three states of a field', () => {
+describe('an absent, null or given field', () => {
   const texts = ['first_name', 'last_name', 'email', 'language'] as const
   const body = fc.record(Object.fromEntries(texts.map(name => [name, fc.option(fc.constantFrom('a', 'b', 'Ada'))])), {
     requiredKeys: [],
   })
 
-  test('PATCH: absent keeps, null clears, a value sets', () => {
+  it('is kept, cleared or set by PATCH', () => {
     fc.assert(
       fc.property(body, given => {
         const columns = changeOf(decideWith('patch', given))?.columns ?? {}
@@ -100,7 +100,7 @@ describe('three states of a field', () => {
     )
   })
 
-  test('PUT: absent clears as null does, the external identifier apart', () => {
+  it('is cleared by PUT if absent or null, except the external identifier', () => {
     fc.assert(
       fc.property(body, given => {
         const change = changeOf(decideWith('put', given))!
@@ -112,30 +112,30 @@ describe('three states of a field', () => {
     )
   })
 
-  test('attribute values merge key by key, one level deep', () => {
+  it('is merged key by key, one level deep, in attribute_values', () => {
     const change = changeOf(decideWith('patch', { attribute_values: { city: null, nested: { b: 1 }, size: 0 } }))!
     expect(change.set).toEqual({ nested: { b: 1 }, size: 0 })
     expect(change.removed).toEqual(['city'])
     expect(change.before).toEqual({ attribute_values: { city: 'Rome', nested: { a: null }, size: null } })
   })
 
-  test('PATCH with attribute_values null clears them all', () => {
+  it('clears all attribute values if PATCH sets attribute_values to null', () => {
     expect(changeOf(decideWith('patch', { attribute_values: null }))!.removed.sort()).toEqual(['city', 'nested'])
   })
 })
 
 describe('a write that changes nothing', () => {
-  test.each<EntityBody>([
+  it.each<EntityBody>([
     {},
     { first_name: 'Ada' },
     { last_name: null },
     { external_id: 'ada' },
     { attribute_values: { city: 'Rome', nested: { a: null }, absent: null, referrer: null, friends: [] } },
-  ])('%j moves no version', body => {
+  ])('%j keeps the version', body => {
     expect(decideWith('patch', body)).toEqual({ unchanged: row })
   })
 
-  test('leaves a placeholder one; the first that changes something makes it active', () => {
+  it('keeps a placeholder, while a write with changes makes it active', () => {
     const placeholder = { ...row, active: false }
     expect(decideWith('patch', {}, { row: placeholder })).toEqual({ unchanged: placeholder })
     expect(changeOf(decideWith('patch', { last_name: 'L' }, { row: placeholder }))!.columns.active).toBe(true)
@@ -144,11 +144,11 @@ describe('a write that changes nothing', () => {
 })
 
 describe('a refusal', () => {
-  test.each<[Write['operation'], EntityBody, Given, string, number, string[]]>([
+  it.each<[Write['operation'], EntityBody, Given, string, number, string[]]>([
     ['patch', {}, { row: null }, 'not_found', 404, []],
     ['delete', {}, { row: null }, 'not_found', 404, []],
     ['create', { external_id: 'ada' }, {}, 'duplicate_entry', 409, ['/external_id']],
-    ['patch', { external_id: 'bob' }, { bearers: { '0\nbob': 'other' } }, 'duplicate_entry', 409, ['/external_id']],
+    ['patch', { external_id: 'bob' }, { idsByName: { '0\nbob': 'other' } }, 'duplicate_entry', 409, ['/external_id']],
     ['patch', {}, { write: { if_match: [2] } }, 'invalid_parameter', 412, []],
     ['patch', { attribute_values: { age: 'x' } }, {}, 'invalid_parameter', 400, ['/attribute_values/age']],
     ['patch', { attribute_values: { colours: 'red' } }, {}, 'invalid_parameter', 400, ['/attribute_values/colours']],
@@ -167,25 +167,25 @@ describe('a refusal', () => {
     [
       'patch',
       { attribute_values: { friends: ['bob', 'eve'] } },
-      { bearers: { '0\nbob': 'b' }, write: { references: 'strict' } },
+      { idsByName: { '0\nbob': 'b' }, write: { references: 'strict' } },
       'invalid_parameter',
       400,
       ['/attribute_values/friends/1'],
     ],
-  ])('%s %j is answered as documented, with the path', (operation, body, given, word, status, paths) => {
+  ])('has the documented status, code and path for %s %j', (operation, body, given, word, status, paths) => {
     const decision = decideWith(operation, body, given)
     expect(refusalOf(decision)).toMatchObject({ word, status })
     expect(pathsOf(decision)).toEqual(paths)
   })
 
-  test('names every offending value at once', () => {
+  it('lists every invalid value', () => {
     expect(pathsOf(decideWith('patch', { attribute_values: { age: true, referrer: {} } }))).toEqual([
       '/attribute_values/age',
       '/attribute_values/referrer',
     ])
   })
 
-  test('If-Match is met by the version that stands, and by a star', () => {
+  it('does not occur if If-Match has the current version or a star', () => {
     expect(decideWith('patch', {}, { write: { if_match: [2, 3] } })).toEqual({ unchanged: row })
     expect(decideWith('patch', {}, { write: { if_match: '*' } })).toEqual({ unchanged: row })
   })
@@ -193,16 +193,16 @@ describe('a refusal', () => {
 
 describe('links', () => {
   const linked: Links = new Map([[2, [{ id: 'b', external_id: 'bob' }]]])
-  const bob = { bearers: { '0\nbob': 'b' } }
+  const bob = { idsByName: { '0\nbob': 'b' } }
 
-  test('to who is linked already change nothing', () => {
+  it('are unchanged if the target is already linked', () => {
     const given = { ...bob, links: linked }
     expect(decideWith('patch', { attribute_values: { referrer: { external_id: 'bob' } } }, given)).toEqual({
       unchanged: row,
     })
   })
 
-  test('replace, in order, and name who does not exist yet', () => {
+  it('are replaced in order, and missing targets are named', () => {
     const change = changeOf(decideWith('patch', { attribute_values: { friends: ['eve', 'bob'] } }, bob))!
     expect(change.relinked.map(({ targets }) => targets)).toEqual([
       [{ name: { stack_id: 0, external_id: 'eve' } }, { id: 'b' }],
@@ -210,7 +210,7 @@ describe('links', () => {
     expect(change.after).toEqual({ attribute_values: { friends: ['eve', 'bob'] } })
   })
 
-  test('of an archived attribute go when the key is written as a plain value', () => {
+  it('are removed from an archived attribute when its key gets a plain value', () => {
     const change = changeOf(
       decideWith(
         'patch',
@@ -223,14 +223,14 @@ describe('links', () => {
     expect(change.before!.attribute_values).toEqual({ old: 'bob' })
   })
 
-  test('to a plain value stored before the declaration replace it', () => {
+  it('replace a plain value that was stored before the declaration', () => {
     const plain = { ...row, attributes: { referrer: 'bob' } }
     const change = changeOf(decideWith('patch', { attribute_values: { referrer: 'bob' } }, { ...bob, row: plain }))!
     expect(change.removed).toEqual(['referrer'])
     expect(change.relinked).toHaveLength(1)
   })
 
-  test('to oneself, by the old name or the new one, make no placeholder', () => {
+  it('create no placeholder if they name the entity itself, by its old or new name', () => {
     const change = changeOf(
       decideWith('patch', { external_id: 'countess', attribute_values: { friends: ['ada', 'countess'] } }),
     )!

@@ -1,38 +1,38 @@
 import { type Answer, currentAnswers } from '../consents/answers.ts'
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { type ConsentChange, decideAnswers, type Shown } from './decide-answers.ts'
+import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, profileColumns } from './entity-row.ts'
-import { isRetry, type Name, nameKey, nameTaken, type Plan } from './plan-write.ts'
+import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { profileFlags, profileTexts } from './sql.ts'
-import { isCompleting, isMaking, type Write } from './write-request.ts'
+import { canCreate, isCompleting, type Write } from './write-request.ts'
 
-/** The limits that a decision is bound by: counts, and bytes of the entity's JSON. */
+/** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
 
-/** What a decision stands on besides the entity itself. */
-export type Circumstances = {
+/** The inputs of a decision besides the entity and the write. */
+export type DecisionContext = {
   definitions: Definitions
-  /** The internal identifier of the entity that bears a name; undefined where nobody does. */
-  bearer: (name: Name) => string | undefined
-  /** The version at which a name was left by the last entity that had it; 0 where nobody has left it. */
-  leftAt: (name: Name) => number
+  /** Returns the internal identifier of the entity with this name; undefined if none has it. */
+  idByExternalId: (name: Name) => string | undefined
+  /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
+  lastVersionOf: (name: Name) => number
   /** RFC 3339, UTC, milliseconds. */
   at: string
-  /** The internal identifier a new entity takes. */
+  /** Generates the internal identifier of a new entity. */
   newId: () => string
   limits: DecisionLimits
 }
 
 /**
- * An effective write, ready to be stored and logged. `before` and `after` hold the keys that changed, as a read shows them;
- * before a creation there was nothing, which is null.
+ * An effective write, ready to be stored and logged. `before` and `after` hold the changed fields in the format of a
+ * read. `before` is null for a creation.
  */
 export type Change = AttributeChange & {
   operation: 'create' | 'update' | 'delete'
   id: string
-  /** As it will be. */
+  /** The external identifier after the write. */
   external_id: string | null
   version: number
   columns: Columns
@@ -44,84 +44,85 @@ export type Change = AttributeChange & {
 export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
 
 /**
- * The rules of every write: what stands and what is asked, to a refusal, nothing, or a change. Pure: it reads no clock,
- * makes no identifier and touches no database, so one request and an import are decided alike.
+ * Applies the rules of every write to the current state and the request. Returns a refusal, the unchanged row, or a
+ * change. The function is pure: it reads no clock, generates no identifier and uses no database. Single requests and
+ * imports therefore follow the same rules.
  */
-export function decide(
-  standing: CurrentState | null,
-  write: Write,
-  plan: Plan,
-  circumstances: Circumstances,
-): Decision {
-  const refusal = refuseByKind(write, circumstances.definitions) ?? refuseByState(standing, write)
+export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
+  const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write)
   if (refusal) return { refusal }
-  if (standing?.row.active && isRetry(write, circumstances.definitions))
-    return decideRetry(standing, write, plan, circumstances)
-  if (standing?.row.active && write.operation === 'create') return { refusal: duplicate() }
-  if (standing && write.operation === 'delete') return { change: deletion(standing, circumstances) }
-  const decision = decideBody(standing, write, plan, circumstances)
-  if (write.create_only && standing?.row.active && 'change' in decision)
-    return { refusal: conflict('The entity exists already, and the import creates only.') }
+  if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
+  if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
+  if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
+  const decision = decideBody(current, write, plan, context)
+  if (write.create_only && current?.row.active && 'change' in decision)
+    return { refusal: conflictRefusal('The entity already exists, and the import has `create_only`.') }
   return decision
 }
 
-/** Event records are immutable. Deleting one is erasure, not update. */
-function refuseByKind({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
+/** Event records are immutable, but they can be deleted, for erasure. */
+function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
   if (operation === 'create' || operation === 'import' || operation === 'delete') return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
   return refuse('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
 }
 
-/** An event sent again is the same event when replacing what stands by it would change nothing. */
-function decideRetry(standing: CurrentState, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const replacing = decideBody(standing, { ...write, operation: 'put' }, { ...plan, clearsRest: true }, circumstances)
-  return 'change' in replacing ? { refusal: conflict('This event is already stored with other content.') } : replacing
+/** A repeated event is a retry if replacing the stored event with it would change nothing. */
+function decideRetry(current: CurrentState, write: Write, plan: Plan, context: DecisionContext): Decision {
+  const replacement = decideBody(current, { ...write, operation: 'put' }, { ...plan, clearsRest: true }, context)
+  return 'change' in replacement
+    ? { refusal: conflictRefusal('This event is already stored with other content.') }
+    : replacement
 }
 
-function refuseByState(standing: CurrentState | null, write: Write): Refusal | undefined {
-  if (!standing && !isMaking(write)) {
+function stateRefusal(current: CurrentState | null, write: Write): Refusal | undefined {
+  if (!current && !canCreate(write)) {
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
   }
   const { if_match } = write
-  if (if_match && !(standing && (if_match === '*' || if_match.includes(standing.row.version))))
-    return refuse('invalid_parameter', 'The entity is at another version than If-Match names.', { status: 412 })
+  if (if_match && !(current && (if_match === '*' || if_match.includes(current.row.version))))
+    return refuse(
+      'invalid_parameter',
+      'The version of the entity does not match If-Match. Read the entity and retry with its ETag.',
+      { status: 412 },
+    )
   return undefined
 }
 
-/** What is stored under the name stays as it is. */
-function conflict(message: string): Refusal {
-  const details = [{ path: pointer('external_id'), message: 'is stored already, with other content' }]
+/** Refuses a write because the name is stored with other content. */
+function conflictRefusal(message: string): Refusal {
+  const details = [{ path: pointer('external_id'), message: 'is already stored with other content' }]
   return refuse('duplicate_entry', message, { details })
 }
 
-function duplicate(): Refusal {
+function duplicateRefusal(): Refusal {
   const details = [{ path: pointer('external_id'), message: 'is the external identifier of another entity' }]
   return refuse('duplicate_entry', 'The external identifier is taken.', { details })
 }
 
-function decideBody(standing: CurrentState | null, write: Write, plan: Plan, circumstances: Circumstances): Decision {
-  const { definitions, bearer, leftAt, at, newId, limits } = circumstances
-  const row = standing?.row
+function decideBody(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
+  const { definitions, idByExternalId, lastVersionOf, at, newId, limits } = context
+  const row = current?.row
   const id = row?.id ?? newId()
-  const taken = nameTaken(write)
-  if (taken && (bearer(taken) ?? id) !== id) return { refusal: duplicate() }
+  const newName = newNameOf(write)
+  if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const known = plan.links.size === 0 ? bearer : withOwnNames(bearer, id, row, write)
-  const attributes = decideAttributes(standing, plan, known, definitions, limits.entityBytes)
+  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(idByExternalId, id, row, write)
+  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
   if (faults.length > 0)
     return { refusal: refuse('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
 
-  const completed = isCompleting(write, row)
-  const effective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || completed
-  if (row && !effective) return { unchanged: row }
+  const isCompleted = isCompleting(write, row)
+  const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
+  if (row && !isEffective) return { unchanged: row }
   if (!row?.active) columns.active = true
-  const version = (row?.version ?? versionBefore(write, columns, leftAt)) + 1
+  const version = (row?.version ?? versionBefore(write, columns, lastVersionOf)) + 1
   return {
     change: {
       ...attributes,
@@ -131,36 +132,40 @@ function decideBody(standing: CurrentState | null, write: Write, plan: Plan, cir
       version,
       columns: { ...columns, version },
       answers,
-      ...describe(row, columns, attributes, consents),
+      ...describeChange(row, columns, attributes, consents),
     },
   }
 }
 
-/** A new entity goes on from where the last one of its name left it, so that no If-Match of that one holds. */
-function versionBefore({ stack_id }: Write, { external_id }: Columns, leftAt: Circumstances['leftAt']): number {
-  return external_id ? leftAt({ stack_id, external_id }) : 0
+/** A new entity continues the versions of the last entity with its name, so an If-Match for the old one fails. */
+function versionBefore(
+  { stack_id }: Write,
+  { external_id }: Columns,
+  lastVersionOf: DecisionContext['lastVersionOf'],
+): number {
+  return external_id ? lastVersionOf({ stack_id, external_id }) : 0
 }
 
-/** Within a write that renames its entity, both its names mean itself: a link to either must not make a placeholder. */
+/** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  bearer: Circumstances['bearer'],
+  idByExternalId: DecisionContext['idByExternalId'],
   id: string,
   row: EntityRow | undefined,
   { stack_id, body }: Write,
-): Circumstances['bearer'] {
+): DecisionContext['idByExternalId'] {
   const own = new Set([body.external_id, row?.external_id].map(name => nameKey({ stack_id, external_id: name ?? '' })))
-  return name => (own.has(nameKey(name)) ? id : bearer(name))
+  return name => (own.has(nameKey(name)) ? id : idByExternalId(name))
 }
 
-const givenColumns = [...profileColumns, 'external_id'] as const
+const writableColumns = [...profileColumns, 'external_id'] as const
 
-/** The plain columns that differ. PUT clears what it omits, but an omitted external identifier stays. */
+/** Returns the plain columns that change. PUT clears omitted columns, except the external identifier. */
 function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
-  for (const column of givenColumns) {
-    const given = body[column]
-    if (given === undefined && (operation !== 'put' || column === 'external_id')) continue
-    const value = given ?? null
+  for (const column of writableColumns) {
+    const bodyValue = body[column]
+    if (bodyValue === undefined && (operation !== 'put' || column === 'external_id')) continue
+    const value = bodyValue ?? null
     if (value !== (row?.[column] ?? null)) changes[column] = value
   }
   return changes
@@ -168,14 +173,14 @@ function profileChanges(row: EntityRow | undefined, { operation, body }: Write):
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
   const { missing, changed, keyCount, isTooLarge } = attributes
-  const refuseAll = (message: string) => [{ path: pointer('attribute_values'), message }]
+  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
-    return refuseAll(`would create more than ${limits.placeholders} placeholders`)
+    return faultOfAll(`would create more than ${limits.placeholders} placeholders`)
   if (changed && keyCount > limits.entityKeys)
-    return refuseAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
-  if (isTooLarge) return refuseAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
+    return faultOfAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
+  if (isTooLarge) return faultOfAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
   return noFaults
 }
 
@@ -183,20 +188,20 @@ const noFaults: Detail[] = []
 
 const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 
-const shownColumns = ['external_id', ...profileTexts, ...profileFlags] as const
-/** In the order in which jsonb keeps them, shorter ones first: PostgreSQL takes 0.8 µs less for keys that it need not sort. */
-const entryKeys = ([...shownColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
+const loggedColumns = ['external_id', ...profileTexts, ...profileFlags] as const
+/** The fields of a log entry, in the key order of jsonb: shorter keys first. Sorted keys save PostgreSQL 0.8 µs. */
+const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
 
-/** The change log's view of a change: every key that differs, before and after, as a read names and shows it. */
-function describe(
+/** Returns the changed fields before and after a write, in the format of a read, for the change log. */
+function describeChange(
   row: EntityRow | undefined,
   columns: Columns,
   attributes: AttributeChange,
   consents: ConsentChange | undefined,
-): { before: Shown | null; after: Shown } {
-  const after: Shown = {}
+): { before: FieldValues | null; after: FieldValues } {
+  const after: FieldValues = {}
   for (const key of entryKeys) {
     let value: unknown
     if (key === 'state') value = columns.active ? 'active' : undefined
@@ -208,14 +213,14 @@ function describe(
   return { before: row ? describeBefore(row, after, attributes, consents) : null, after }
 }
 
-/** What the keys of `after` held. */
+/** Returns the previous values of the keys in `after`. */
 function describeBefore(
   row: EntityRow,
-  after: Shown,
+  after: FieldValues,
   attributes: AttributeChange,
   consents: ConsentChange | undefined,
-): Shown {
-  const before: Shown = {}
+): FieldValues {
+  const before: FieldValues = {}
   for (const key in after) {
     if (key === 'state') before[key] = 'placeholder'
     else if (key === 'attribute_values') before[key] = attributes.before
@@ -225,12 +230,12 @@ function describeBefore(
   return before
 }
 
-/** A deletion's entry holds all that stood; the histories of consents and changes stay beside it. */
-function deletion(standing: CurrentState, { definitions, bearer }: Circumstances): Change {
-  const { row } = standing
-  const nothing: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
-  const attributes = decideAttributes(standing, nothing, bearer, definitions, Number.POSITIVE_INFINITY)
-  const before: Shown = { state: row.active ? 'active' : 'placeholder' }
+/** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
+function buildDeletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
+  const { row } = current
+  const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
+  const attributes = decideAttributes(current, clearAll, idByExternalId, definitions, Number.POSITIVE_INFINITY)
+  const before: FieldValues = { state: row.active ? 'active' : 'placeholder' }
   for (const column of ['external_id', ...profileColumns, 'email_consent', 'sms_consent'] as const)
     if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before

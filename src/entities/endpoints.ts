@@ -9,10 +9,10 @@ import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
 const strict = ['references=strict'] as const
-const taken = { 409: 'duplicate_entry' } as const
+const duplicateStatus = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 
-/** Those of an event stack are never updated. */
+/** Records of an event stack cannot be updated. */
 const updatesOf = ({ noun }: EntityKind): Route['refusals'] => (noun === 'record' ? { 405: 'invalid_parameter' } : {})
 
 const revealsOf = ({ reads, identifier }: EntityKind) => ({
@@ -20,7 +20,7 @@ const revealsOf = ({ reads, identifier }: EntityKind) => ({
   identifiers: [identifier.field, 'external_id'],
 })
 
-/** What a token that may not read an entity is answered where another is answered the entity. */
+/** The response for a token without read scope, in place of the entity. */
 const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
   Type.Object(
     {
@@ -29,14 +29,14 @@ const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
     },
     {
       title: `${singular}Identifiers`,
-      description: `Answered instead of the ${noun} to a token without the scope \`${reads}\`.`,
+      description: `Returned instead of the ${noun} if the token lacks the scope \`${reads}\`.`,
     },
   )
 
 const collectionOf = ({ params, writes, plural }: EntityKind) =>
   ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
 
-/** The endpoints of a kind of entity: people and the records of a stack have the same. */
+/** The endpoints of a kind of entity. People and the records of a stack have the same ones. */
 export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route[] {
   const { path, params, singular, noun, body, answer } = kind
   const collection = collectionOf(kind)
@@ -46,28 +46,28 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       path,
       operationId: `create${singular}`,
       summary: `Create a ${noun}`,
-      description: `Completes the placeholder of that \`external_id\`, where there is one.`,
+      description: `If a placeholder has this \`external_id\`, the request completes it.`,
       body,
       answer,
       versioned: true,
       successes: {
         201: 'Created.',
-        ...(noun === 'record' && { 200: 'Of an event stack: the same record was there already.' }),
+        ...(noun === 'record' && { 200: 'The event stack already has this record.' }),
       },
-      refusals: taken,
+      refusals: duplicateStatus,
       handle: call => createEntity(kind, call as Call<EntityBody>),
     },
     {
       ...collection,
       path: `${path}/upsert`,
       operationId: `upsert${singular}`,
-      summary: `Create a ${noun}, or merge into the one that is there`,
+      summary: `Create a ${noun}, or merge into the existing one`,
       body: upsertBody(kind),
       answer: Type.Union([answer, identifiersOf(kind)]),
       reveals: revealsOf(kind),
       versioned: true,
-      successes: { 201: 'Created.', 200: 'Merged into the one that was there.' },
-      refusals: { ...taken, ...updatesOf(kind) },
+      successes: { 201: 'Created.', 200: 'Merged into the existing one.' },
+      refusals: { ...duplicateStatus, ...updatesOf(kind) },
       handle: call => upsertEntity(kind, call as Call<EntityBody & { external_id: string }>),
     },
     batchEndpoint(kind, limits),
@@ -82,7 +82,6 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
   ]
 }
 
-/** Many writes in one request. */
 function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route {
   const { path, body } = kind
   return {
@@ -91,8 +90,8 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
     operationId: `batch${kind.plural}`,
     summary: `Write up to 1,000 times in one request`,
     description:
-      'Each operation succeeds or fails on its own, with a status in `items`. With `atomic: true` nothing is applied ' +
-      'when one fails, and the first that fails is the answer. A body may have 8 MiB.',
+      'Each operation succeeds or fails on its own, with a status in `items`. With `atomic: true`, nothing is applied if ' +
+      'one fails, and the response is the error of the first that fails. The body may have up to 8 MiB.',
     body: Type.Object(batchBody.properties, { ...batchBody, title: 'BatchBody' }),
     answer: batchAnswer,
     example: {
@@ -103,15 +102,15 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
         ],
       },
     },
-    refusals: { 404: 'not_found', ...taken, ...updatesOf(kind), 412: 'invalid_parameter' },
+    refusals: { 404: 'not_found', ...duplicateStatus, ...updatesOf(kind), 412: 'invalid_parameter' },
     item: body,
-    // The other limits count for each of its elements.
+    // The other limits apply to each operation.
     bodyBytes: limits.batchBytes,
     handle: call => batchEntities(kind, call as never),
   }
 }
 
-/** One entity's endpoints, at one of its two addresses. */
+/** The endpoints of one entity, at one of its two addresses. */
 function endpointsAt(
   kind: EntityKind,
   path: string,
@@ -128,27 +127,27 @@ function endpointsAt(
     answer: Type.Union([done, answer, identifiersOf(kind)]),
     reveals: revealsOf(kind),
     prefers: ['return=representation', ...strict],
-    refusals: { ...taken, ...updatesOf(kind) },
+    refusals: { ...duplicateStatus, ...updatesOf(kind) },
   } as const
-  const named = (verb: string, summary: string) => ({
+  const operationNames = (verb: string, summary: string) => ({
     operationId: `${verb}${singular}${suffix}`,
     summary: `${summary} a ${noun}${by}`,
   })
   return [
-    { method: 'GET', ...reads, ...named('get', 'Read'), handle: call => getEntity(kind, call) },
+    { method: 'GET', ...reads, ...operationNames('get', 'Read'), handle: call => getEntity(kind, call) },
     {
       method: 'PUT',
       ...writes,
-      ...named('replace', 'Replace'),
-      description: 'Every field that is left out is cleared, but `external_id` and the consent answers.',
+      ...operationNames('replace', 'Replace'),
+      description: 'Omitted fields are cleared, except `external_id` and the consent answers.',
       ...updates,
       handle: call => updateEntity(kind, 'put', call as Call<EntityBody>),
     },
     {
       method: 'PATCH',
       ...writes,
-      ...named('patch', 'Partially update'),
-      description: 'Only what is given is applied; `null` clears, and `attribute_values` is merged key by key.',
+      ...operationNames('patch', 'Partially update'),
+      description: 'Only the given fields change. `null` clears a field, and `attribute_values` is merged key by key.',
       ...updates,
       statuses: kind.patchStatuses,
       handle: call => updateEntity(kind, 'patch', call as Call<EntityBody>),
@@ -156,15 +155,15 @@ function endpointsAt(
     {
       method: 'DELETE',
       ...writes,
-      ...named('delete', 'Delete'),
-      description: 'It is gone from every read, its external identifier is free again; the histories stay.',
+      ...operationNames('delete', 'Delete'),
+      description: 'No read returns it any more, and its external identifier becomes free. The histories remain.',
       answer: done,
       handle: call => deleteEntity(kind, call as Call<EntityBody>),
     },
   ]
 }
 
-/** As the kind's body, with an external identifier that must be there. */
+/** The body of the kind, with a required external identifier. */
 function upsertBody({ body, singular }: EntityKind): TSchema {
   const properties = (body as unknown as { properties: Record<string, TSchema> }).properties
   const external_id = Type.String({ format: 'external-id' })

@@ -2,65 +2,65 @@ import { type Answers, consentDefaults } from '../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
 import { RowPrinter } from './composite-row-parser.ts'
-import { shownLinks } from './entity-row.ts'
+import { relationshipValue } from './entity-row.ts'
 import { recordIdOf } from './identifiers.ts'
 import { profileFlags, profileTexts } from './sql.ts'
 
-/** Prints one entity of the stack it was made for. */
+/** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void
 
-const keyed = (key: string) => Buffer.from(`,"${key}":`)
+const jsonKey = (key: string) => Buffer.from(`,"${key}":`)
 
-const [texts, flags] = [profileTexts.map(keyed), profileFlags.map(keyed)]
-const [consents, attribute_values] = [keyed('consents'), keyed('attribute_values')]
-const [startOfPerson, startOfRecord, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
+const [texts, flags] = [profileTexts.map(jsonKey), profileFlags.map(jsonKey)]
+const [consents, attribute_values] = [jsonKey('consents'), jsonKey('attribute_values')]
+const [personStart, recordStart, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
   Buffer.from(text),
 ) as [Buffer, Buffer, Buffer]
 const states = { t: Buffer.from(',"state":"active"'), f: Buffer.from(',"state":"placeholder"') }
 const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"', '","updated_at":"', '"}'].map(text =>
   Buffer.from(text),
 ) as [Buffer, Buffer, Buffer, Buffer]
-const [between, lineEnd] = [Buffer.from(','), Buffer.from('\n')]
+const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
 
-/** What PostgreSQL writes for `{}`: whoever has answered nothing. */
-const nothingAnswered = Buffer.from('{}')
+/** The text of `answers` for a person without consent answers. */
+const noAnswers = Buffer.from('{}')
 
 function personPrinter(definitions: Definitions): Print {
   const printConsents = consentsPrinter(definitions.consent_types)
   return row => {
-    row.bare(startOfPerson)
-    row.text(external_id)
-    for (const key of texts) row.text(key)
-    for (const key of flags) row.flag(key)
-    row.put(consents)
+    row.printRaw(personStart)
+    row.printText(external_id)
+    for (const key of texts) row.printText(key)
+    for (const key of flags) row.printBoolean(key)
+    row.append(consents)
     printConsents(row)
     printRest(row, definitions)
   }
 }
 
-/** Prints what counts, answered or not, of texts made beforehand. */
+/** Prints the effective consent of each type and channel. The JSON of all possible values is built in advance. */
 function consentsPrinter(types: Definitions['consent_types']): Print {
-  const entries = consentDefaults(types).map(({ answerKey, shown }, index) => {
+  const entries = consentDefaults(types).map(({ answerKey, consent }, index) => {
     const before = index === 0 ? '[' : ','
     const answered = (state: boolean) =>
-      Buffer.from(before + JSON.stringify({ ...shown, state, source: 'answer', answered_at: '' }).slice(0, -2))
-    const byDefault = Buffer.from(before + JSON.stringify(shown))
-    return { answerKey, by_default: byDefault, granted: answered(true), refused: answered(false) }
+      Buffer.from(before + JSON.stringify({ ...consent, state, source: 'answer', answered_at: '' }).slice(0, -2))
+    const defaultEntry = Buffer.from(before + JSON.stringify(consent))
+    return { answerKey, defaultEntry, granted: answered(true), refused: answered(false) }
   })
   const allEnd = Buffer.from(entries.length === 0 ? '[]' : ']')
-  const allByDefault = Buffer.concat([...entries.map(({ by_default: byDefault }) => byDefault), allEnd])
+  const allDefaults = Buffer.concat([...entries.map(({ defaultEntry }) => defaultEntry), allEnd])
   return row => {
-    if (row.passes(nothingAnswered)) return row.put(allByDefault)
-    const answers: Answers = JSON.parse(row.value()!)
-    for (const { answerKey, by_default: byDefault, granted, refused } of entries) {
+    if (row.skipIfEqual(noAnswers)) return row.append(allDefaults)
+    const answers: Answers = JSON.parse(row.readValue()!)
+    for (const { answerKey, defaultEntry, granted, refused } of entries) {
       const answer = answerKey === null ? undefined : answers[answerKey]
       if (answer) {
-        row.put(answer.state ? granted : refused)
-        row.copy(answer.answered_at)
-        row.put(end)
-      } else row.put(byDefault)
+        row.append(answer.state ? granted : refused)
+        row.appendText(answer.answered_at)
+        row.append(end)
+      } else row.append(defaultEntry)
     }
-    row.put(allEnd)
+    row.append(allEnd)
   }
 }
 
@@ -68,48 +68,48 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
   const { key } = definitions.stacks.find(({ id }) => id === stack_id)!
   const stack_key = Buffer.from(`,"stack_key":${JSON.stringify(key)}`)
   return row => {
-    row.put(startOfRecord)
-    row.copy(recordIdOf(row.value()!))
-    row.text(external_id)
-    row.put(stack_key)
-    row.pass(profileTexts.length + profileFlags.length + 1)
+    row.append(recordStart)
+    row.appendText(recordIdOf(row.readValue()!))
+    row.printText(external_id)
+    row.append(stack_key)
+    row.skip(profileTexts.length + profileFlags.length + 1)
     printRest(row, definitions)
   }
 }
 
-/** What every entity ends with. */
+/** Prints the fields that people and records share. */
 function printRest(row: RowPrinter, definitions: Definitions) {
-  row.put(attribute_values)
-  const links = row.value()
-  if (links === null) row.copyAttributes()
-  else row.copy(withLinks(row.attributes, JSON.parse(links), definitions))
-  row.put(states[row.value() as 't' | 'f'])
-  row.bare(version)
-  row.moment(created_at)
-  row.moment(updated_at)
-  row.put(end)
+  row.append(attribute_values)
+  const links = row.readValue()
+  if (links === null) row.printAttributes()
+  else row.appendText(withLinks(row.attributes, JSON.parse(links), definitions))
+  row.append(states[row.readValue() as 't' | 'f'])
+  row.printRaw(version)
+  row.printTime(created_at)
+  row.printTime(updated_at)
+  row.append(end)
 }
 
 type Links = [attribute_id: number, external_id: string | null][]
 
-/** The plain values and the links, which are shown as the external identifiers of their targets. */
+/** Adds the links to the plain attribute values, as the external identifiers of their targets. */
 function withLinks(attributes: string, links: Links, { attributeById }: Definitions): string {
-  const shown = parseExactly(attributes) as Record<string, unknown>
+  const values = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of Map.groupBy(links, ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)
     if (attribute)
-      shown[attribute.key] = shownLinks(
+      values[attribute.key] = relationshipValue(
         attribute.cardinality,
         targets.map(([, name]) => ({ external_id: name })),
       )
   }
-  return JSON.stringify(shown)
+  return JSON.stringify(values)
 }
 
 const printers = new WeakMap<Definitions, Map<number, Print>>()
 
-/** Made once for each stack and version of the definitions. */
-function printerOf(definitions: Definitions, stack_id: number): Print {
+/** Returns the printer of a stack. It is built once for each version of the definitions. */
+function printerFor(definitions: Definitions, stack_id: number): Print {
   const known = printers.get(definitions) ?? new Map<number, Print>()
   printers.set(definitions, known)
   const print =
@@ -119,38 +119,40 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
   return print
 }
 
-// Printing never waits, so that all who want a text at the end take turns at one.
-const shared = new RowPrinter()
+// Printing is synchronous, so all calls can share one printer.
+const sharedPrinter = new RowPrinter()
 
-/** An entity's row as JSON. All of these want definitions that are no older than the row. */
+/** Prints an entity's row as JSON. The definitions must be at least as new as the row. */
 export function printEntity(rowText: string, definitions: Definitions, stack_id: number): string {
-  const row = shared.start().readText(rowText)
-  row.next(printerOf(definitions, stack_id))
+  const row = sharedPrinter.start().setText(rowText)
+  row.printNext(printerFor(definitions, stack_id))
   return row.json
 }
 
 /**
- * The first `size` of the rows as JSON texts with commas between them, and whether there are more. Undefined where one of them is
- * missing, of which there is the id alone, and where they have more than `mostBytes`.
+ * Prints the first `size` rows as JSON, separated by commas, and tells whether more rows follow. Returns undefined if a
+ * row is missing (only its id is present) or the JSON exceeds `maxBytes`. The definitions must be at least as new as
+ * the rows.
  */
 export function printPage(
   rows: string,
   size: number,
-  { definitions, stack_id, mostBytes }: { definitions: Definitions; stack_id: number; mostBytes: number },
+  { definitions, stack_id, maxBytes }: { definitions: Definitions; stack_id: number; maxBytes: number },
 ): { items: string; has_more: boolean } | undefined {
-  const row = shared.start().readText(rows)
-  const print = printerOf(definitions, stack_id)
-  for (let count = 0; row.more && count < size; count += 1) {
-    if (!row.isWhole || row.size > mostBytes) return undefined
-    if (count > 0) row.put(between)
-    row.next(print)
+  const row = sharedPrinter.start().setText(rows)
+  const print = printerFor(definitions, stack_id)
+  for (let count = 0; row.hasMore && count < size; count += 1) {
+    if (!row.isWhole || row.size > maxBytes) return undefined
+    if (count > 0) row.append(comma)
+    row.printNext(print)
   }
-  return row.size > mostBytes ? undefined : { items: row.json, has_more: row.more }
+  return row.size > maxBytes ? undefined : { items: row.json, has_more: row.hasMore }
 }
 
 /**
- * The same of some rows from `first` on, until there are `mostBytes` or the rows end: what was printed, with a comma before it where
- * `continues`, and the row to go on with.
+ * Prints rows as JSON, starting at index `first`, until the output has `maxBytes` or the rows end. With `continues`,
+ * the output starts with a comma. `next` is the index of the first row that is not printed. The definitions must be at
+ * least as new as the rows.
  */
 export function printPart(
   rows: readonly string[],
@@ -158,31 +160,31 @@ export function printPart(
   {
     definitions,
     stack_id,
-    mostBytes,
+    maxBytes,
     continues,
-  }: { definitions: Definitions; stack_id: number; mostBytes: number; continues: boolean },
+  }: { definitions: Definitions; stack_id: number; maxBytes: number; continues: boolean },
 ): { bytes: Buffer; next: number } {
-  const row = shared.start()
-  const print = printerOf(definitions, stack_id)
+  const row = sharedPrinter.start()
+  const print = printerFor(definitions, stack_id)
   let next = first
-  for (; next < rows.length && row.size < mostBytes; next += 1) {
-    if (continues || next > first) row.put(between)
-    row.readText(rows[next]!)
-    row.next(print)
+  for (; next < rows.length && row.size < maxBytes; next += 1) {
+    if (continues || next > first) row.append(comma)
+    row.setText(rows[next]!)
+    row.printNext(print)
   }
   return { bytes: Buffer.from(row.bytes), next }
 }
 
-/** Has a printer add a row, as it comes from the database, as a line of JSON with its line feed. */
+/** Returns a function that appends a row, as received from the database, to the printer as a line of JSON. */
 export function linePrinter(
   row: RowPrinter,
   definitions: Definitions,
   stack_id: number,
 ): (bytes: Buffer, start: number) => void {
-  const print = printerOf(definitions, stack_id)
+  const print = printerFor(definitions, stack_id)
   return (bytes, start) => {
-    row.read(bytes, bytes.length, start)
-    row.next(print)
-    row.put(lineEnd)
+    row.setRows(bytes, bytes.length, start)
+    row.printNext(print)
+    row.append(lineFeed)
   }
 }

@@ -4,16 +4,16 @@ import type { Call, ParameterKind } from '../http/pipeline/route.ts'
 
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
 
-/** What tells people from records: where they live, and what they are called. All else is shared. */
+/** The differences between people and records: paths, names, identifiers and scopes. They share everything else. */
 export type EntityKind = {
   noun: 'person' | 'record'
-  /** As operation ids spell it: `createPerson`, `listPeople`. */
+  /** Used in operation ids: `createPerson`, `listPeople`. */
   singular: string
   plural: string
   /** `/v1/people`, `/v1/stacks/{stack_key}`. */
   path: string
   params: Record<string, ParameterKind>
-  /** The internal identifier: its name in paths, reads and batches, and the uuid that stands for it. */
+  /** The internal identifier: its names in paths and bodies, and the conversion to and from the stored uuid. */
   identifier: {
     name: 'uuid' | 'record_id'
     kind: ParameterKind
@@ -24,10 +24,12 @@ export type EntityKind = {
   reads: Scope
   writes: Scope
   body: TSchema
-  /** What a read of one answers. */
+  /** The response of a read. */
   answer: TSchema
-  /** Quirks of the contract, at the PATCH by external identifier. */
+  /** Exceptional statuses that the contract gives to PATCH by external identifier. */
   patchStatuses: Partial<Record<ErrorWord, number>>
-  /** The stack a request is about, at once where no definitions are looked up; a Fault of 404 where there is none. */
+  /**
+   * Returns the stack of a request, synchronously if no definitions are needed. Throws a 404 Fault if it is missing.
+   */
   stackOf(call: Call): number | Promise<number>
 }

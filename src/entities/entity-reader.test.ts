@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await send('POST', '/v1/stacks/companies', { external_id: 'full', attribute_values: odd })
   await send('POST', '/v1/schema/attributes', { key: 'owner', owner: 'companies', type: 'person', cardinality: 'many' })
   await send('PATCH', '/v1/stacks/companies/full', { attribute_values: { owner: ['plain', 'says no'] } })
-  // What is archived is shown as long as it is not written, and answers to an archived purpose are not.
+  // Reads include archived attributes until they are written, but not answers to an archived consent type.
   const declared = (await send('GET', '/v1/schema')).body.data.attributes as { id: number; key: string }[]
   const friends = declared.find(({ key }) => key === 'friends')!
   await send('PATCH', `/v1/schema/attributes/${friends.id}`, { state: 'archived' })
@@ -53,7 +53,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-test.each(['asc', 'desc'])('a list, %s, shows everybody as a read of each shows them', async sorting_type => {
+it.each(['asc', 'desc'])('lists people as single reads return them: %s', async sorting_type => {
   const { send } = shop
   const list = await send('POST', '/v1/people/list', { sorting_type })
   const items = list.body.data.items as { id: string }[]
@@ -64,7 +64,7 @@ test.each(['asc', 'desc'])('a list, %s, shows everybody as a read of each shows 
   expect(items.map(item => Object.keys(item))).toEqual(items.map(() => Object.keys(items[0]!)))
 })
 
-test('a list of records shows each as a read of it does', async () => {
+it('lists records as single reads return them', async () => {
   const { send } = shop
   const { items } = (await send('POST', '/v1/stacks/companies/list', {})).body.data
   expect(items).toHaveLength(2)
@@ -72,7 +72,7 @@ test('a list of records shows each as a read of it does', async () => {
     expect(item).toEqual((await send('GET', `/v1/stacks/companies/internal/${item.record_id}`)).body.data)
 })
 
-test('whose purposes are all archived is shown without consents', async () => {
+it('returns no consents if all consent types are archived', async () => {
   const { send } = await service.organization()
   await send('POST', '/v1/people', { external_id: 'ada', email_consent: true })
   const { consent_types } = (await send('GET', '/v1/schema')).body.data
@@ -83,12 +83,12 @@ test('whose purposes are all archived is shown without consents', async () => {
   expect((await send('POST', '/v1/people/list', {})).body.data).toEqual({ items: [data], has_more: false })
 })
 
-test('a list of nobody is empty', async () => {
+it('returns an empty list for an organization without people', async () => {
   const { send } = await service.organization()
   expect((await send('POST', '/v1/people/list', {})).body.data).toEqual({ items: [], has_more: false })
 })
 
-test('a list follows definitions that another process has changed', async () => {
+it('lists people with definitions that another process changed', async () => {
   const { send, id } = shop
   await send('POST', '/v1/people/list', {})
   await service.sql(

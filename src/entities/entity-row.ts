@@ -1,12 +1,12 @@
 import type { Answers } from '../consents/answers.ts'
 import { profileTexts } from './sql.ts'
 
-/** The columns of a person's profile that are plain values: set, kept or cleared, with no rule between them. */
+/** The plain columns of a person's profile. No rule relates them to each other. */
 export const profileColumns = [...profileTexts, 'push_notification_consent'] as const
 
 export type ProfileColumn = (typeof profileColumns)[number]
 
-/** The profile as the row holds it; records leave it null. */
+/** The profile columns of a row. They are null for a record. */
 export type Profile = Record<Exclude<ProfileColumn, 'push_notification_consent'>, string | null> & {
   push_notification_consent: boolean | null
 }
@@ -26,31 +26,34 @@ export type EntityRow = Profile & {
 }
 
 /**
- * A row that a set holds locked. `place` is where its version lies, which nobody moves before the set has ended;
- * `asked` the name it was found by, null where it was addressed by its internal identifier.
+ * A row that a set has locked. `ctid` is the location of the row version; the lock keeps other transactions from
+ * changing it. `requested_name` is the external identifier that the row was looked up by, or null for a look-up by id.
  */
-export type LockedRow = EntityRow & { place: string; asked: string | null }
+export type LockedRow = EntityRow & { ctid: string; requested_name: string | null }
 
-/** The columns that a change writes beside `attributes`. */
+/** The columns that a change writes, without `attributes`. */
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
-/** The far end of a link. */
+/** The target of a link. */
 export type Target = { id: string; external_id: string | null }
 
-/** The links of one entity, by attribute id, in order of position. */
+/** The links of one entity, grouped by attribute id, in order of position. */
 export type Links = ReadonlyMap<number, readonly Target[]>
 
-/** An entity as it stands: its row, and the links that were asked for. */
+/** The current state of an entity: its row, and the links that the decision needs. */
 export type CurrentState = { row: EntityRow; links: Links }
 
 /**
- * An entity as it was read: the text of its row, null where it is too large to be read beside others, which `print.ts` makes into JSON
- * by definitions that are no older.
+ * An entity as read. `row` is the text of its row, or null if it is too large to be read in a batch. `entity-json.ts`
+ * converts it to JSON with definitions that are at least as new as `schema_version`.
  */
-export type Read = { id: string; row: string | null; schema_version: number }
+export type ReadEntity = { id: string; row: string | null; schema_version: number }
 
-/** The external identifiers of a relationship's targets as a read shows them: an array for `many`. */
-export function shownLinks(cardinality: 'one' | 'many', targets: readonly { external_id: string | null }[]): unknown {
+/** The external identifiers of a relationship's targets in the format of a read: an array for `many`. */
+export function relationshipValue(
+  cardinality: 'one' | 'many',
+  targets: readonly { external_id: string | null }[],
+): unknown {
   const names = targets.map(target => target.external_id)
   return cardinality === 'many' ? names : (names[0] ?? null)
 }

@@ -7,13 +7,13 @@ import { readQueued } from './request-coalescing.ts'
 import { writeOne } from './write-one.ts'
 import type { Address, Done, EntityBody } from './write-request.ts'
 
-/** Whom a path addresses. */
+/** The address in a path: the external identifier, or the internal one. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
   const internal = params[identifier.name]
   return internal === undefined ? { external_id: params.external_id! } : { id: identifier.toUuid(internal) }
 }
 
-/** 201, or 200 where an event was there already, equal. An entity without an external identifier has its internal address. */
+/** Responds 201, or 200 if the same event already exists. `Location` is internal without an external identifier. */
 export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const { external_id } = call.body
   const address = external_id ? { external_id } : null
@@ -21,10 +21,10 @@ export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   const done = await writeOne(call, { operation: 'create', stack_id, address, represent: true })
   const created = done.result !== 'unchanged'
   const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
-  return answerWritten(kind, call, { stack_id, done, ...head })
+  return respondWritten(kind, call, { stack_id, done, ...head })
 }
 
-/** Creates who is not there (201), merges like PATCH who is (200). */
+/** Creates a missing entity (201), or merges into an existing one as PATCH does (200). */
 export async function upsertEntity(
   kind: EntityKind,
   call: Call<EntityBody & { external_id: string }>,
@@ -34,11 +34,11 @@ export async function upsertEntity(
   const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
   const created = done.result === 'created'
   const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
-  return answerWritten(kind, call, { stack_id, done, ...head })
+  return respondWritten(kind, call, { stack_id, done, ...head })
 }
 
-/** Said where the preference made the answer another (RFC 7240, 3): everywhere else there is no choice. */
-const applied = { 'Preference-Applied': 'return=representation' }
+/** Sent only where the client's preference changes the response (RFC 7240, section 3). */
+const preferenceApplied = { 'Preference-Applied': 'return=representation' }
 
 export async function updateEntity(
   kind: EntityKind,
@@ -48,7 +48,7 @@ export async function updateEntity(
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
   const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
-  if (represent) return answerWritten(kind, call, { stack_id, done, status: 200, headers: applied })
+  if (represent) return respondWritten(kind, call, { stack_id, done, status: 200, headers: preferenceApplied })
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
@@ -62,25 +62,26 @@ export async function getEntity(kind: EntityKind, call: Call): Promise<HandlerRe
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
-  const shown = await readQueued(db, caller.organization.id, stack_id, address, signal)
+  const entity = await readQueued(db, caller.organization.id, stack_id, address, signal)
   const by = 'id' in address ? 'id' : 'external_id'
-  const answer = shown && (isWhole(shown) ? answerOf(shown, 200) : await answerLarge(call, stack_id, by, shown, 200))
-  return answer ?? fail('not_found', `There is no such ${kind.noun}.`)
+  const response =
+    entity && (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, 200))
+  return response ?? fail('not_found', `There is no such ${kind.noun}.`)
 }
 
 type Whole = SerializedEntity & { json: string }
 
-const isWhole = (shown: SerializedEntity): shown is Whole => shown.json !== undefined
+const isWhole = (entity: SerializedEntity): entity is Whole => entity.json !== undefined
 
-function answerOf({ json, version }: Whole, status: number, headers: Record<string, string> = {}) {
+function responseOf({ json, version }: Whole, status: number, headers: Record<string, string> = {}) {
   return { status, json, headers: { ...headers, ETag: entityTag(version) } }
 }
 
-/** What one large entity takes while it is read and sent: of 512 KiB, and what a read shows besides. */
-const largeBytes = 1_048_576
+/** Memory reserved for one large entity: up to 512 KiB of attributes, and the other fields of a read. */
+const reservedBytes = 1_048_576
 
-/** Reads an entity by itself that was too large to be read beside others; undefined where it is gone by now. */
-async function answerLarge(
+/** Reads an entity that is too large for a batch. Returns undefined if it was deleted in between. */
+async function respondLarge(
   { db, caller, memory, signal }: Call,
   stack_id: number,
   by: Identifiers['by'],
@@ -88,11 +89,11 @@ async function answerLarge(
   status: number,
   headers?: Record<string, string>,
 ): Promise<HandlerResult | undefined> {
-  const release = await memory.wait(largeBytes)
+  const release = await memory.wait(reservedBytes)
   try {
     const identifiers = [identifier]
-    const [shown] = await readSerialized(db, caller.organization.id, stack_id, { by, identifiers }, signal)
-    if (shown) return { ...answerOf(shown as Whole, status, headers), release }
+    const [entity] = await readSerialized(db, caller.organization.id, stack_id, { by, identifiers }, signal)
+    if (entity) return { ...responseOf(entity as Whole, status, headers), release }
   } catch (error) {
     release()
     throw error
@@ -103,21 +104,21 @@ async function answerLarge(
 
 type Written = { stack_id: number; done: Done; status: number; headers?: Record<string, string> }
 
-/** The entity that was written. A large one is read after the write: it may be shown with a later write, and its version. */
-async function answerWritten(
+/** Responds with the written entity. A large one is read after the commit and may include a later write. */
+async function respondWritten(
   { noun }: EntityKind,
   call: Call,
   { stack_id, done, status, headers }: Written,
 ): Promise<HandlerResult> {
-  const shown = done.standing!
-  if (isWhole(shown)) return answerOf(shown, status, headers)
-  const answer = await answerLarge(call, stack_id, 'id', shown, status, headers).catch(error => {
-    throw new Fault(refuse('operation_failed', writtenUnshown, { status: 503 }), { cause: error })
+  const entity = done.representation!
+  if (isWhole(entity)) return responseOf(entity, status, headers)
+  const response = await respondLarge(call, stack_id, 'id', entity, status, headers).catch(error => {
+    throw new Fault(refuse('operation_failed', unreadResponseMessage, { status: 503 }), { cause: error })
   })
-  return answer ?? fail('not_found', `The ${noun} was written, and deleted before it could be read for the answer.`)
+  return response ?? fail('not_found', `The ${noun} was written, but it was deleted before the response could be read.`)
 }
 
-const writtenUnshown = 'The write was carried out, but its answer could not be read. Read the entity.'
+const unreadResponseMessage = 'The write was committed, but the response could not be read. Read the entity.'
 
 function locationOf({ path, identifier }: EntityKind, { params }: Call, { external_id, id }: Done): string {
   const base = path.replace('{stack_key}', params.stack_key ?? '')

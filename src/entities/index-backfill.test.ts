@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
 import { backfillIndexes } from './index-backfill.ts'
@@ -13,7 +13,7 @@ afterAll(() => service.stop())
 
 type Organization = Awaited<ReturnType<Service['organization']>>
 
-async function peopled(count: number): Promise<Organization> {
+async function createPeople(count: number): Promise<Organization> {
   const organization = await service.organization()
   const operations = Array.from({ length: count }, (_, index) => ({
     op: 'create',
@@ -28,7 +28,8 @@ async function declare({ send }: Organization, key = 'city', rest: object = { in
   return reply.body.data
 }
 
-const shown = async ({ send }: Organization, id: number) => (await send('GET', `/v1/schema/attributes/${id}`)).body.data
+const readAttribute = async ({ send }: Organization, id: number) =>
+  (await send('GET', `/v1/schema/attributes/${id}`)).body.data
 
 async function terms(organization: Organization): Promise<string[]> {
   const rows = await service.sql<{ term: string }>(
@@ -38,7 +39,7 @@ async function terms(organization: Organization): Promise<string[]> {
   return rows.map(({ term }) => term)
 }
 
-/** The terms that the stored values ask for. */
+/** The terms that the stored values require. */
 async function expected({ id }: Organization): Promise<string[]> {
   const { attributes } = await reloadDefinitions(service.db, id)
   const rows = await service.sql<{ id: string; attributes: Record<string, unknown> }>(
@@ -53,11 +54,11 @@ async function expected({ id }: Organization): Promise<string[]> {
     .sort()
 }
 
-const filling = { entitiesAtOnce: 10 }
+const backfillOptions = { entitiesPerBatch: 10 }
 
-describe('an attribute declared indexed over stored values', () => {
-  test('shows how far its index is, and is ready when all are in it', async () => {
-    const organization = await peopled(25)
+describe('an attribute that becomes indexed after values were stored', () => {
+  it('reports the progress of its index until it is ready', async () => {
+    const organization = await createPeople(25)
     const attribute = await declare(organization)
     expect(attribute).toMatchObject({ indexed: true, index_state: { state: 'filling', indexed: 0 } })
     const stop = new AbortController()
@@ -69,15 +70,23 @@ describe('an attribute declared indexed over stored values', () => {
         return result
       }) as typeof service.db.transaction,
     }
-    await backfillIndexes(abortingDb, { ...filling, signal: stop.signal })
-    expect((await shown(organization, attribute.id)).index_state).toEqual({ state: 'filling', indexed: 10, total: 25 })
-    await backfillIndexes(service.db, filling)
-    expect((await shown(organization, attribute.id)).index_state).toEqual({ state: 'ready', indexed: 25, total: 25 })
+    await backfillIndexes(abortingDb, { ...backfillOptions, signal: stop.signal })
+    expect((await readAttribute(organization, attribute.id)).index_state).toEqual({
+      state: 'filling',
+      indexed: 10,
+      total: 25,
+    })
+    await backfillIndexes(service.db, backfillOptions)
+    expect((await readAttribute(organization, attribute.id)).index_state).toEqual({
+      state: 'ready',
+      indexed: 25,
+      total: 25,
+    })
     expect(await terms(organization)).toEqual(await expected(organization))
     expect(await terms(organization)).toHaveLength(25)
   })
 
-  test('has every value in its index, and no other, whatever is written while it is filled', async () => {
+  it('has exactly the stored values in its index after concurrent writes', async () => {
     const value = fc.constantFrom('Rome', 'Oslo', null)
     const steps = fc.array(
       fc.oneof(
@@ -89,7 +98,7 @@ describe('an attribute declared indexed over stored values', () => {
     )
     await fc.assert(
       fc.asyncProperty(steps, async writes => {
-        const organization = await peopled(25)
+        const organization = await createPeople(25)
         const { send } = organization
         const writing = Promise.all(
           writes.map(write => {
@@ -99,21 +108,21 @@ describe('an attribute declared indexed over stored values', () => {
           }),
         )
         await declare(organization)
-        // Two processes at once are one too many, not one too few.
+        // Two processes backfill at the same time.
         await Promise.all([
-          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
-          backfillIndexes(service.db, { entitiesAtOnce: 3 }),
+          backfillIndexes(service.db, { entitiesPerBatch: 3 }),
+          backfillIndexes(service.db, { entitiesPerBatch: 3 }),
         ])
         await writing
-        await backfillIndexes(service.db, filling)
+        await backfillIndexes(service.db, backfillOptions)
         expect(await terms(organization)).toEqual(await expected(organization))
       }),
       { numRuns: 8 },
     )
   })
 
-  test('keeps it in the transaction of every later write', async () => {
-    const organization = await peopled(3)
+  it('updates its index in the transaction of every later write', async () => {
+    const organization = await createPeople(3)
     await declare(organization)
     await declare(organization, 'tags', { indexed: true, cardinality: 'many' })
     await backfillIndexes(service.db)
@@ -129,45 +138,45 @@ describe('an attribute declared indexed over stored values', () => {
     expect(await terms(organization)).toHaveLength(4)
   })
 
-  test('loses its index when it is archived or indexed no more, and gets a new one when it comes back', async () => {
-    const organization = await peopled(12)
+  it('loses its index when archived or no longer indexed, and gets a new one when reactivated', async () => {
+    const organization = await createPeople(12)
     const { id } = await declare(organization)
     const { send } = organization
     await backfillIndexes(service.db)
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
     await send('PATCH', '/v1/people/p0', { attribute_values: { city: 'elsewhere' } })
-    expect((await shown(organization, id)).index_state).toBeNull()
+    expect((await readAttribute(organization, id)).index_state).toBeNull()
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'active' })
-    expect((await shown(organization, id)).index_state).toMatchObject({ state: 'filling' })
+    expect((await readAttribute(organization, id)).index_state).toMatchObject({ state: 'filling' })
     await backfillIndexes(service.db)
-    expect((await shown(organization, id)).index_state).toMatchObject({ state: 'ready' })
+    expect((await readAttribute(organization, id)).index_state).toMatchObject({ state: 'ready' })
     expect(await terms(organization)).toEqual(await expected(organization))
     await send('PATCH', `/v1/schema/attributes/${id}`, { indexed: false })
     await backfillIndexes(service.db)
     expect(await terms(organization)).toEqual([])
     expect(await service.sql('select * from fills where organization_id = $1', [organization.id])).toEqual([])
-    expect((await shown(organization, id)).index_state).toBeNull()
+    expect((await readAttribute(organization, id)).index_state).toBeNull()
   })
 })
 
-test('a PATCH of other attributes is a HOT update, indexes or not', async () => {
-  const organization = await peopled(1)
+it('performs a HOT update for a PATCH of attributes that are not indexed', async () => {
+  const organization = await createPeople(1)
   await declare(organization)
   await backfillIndexes(service.db)
-  // The first one hears that the index is ready, and is decided twice.
+  // The first write finds the outdated schema version and is decided again.
   await organization.send('PATCH', '/v1/people/p0', { first_name: 'n' })
-  const before = await settledUpdates()
+  const before = await countUpdates()
   for (let index = 0; index < 5; index += 1)
     await organization.send('PATCH', '/v1/people/p0', {
       first_name: `n${index}`,
       attribute_values: { other: -index - 1 },
     })
-  const after = await settledUpdates()
+  const after = await countUpdates()
   expect({ all: after.all - before.all, hot: after.hot - before.hot }).toEqual({ all: 5, hot: 5 })
 })
 
-/** The counts of updates, once every connection that made some has told of them: at its end it does. */
-async function settledUpdates() {
+/** Returns the update counts. A connection reports its counts when it ends, so all others are terminated first. */
+async function countUpdates() {
   const others = `select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`
   await service.sql(others)

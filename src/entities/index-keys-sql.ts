@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-/** $2: terms that go, $3: terms that come: [{n: index, v: value, e: entity}]. None is in both. */
+/** $2: terms to delete, $3: terms to insert, both [{n: index, v: value, e: entity}]. No term is in both. */
 export const indexTermsSql = statement(
   'index_terms',
   `with gone as (
@@ -16,7 +16,7 @@ export const indexTermsSql = statement(
    on conflict do nothing`,
 )
 
-/** The indexes that lack stored values still. */
+/** Returns the indexes whose backfill is not complete. */
 export const readUnfilledSql = statement(
   'read_unfilled',
   `select d.index_id, d.owner_stack_id as stack_id, d.key, d.type from attributes d
@@ -24,13 +24,13 @@ export const readUnfilledSql = statement(
 )
 
 /**
- * Before a table is walked through, the planner has to know it: with no statistics it took the index of the external
- * identifiers for a look-up by id, and 100,000 entities needed 100 s instead of 5.
+ * Runs before a scan, because the planner needs statistics. Without them it chose the index of the external identifiers
+ * for a look-up by id, and a backfill of 100,000 entities took 100 s instead of 5 s.
  */
 export const analyzeEntitiesSql = statement('analyze_entities', 'analyze entities')
 export const analyzeTermsSql = statement('analyze_terms', 'analyze terms')
 
-/** $2: index, $3: stack. Counts what there is to do, once. */
+/** $2: index, $3: stack. Records the start of a backfill and counts its entities, once. */
 export const beginFillSql = statement(
   'begin_fill',
   `insert into fills (organization_id, index_id, after_id, indexed, total)
@@ -40,7 +40,7 @@ export const beginFillSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: index. No row while another process is at it, or when it is no attribute's index any more. */
+/** $2: index. Returns no row if another process holds the backfill or the index was dropped. */
 export const claimFillSql = statement(
   'claim_fill',
   `select f.after_id from fills f where f.organization_id = $1 and f.index_id = $2
@@ -48,14 +48,14 @@ export const claimFillSql = statement(
    for update of f skip locked`,
 )
 
-/** $2: stack, $3: after this id, $4: how many, $5: key. The next entities, and whether they have a value under the key. */
+/** $2: stack, $3: after this id, $4: limit, $5: key. `valued` tells whether the entity has a value under the key. */
 export const scanEntitiesSql = statement(
   'scan_entities',
   `select e.id, e.attributes ? $5 as valued from entities e
    where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
 )
 
-/** $2: stack, $3: ids in order, $4: key. Locks them in that order, as every set does: what is read stands until the commit. */
+/** $2: stack, $3: ids in order, $4: key. Locks the rows in that order, as every set does, until the commit. */
 export const holdValuesSql = statement(
   'hold_values',
   `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
@@ -64,14 +64,14 @@ export const holdValuesSql = statement(
    ) v`,
 )
 
-/** $2: index, $3: the last id, $4: how many more. */
+/** $2: index, $3: last scanned id, $4: number of scanned entities. */
 export const advanceFillSql = statement(
   'advance_fill',
   `update fills set after_id = $3, indexed = indexed + $4, total = greatest(total, indexed + $4)
    where organization_id = $1 and index_id = $2`,
 )
 
-/** $2: index. Under the head's lock: the schema moves on, and every process sees that the index is ready. */
+/** $2: index. Needs the head's lock. Increments the schema version, so every process learns that the index is ready. */
 export const finishFillSql = statement(
   'finish_fill',
   `with ready as (
@@ -82,7 +82,7 @@ export const finishFillSql = statement(
    where organization_id = $1 and exists (select from ready)`,
 )
 
-/** Indexes with terms that are no attribute's any more, found by jumping from one to the next. */
+/** Returns dropped indexes that still have terms. A loose index scan jumps from one index to the next. */
 export const readDroppedSql = statement(
   'read_dropped',
   `with recursive held as (
@@ -96,7 +96,7 @@ export const readDroppedSql = statement(
      and not exists (select from attributes d where d.organization_id = $1 and d.index_id = h.index_id)`,
 )
 
-/** $2: index, $3: how many at most. */
+/** $2: index, $3: limit. */
 export const deleteTermsSql = statement(
   'delete_terms',
   `with gone as (

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { instantOf, numericOf } from '../attributes/instant.ts'
 import { kindBounds, termOf, termsOf } from './index-keys.ts'
 
 const byteOrder = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
 
-test('numbers have terms that sort as they do', () => {
+it('encodes numbers as terms in the same order', () => {
   fc.assert(
     fc.property(number, number, (a, b) => {
       expect(Math.sign(byteOrder(termOf('number', a)!, termOf('number', b)!))).toBe(
@@ -16,7 +16,7 @@ test('numbers have terms that sort as they do', () => {
   )
 })
 
-test('texts have terms that sort as they do, or are equal, and fit a btree', () => {
+it('encodes strings as terms in the same order, short enough for a btree', () => {
   const text = fc.string({ unit: 'binary', maxLength: 200 })
   fc.assert(
     fc.property(text, text, text, (start, a, b) => {
@@ -27,18 +27,18 @@ test('texts have terms that sort as they do, or are equal, and fit a btree', () 
   )
 })
 
-test.each([
+it.each([
   ['1969-12-31T23:59:59.5Z', '-0.500000000'],
   ['1969-12-31T23:59:58.25Z', '-1.750000000'],
   ['1970-01-01T00:00:01.50Z', '1.5'],
   ['1970-01-01t01:00:00+01:00', '0'],
   ['0001-01-01T00:00:00+23:59', '-62135683140'],
   ['2020-02-29T12:00:00.1234567899Z', '1582977600.123456789'],
-])('the moment %s is %s seconds', (text, seconds) => {
+])('converts the time %s to %s seconds', (text, seconds) => {
   expect(numericOf(instantOf(text))).toBe(seconds)
 })
 
-test('one moment has one term however it is written, and moments sort in time', () => {
+it('encodes equal times as equal terms, in order of time', () => {
   const moments = [
     '0001-01-01T00:00:00+23:59',
     '1969-12-31T23:59:59.5Z',
@@ -52,12 +52,12 @@ test('one moment has one term however it is written, and moments sort in time', 
   expect(termOf('datetime', '2020-01-01T01:00:00.10+01:00')).toBe(termOf('datetime', moments[3]))
 })
 
-test('an array stands under each of its scalars, once', () => {
+it('gives an array one term for each distinct scalar', () => {
   expect([...termsOf('text', ['a', 'a', null, {}, 1, true])]).toEqual(['sa', termOf('text', 1), 'b1'])
   expect([...termsOf('text', undefined)]).toEqual([])
 })
 
-test('all terms of a kind lie between its bounds', () => {
+it('returns bounds that include all terms of a kind', () => {
   for (const term of ['s', `s\u{10ffff}`, 'b0', termOf('number', -1)!]) {
     const [first, end] = kindBounds(term)
     expect(term >= first && term < end).toBe(true)

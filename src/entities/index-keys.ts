@@ -2,16 +2,16 @@ import { instantOf } from '../attributes/instant.ts'
 import { isDateTime } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 
-// A btree key has at most 2.7 kB; this many characters have at most 256 bytes.
+// A btree key has at most 2.7 kB. 64 characters have at most 256 bytes.
 const prefixCharacters = 64
-// Moves the seconds of the years 1 to 9999 above zero, so that they sort as texts.
+// Makes the seconds of the years 1 to 9999 positive, so that they sort as strings.
 const secondsBase = 1e12
 const secondsDigits = 13
 
 /**
- * The text under which a scalar stands in an index: a letter of its kind, then what sorts by code point as the values
- * do. Different values may share one (long texts, moments written differently), so a term finds candidates, and the
- * row decides. Undefined for what no index holds: null, objects, arrays.
+ * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do.
+ * Different values may share a term (long strings, times written differently). A term therefore finds candidates, and
+ * the row decides. Returns undefined for values without a term: null, objects, arrays.
  */
 export function termOf(type: AttributeType, value: unknown): string | undefined {
   if (typeof value === 'number') return `n${sortableNumber(value)}`
@@ -21,18 +21,18 @@ export function termOf(type: AttributeType, value: unknown): string | undefined 
   return `s${[...value.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')}`
 }
 
-/** The terms of a stored value, each once: its own, and those of its elements where it is an array. */
+/** The distinct terms of a stored value. An array has the terms of its elements. */
 export function termsOf(type: AttributeType, value: unknown): Set<string> {
   const scalars = Array.isArray(value) ? value : [value]
   return new Set(scalars.map(scalar => termOf(type, scalar)).filter(term => term !== undefined))
 }
 
-/** The first letter of a term, and the one after it: between them lie all terms of the kind. */
+/** The bounds of all terms of a kind: its letter (inclusive) and the next letter (exclusive). */
 export function kindBounds(term: string): [first: string, end: string] {
   return [term[0]!, String.fromCharCode(term.charCodeAt(0) + 1)]
 }
 
-/** The bits of a double as 16 hexadecimal digits that sort as the numbers do. */
+/** Encodes a double as 16 hexadecimal digits that sort as the numbers do. */
 function sortableNumber(value: number): string {
   const view = new DataView(new ArrayBuffer(8))
   view.setFloat64(0, value === 0 ? 0 : value)

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { jsonEqual } from './json-equal.ts'
 
 const parse = (text: string): unknown => JSON.parse(text)
 
-/** A JSON text in which the keys of every object stand in one order. */
+/** Returns JSON text with sorted keys. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -13,12 +13,12 @@ function canonical(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join()}}`
 }
 
-/** The same value, the keys of its objects in the opposite order. */
-function turned(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(turned)
+/** Returns the same value with the keys of its objects in reverse order. */
+function withReversedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReversedKeys)
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).map(
-    ([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(turned(member))}`,
+    ([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(withReversedKeys(member))}`,
   )
   return parse(`{${members.reverse().join()}}`)
 }
@@ -37,8 +37,8 @@ const { value } = fc.letrec<{ value: unknown }>(tie => ({
   ),
 }))
 
-describe('two values of JSON', () => {
-  test('are equal where their canonical texts are', () => {
+describe('two JSON values', () => {
+  it('are equal if and only if their canonical texts are equal', () => {
     fc.assert(
       fc.property(value, value, (one, other) => {
         expect(jsonEqual(one, other)).toBe(canonical(one) === canonical(other))
@@ -48,16 +48,16 @@ describe('two values of JSON', () => {
     )
   })
 
-  test('are equal where one is a copy, whatever the order of its keys', () => {
+  it('are equal if one is a copy with its keys in any order', () => {
     fc.assert(
       fc.property(fc.oneof(value, fc.jsonValue()), one => {
         expect(jsonEqual(one, parse(JSON.stringify(one)))).toBe(true)
-        expect(jsonEqual(one, turned(one))).toBe(true)
+        expect(jsonEqual(one, withReversedKeys(one))).toBe(true)
       }),
     )
   })
 
-  test.each([
+  it.each([
     ['{"__proto__":{"a":1}}', '{"__proto__":{"a":2}}'],
     ['{"__proto__":{}}', '{"a":{}}'],
     ['{"toString":null}', '{"valueOf":null}'],
@@ -69,12 +69,12 @@ describe('two values of JSON', () => {
     ['{"a":null}', '{}'],
     ['"0"', '0'],
     ['null', '{}'],
-  ])('differ: %s and %s', (one, other) => {
+  ])('are different: %s and %s', (one, other) => {
     expect(jsonEqual(parse(one), parse(other))).toBe(false)
     expect(jsonEqual(parse(one), parse(one))).toBe(true)
   })
 
-  test('are compared without calling anything of theirs', () => {
+  it('are compared without calling their methods', () => {
     const calling = () => {
       throw new Error('was called')
     }
@@ -83,7 +83,7 @@ describe('two values of JSON', () => {
   })
 })
 
-describe('through the service', () => {
+describe('a repeated write through HTTP', () => {
   let service: Service
   let send: Send
   beforeAll(async () => {
@@ -95,15 +95,15 @@ describe('through the service', () => {
     await send('POST', '/v1/people', { external_id: 'ada' })
   })
 
-  test.each([
+  it.each([
     '{"valueOf":1}',
     '{"toString":null}',
     '{"constructor":{"a":1}}',
     '{"toJSON":1,"then":1,"length":1}',
     '[{"valueOf":{"toString":[]}}]',
-  ])('%s written twice is one change', async text => {
+  ])('makes no second change: %s', async text => {
     const body = `{"attribute_values":{"x":${text}}}`
-    for (const _ of ['once', 'twice']) {
+    for (const _ of ['first', 'second']) {
       const reply = await send('PATCH', '/v1/people/ada', body)
       expect([reply.status, reply.headers.get('etag')]).toEqual([200, '"2"'])
     }

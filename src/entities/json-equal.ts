@@ -1,6 +1,6 @@
 /**
- * Whether two values of JSON are the same: objects by their own keys, in any order; arrays in order; -0 is 0. Keys are
- * the client's own, `valueOf` and `constructor` among them: nothing of the data is called or asked what it is.
+ * Returns whether two JSON values are equal. Objects compare by their own keys in any order, arrays in order, and -0
+ * equals 0. Clients choose the keys, even `valueOf` and `constructor`, so the comparison calls no method of the values.
  */
 export function jsonEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true

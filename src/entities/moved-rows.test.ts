@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startService()
   await service.sql('create table skipping (times integer)')
   await service.sql('create sequence skipped')
-  // A row that is not where it was locked is passed over in the same way. A sequence counts what is rolled back, too.
+  // The trigger skips the row, as PostgreSQL does if the row moved. A sequence also counts rolled-back transactions.
   await service.sql(
     `create function skip_ada() returns trigger language plpgsql as
        $$begin
@@ -34,7 +34,7 @@ async function skipTimes(times: number) {
   await service.sql('alter sequence skipped restart')
 }
 
-const forEver = 1_000_000
+const always = 1_000_000
 const body = { first_name: 'Ada' }
 const both = ['ada', 'bob'].map(external_id => ({ op: 'patch', external_id, body }))
 
@@ -47,7 +47,7 @@ const writes: [what: string, write: () => Promise<Reply>][] = [
   ['an atomic batch', () => organization.send('POST', '/v1/people/batch', { operations: both, atomic: true })],
 ]
 
-/** What is stored of the organization, and what the log says of it. */
+/** Returns the organization's entities, change log and head. */
 const stored = async () => {
   const tables = {
     entities: 'select external_id, version, first_name from entities where organization_id = $1 order by external_id',
@@ -58,8 +58,8 @@ const stored = async () => {
   return Object.fromEntries(await Promise.all(rows))
 }
 
-describe('a row that is not where it was locked', () => {
-  it.each(writes)('has %s decided again, which then is stored', async (what, write) => {
+describe('a row that moved after it was locked', () => {
+  it.each(writes)('makes %s be decided again, and then it is stored', async (what, write) => {
     await skipTimes(1)
     expect((await write()).status).toBe(200)
     const { entities, changes, head } = await stored()
@@ -72,16 +72,16 @@ describe('a row that is not where it was locked', () => {
     expect(head).toEqual([{ sequence: changes.length }])
   })
 
-  it.each(writes)('for good has %s refused, and nothing of it is stored', async (_, write) => {
+  it.each(writes)('makes %s fail with 503 and store nothing if it moves in every attempt', async (_, write) => {
     const before = await stored()
-    await skipTimes(forEver)
+    await skipTimes(always)
     const { status, body, headers } = await write()
     expect([status, body.error, headers.get('Retry-After')]).toEqual([503, 'operation_failed', '1'])
     expect(await stored()).toEqual(before)
   })
 
-  it('for good has no other write of its batch refused', async () => {
-    await skipTimes(forEver)
+  it('fails no other write of its batch', async () => {
+    await skipTimes(always)
     const { data } = (await organization.send('POST', '/v1/people/batch', { operations: both })).body
     expect(data.items.map(({ status }: { status: number }) => status)).toEqual([503, 200])
     expect((await stored()).entities).toMatchObject([
@@ -90,7 +90,7 @@ describe('a row that is not where it was locked', () => {
     ])
   })
 
-  it('has a large set of an import decided again, whole', async () => {
+  it('makes a large set of an import be decided again as a whole', async () => {
     const lines = ['ada', ...names('p', 300)].map(external_id => ({ external_id }))
     await importLines(organization, '/v1/people/import', linesFrom(lines))
     const before = (await stored()).head[0].sequence
@@ -104,7 +104,7 @@ describe('a row that is not where it was locked', () => {
   })
 })
 
-it('a trigger that moves the row within its own transaction loses no write', async () => {
+it('loses no write to a trigger that moves the row within the transaction', async () => {
   await service.sql(
     `create function move_person() returns trigger language plpgsql as
        $$begin
@@ -124,7 +124,7 @@ it('a trigger that moves the row within its own transaction loses no write', asy
     email_consent: true,
     version: 2,
   })
-  await skipTimes(forEver)
+  await skipTimes(always)
   expect((await organization.send('PATCH', '/v1/people/bob', answer)).status).toBe(503)
   const history = 'select version from consent_history where organization_id = $1'
   expect(await service.sql(history, [organization.id])).toEqual([{ version: 2 }])

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { readFilteredPage } from '../filters/page.ts'
 import { printPage } from './entity-json.ts'
@@ -27,32 +27,32 @@ afterAll(() => service.stop())
 
 type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more: boolean }>
 
-async function printed(stack_id: number, position: Position) {
+async function printedPage(stack_id: number, position: Position) {
   const { rows, definitions } = await readPageOfStack(service.db, organization.id, stack_id, position)
-  return printPage(rows, position.size, { definitions, stack_id, mostBytes: Number.POSITIVE_INFINITY })!
+  return printPage(rows, position.size, { definitions, stack_id, maxBytes: Number.POSITIVE_INFINITY })!
 }
 
-const everybody: Read = async position => {
-  const { items, has_more } = await printed(0, position)
+const readPeople: Read = async position => {
+  const { items, has_more } = await printedPage(0, position)
   return { reads: JSON.parse(`[${items}]`), has_more }
 }
-const romans: Read = position =>
+const readRomans: Read = position =>
   readFilteredPage(service.db, organization.id, 0, { 'attribute_values.city': 'Rome' }, position)
 
-/** All pages in a row, each begun behind the last item of the one before; `between` runs before each page but the first. */
-async function readAll(read: Read, direction: 'asc' | 'desc', size: number, between?: () => Promise<unknown>) {
+/** Reads all pages in order. `betweenPages` runs before each page but the first. */
+async function readAll(read: Read, direction: 'asc' | 'desc', size: number, betweenPages?: () => Promise<unknown>) {
   const ids: string[] = []
   for (;;) {
     const { reads, has_more } = await read({ direction, size, after_id: ids.at(-1) })
     ids.push(...reads.map(({ id }) => id))
     if (has_more) expect(reads).toHaveLength(size)
     else return ids
-    await between?.()
+    await betweenPages?.()
   }
 }
 
 let written = 0
-/** Changes what no page may depend on: others come and go, and those who stay are written to. */
+/** Makes changes that pages must not depend on: creates and deletes other people, and updates the listed ones. */
 async function write() {
   written += 1
   const { send } = organization
@@ -69,15 +69,15 @@ const pages = fc.record({
 })
 
 describe.each([
-  ['a list', everybody, () => true],
-  ['a filter', romans, (index: number) => index % 2 === 1],
+  ['a list', readPeople, () => true],
+  ['a filter', readRomans, (index: number) => index % 2 === 1],
 ] as const)('the pages of %s', (_, read, belongs) => {
-  test('together are the set, in order, whatever their size and direction, while others write', async () => {
-    const stayed = await service.sql<{ id: string; external_id: string }>(
+  it('contain every entity once and in order, for any size and direction, during writes', async () => {
+    const permanent = await service.sql<{ id: string; external_id: string }>(
       "select id, external_id from entities where organization_id = $1 and external_id like 'p%' order by id",
       [organization.id],
     )
-    const expected = stayed.filter(({ external_id }) => belongs(Number(external_id.slice(1)))).map(({ id }) => id)
+    const expected = permanent.filter(({ external_id }) => belongs(Number(external_id.slice(1)))).map(({ id }) => id)
     const known = new Set(expected)
     await fc.assert(
       fc.asyncProperty(pages, async ({ direction, size }) => {
@@ -91,31 +91,31 @@ describe.each([
     )
   })
 
-  test('begin behind an identifier that nobody has, too', async () => {
+  it('may start after an identifier that does not exist', async () => {
     const ids = await readAll(read, 'asc', 500)
     const after_id = ids[4]!.replace(/.$/, digit => (digit === 'f' ? 'e' : 'f'))
     const behind = await read({ direction: 'asc', size: 500, after_id })
     expect(behind.reads.map(({ id }) => id)).toEqual(ids.filter(id => id > after_id))
   })
 
-  test('tell that there are more only when there are', async () => {
+  it('have has_more only if more entities follow', async () => {
     const { length } = await readAll(read, 'desc', 500)
     expect(await read({ direction: 'desc', size: length })).toMatchObject({ has_more: false })
     expect(await read({ direction: 'desc', size: length - 1 })).toMatchObject({ has_more: true })
   })
 })
 
-test('records are in order of their record_id, which is the cursor', async () => {
+it('lists records in order of record_id, which is the cursor', async () => {
   const recordIds: string[] = []
   for (let index = 0; index < 7; index += 1)
     recordIds.push((await organization.send('POST', '/v1/stacks/orders', {})).body.data.record_id)
   const after_id = uuidOfRecord(recordIds.toSorted()[2]!)
-  const { items } = await printed(1, { direction: 'asc', size: 500, after_id })
+  const { items } = await printedPage(1, { direction: 'asc', size: 500, after_id })
   const listed: { record_id: string }[] = JSON.parse(`[${items}]`)
   expect(listed.map(({ record_id }) => record_id)).toEqual(recordIds.toSorted().slice(3))
 })
 
-test('the entities linked with one come once each, from both sides, without those that are gone', async () => {
+it('returns each related entity once, in both directions, without deleted ones', async () => {
   const { send, id: organization_id } = await service.organization()
   const created = async (key: string, cardinality: string) =>
     (await send('POST', '/v1/schema/attributes', { key, owner: 'people', type: 'person', cardinality })).body.data.id
@@ -125,7 +125,7 @@ test('the entities linked with one come once each, from both sides, without thos
   for (const name of ['a', 'x', 'y'])
     await send('POST', '/v1/people', { external_id: name, attribute_values: { boss: 'hub', friends: ['hub'] } })
   await send('DELETE', '/v1/people/gone')
-  const around = async (outgoing: number[], incoming: number[], direction: 'asc' | 'desc', size: number) => {
+  const relatedNames = async (outgoing: number[], incoming: number[], direction: 'asc' | 'desc', size: number) => {
     const read: Read = position =>
       readRelated(service.db, organization_id, { id, stack_id: 0, outgoing, incoming }, position)
     const ids = await readAll(read, direction, size)
@@ -135,10 +135,10 @@ test('the entities linked with one come once each, from both sides, without thos
     )
     return ids.map(one => rows.find(row => row.id === one)!.external_id)
   }
-  expect((await around([friends, boss], [], 'asc', 2)).sort()).toEqual(['a', 'b', 'c', 'hub'])
-  expect((await around([], [friends, boss], 'asc', 1)).sort()).toEqual(['a', 'hub', 'x', 'y'])
-  expect((await around([boss], [], 'desc', 1)).sort()).toEqual(['a'])
-  const both = await around([friends, boss], [friends, boss], 'asc', 3)
+  expect((await relatedNames([friends, boss], [], 'asc', 2)).sort()).toEqual(['a', 'b', 'c', 'hub'])
+  expect((await relatedNames([], [friends, boss], 'asc', 1)).sort()).toEqual(['a', 'hub', 'x', 'y'])
+  expect((await relatedNames([boss], [], 'desc', 1)).sort()).toEqual(['a'])
+  const both = await relatedNames([friends, boss], [friends, boss], 'asc', 3)
   expect(both.toSorted()).toEqual(['a', 'b', 'c', 'hub', 'x', 'y'])
-  expect(await around([friends, boss], [friends, boss], 'desc', 2)).toEqual(both.toReversed())
+  expect(await relatedNames([friends, boss], [friends, boss], 'desc', 2)).toEqual(both.toReversed())
 })

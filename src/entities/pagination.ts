@@ -1,42 +1,43 @@
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
-import type { Read } from './entity-row.ts'
+import type { ReadEntity } from './entity-row.ts'
 import { findEntitySql, readRelatedAscendingSql, readRelatedDescendingSql } from './pagination-sql.ts'
 
 /**
- * Which entities of an order by id: `size` of them after `after_id`, which need not exist. Of an entity whose row has more than
- * `rowOctets` only the id is read; without that bound, every row.
+ * The position of a page in the order by id: `size` entities after `after_id`, which need not exist. If a row has more
+ * than `maxRowBytes`, only its id is read. By default the row size is not limited.
  */
 export type Position = {
   direction: 'asc' | 'desc'
   after_id?: string | undefined
   size: number
-  rowOctets?: number | undefined
+  maxRowBytes?: number | undefined
 }
 
-/** As large as PostgreSQL's integers: every row. */
-export const unboundedOctets = 2 ** 31 - 1
+/** The largest integer of PostgreSQL: no limit. */
+export const unlimitedRowBytes = 2 ** 31 - 1
 
-export const octetsOf = ({ rowOctets = unboundedOctets }: Position): number => rowOctets
+export const maxRowBytesOf = ({ maxRowBytes = unlimitedRowBytes }: Position): number => maxRowBytes
 
-/** Never shorter than asked for before the end. */
-export type Page = { reads: Read[]; has_more: boolean }
+/** A page has fewer entities than requested only at the end. */
+export type Page = { reads: ReadEntity[]; has_more: boolean }
 
-// No id is one of these, so that a first page is a page like any other.
-const beginnings = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
+// No entity has these ids, so the first page needs no special case.
+const startIds = { asc: '00000000-0000-0000-0000-000000000000', desc: 'ffffffff-ffff-ffff-ffff-ffffffffffff' }
 
-/** The id that a page begins behind. */
+/** The id that the page starts after. */
 export const startOf = ({ direction, after_id }: Pick<Position, 'direction' | 'after_id'>): string =>
-  after_id ?? beginnings[direction]
+  after_id ?? startIds[direction]
 
-/** One more is read than asked for, to know whether there are more. */
+/** One entity more than the page size is read, to tell whether more follow. */
 export const sizeToRead = ({ size }: Position): number => size + 1
 
-export function pageOf(reads: Read[], { size }: Position): Page {
+/** Builds a page from the entities of a read of {@link sizeToRead}. */
+export function pageOf(reads: ReadEntity[], { size }: Position): Page {
   return { reads: reads.slice(0, size), has_more: reads.length > size }
 }
 
-/** The internal identifier of the entity of a stack that is addressed; undefined where there is none. */
+/** Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. */
 export async function findEntity(
   db: Database,
   organization_id: number,
@@ -50,19 +51,22 @@ export async function findEntity(
   return found?.id
 }
 
-/** Whose neighbours, in which stack, and by which relationships: those of the entity itself, and those that point to it. */
-export type Neighbourhood = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
+/**
+ * A query for the entities of one stack that are linked with the entity `id`. `outgoing` and `incoming` are the ids of
+ * the relationship attributes in each direction.
+ */
+export type RelatedQuery = { id: string; stack_id: number; outgoing: number[]; incoming: number[] }
 
-/** A page of the entities that are linked with one, each once, in order of their ids. */
+/** Reads a page of the entities linked with one entity, each once, in order of id. */
 export async function readRelated(
   db: Database | Transaction,
   organization_id: number,
-  { id, stack_id, outgoing, incoming }: Neighbourhood,
+  { id, stack_id, outgoing, incoming }: RelatedQuery,
   position: Position,
   signal?: Signal,
 ): Promise<Page> {
   const statement = position.direction === 'asc' ? readRelatedAscendingSql : readRelatedDescendingSql
   const [start, size] = [startOf(position), sizeToRead(position)]
-  const values = [organization_id, octetsOf(position), stack_id, start, size, id, outgoing, incoming]
-  return pageOf(await db.query<Read>(statement, values, signal), position)
+  const values = [organization_id, maxRowBytesOf(position), stack_id, start, size, id, outgoing, incoming]
+  return pageOf(await db.query<ReadEntity>(statement, values, signal), position)
 }

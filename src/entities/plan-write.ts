@@ -4,29 +4,30 @@ import { type Attribute, type Definitions, isRelationship } from '../organizatio
 import { normalizeRelationship } from '../relationships/normalize.ts'
 import type { Write } from './write-request.ts'
 
-/** An entity named by stack and external identifier, standing or not. */
+/** The name of an entity, existing or not: its stack and external identifier. */
 export type Name = { stack_id: number; external_id: string }
 
-/** The names a key is to link to, and where in the request each is named. */
-export type PlannedLinks = { attribute: Attribute; names: Name[]; places: string[] }
+/** The names that an attribute will link to, and the JSON Pointer of each in the request. */
+export type PlannedLinks = { attribute: Attribute; names: Name[]; pointers: string[] }
 
 /**
- * What a write says about attributes once the definitions are applied to it: which keys take a plain value (null
- * clears), which are replaced by links, and what is wrong. Nothing of the stored state is needed for it.
+ * The attribute part of a write, after the definitions are applied: keys with plain values (null clears), keys with
+ * links, and faults. The plan does not depend on the stored state.
  */
 export type Plan = {
   plain: Map<string, unknown>
   links: ReadonlyMap<string, PlannedLinks>
-  /** Whether keys that are not written are cleared: PUT, and `attribute_values: null`. */
+  /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
   clearsRest: boolean
   faults: Detail[]
 }
 
-/** Names are compared as texts in maps and sets: no external identifier holds a line feed. */
+/** The name as a map key. External identifiers never contain a line feed, so the key is unique. */
 export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
 
+/** Builds the plan of a write. `linksLimit` is the maximum number of links of one attribute. */
 export function planWrite(write: Write, definitions: Definitions, linksLimit: number): Plan {
-  const plan: Plan = { plain: new Map(), links: nothingLinked, clearsRest: clearsRest(write), faults: [] }
+  const plan: Plan = { plain: new Map(), links: noLinks, clearsRest: clearsRest(write), faults: [] }
   let links: Map<string, PlannedLinks> | undefined
   const declared = definitions.declared.get(write.stack_id)
   const values = write.body.attribute_values
@@ -41,8 +42,8 @@ export function planWrite(write: Write, definitions: Definitions, linksLimit: nu
   return plan
 }
 
-// Most writes link nothing: no map is made for each.
-const nothingLinked: Plan['links'] = new Map()
+// Most writes have no links and share this empty map.
+const noLinks: Plan['links'] = new Map()
 
 function clearsRest({ operation, body }: Write): boolean {
   return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
@@ -55,14 +56,14 @@ function planLinks(
   linksLimit: number,
 ) {
   const normalized = normalizeRelationship(value, attribute.cardinality, linksLimit)
-  if ('refused' in normalized) {
-    const { path, message } = normalized.refused
+  if ('fault' in normalized) {
+    const { path, message } = normalized.fault
     plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
     return
   }
   const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
-  const places = normalized.places.map(place => pointer('attribute_values', attribute.key, ...place))
-  plan.links.set(attribute.key, { attribute, names, places })
+  const pointers = normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path))
+  plan.links.set(attribute.key, { attribute, names, pointers })
 }
 
 function planPlain(
@@ -78,34 +79,37 @@ function planPlain(
   else plan.plain.set(key, typed)
 }
 
-/** The relationship attributes whose stored links the decision needs: of the keys written, or of all where the rest is cleared. */
-export function linksNeeded(write: Write, plan: Plan, definitions: Definitions): number[] {
-  const ofOwner = definitions.relationships.get(write.stack_id)
-  if (!ofOwner) return []
+/**
+ * Returns the ids of the relationship attributes whose stored links the decision needs: those of the written keys, or
+ * all if the write clears the rest.
+ */
+export function requiredLinkAttributes(write: Write, plan: Plan, definitions: Definitions): number[] {
+  const relationships = definitions.relationships.get(write.stack_id)
+  if (!relationships) return []
   const all = plan.clearsRest || write.operation === 'delete' || isRetry(write, definitions)
-  const keys = all ? ofOwner.keys() : [...plan.links.keys(), ...plan.plain.keys()]
-  return [...keys].flatMap(key => (ofOwner.get(key) ?? []).map(attribute => attribute.id))
+  const keys = all ? relationships.keys() : [...plan.links.keys(), ...plan.plain.keys()]
+  return [...keys].flatMap(key => (relationships.get(key) ?? []).map(attribute => attribute.id))
 }
 
-/** What makes an event may be the retry of what went through: it is compared with all that stands. */
+/** Whether a creation may be the retry of a stored event. It is then compared with all stored fields. */
 export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions): boolean {
   if (operation !== 'create' && operation !== 'import') return false
   return stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
 }
 
-/** The names a write's decision must know the bearers of: its targets, and the name it takes. */
-export function namesNeeded(write: Write, plan: Plan): Name[] {
-  const taken = nameTaken(write)
-  if (plan.links.size === 0) return taken ? [taken] : noNames
+/** The names whose entities the decision needs: the link targets, and the new name of a rename. */
+export function requiredNames(write: Write, plan: Plan): Name[] {
+  const newName = newNameOf(write)
+  if (plan.links.size === 0) return newName ? [newName] : noNames
   const names = [...plan.links.values()].flatMap(planned => planned.names)
-  if (taken) names.push(taken)
+  if (newName) names.push(newName)
   return names
 }
 
 const noNames: Name[] = []
 
-/** The name that a rename gives its entity. A create's own name is its address, so the row itself answers for it. */
-export function nameTaken({ operation, stack_id, address, body }: Write): Name | undefined {
+/** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
+export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
   if (operation === 'create' || !body.external_id) return undefined
   if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
   return { stack_id, external_id: body.external_id }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { lockPerson } from '../../test/support/process.ts'
 import { type Service, startService } from '../../test/support/service.ts'
@@ -14,8 +14,8 @@ afterAll(() => service.stop())
 const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)
 
-describe('writers at the same time', () => {
-  test('two hundred that name the same new target make one placeholder', async () => {
+describe('concurrent writes', () => {
+  it('create one placeholder when 200 of them name the same new target', async () => {
     const organization = await shop()
     const replies = await Promise.all(
       names('p', 200).map(name =>
@@ -33,7 +33,7 @@ describe('writers at the same time', () => {
     expect(rows).toEqual([{ external_id: 'acme' }, { external_id: 'hub' }])
   })
 
-  test('fifty that create one person make one, and tell the others', async () => {
+  it('create a person once and refuse the other 49 creates with 409', async () => {
     const organization = await shop()
     const replies = await Promise.all(
       names('', 50).map(first_name => organization.send('POST', '/v1/people', { external_id: 'one', first_name })),
@@ -42,7 +42,7 @@ describe('writers at the same time', () => {
     expect(replies.filter(reply => reply.status === 409)).toHaveLength(49)
   })
 
-  test('of a link to one leave one link', async () => {
+  it('leave one link of a relationship that allows one target', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     await Promise.all(
@@ -54,7 +54,7 @@ describe('writers at the same time', () => {
     expect(links).toHaveLength(1)
   })
 
-  test('of one person lose no update', async () => {
+  it('lose no update of one person', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     await Promise.all(
@@ -65,7 +65,7 @@ describe('writers at the same time', () => {
     expect(body.data.version).toBe(61)
   })
 
-  test('of sixty people who name each other, addressed in both ways, lose no update and no number', async () => {
+  it('lose no update and no change number when 60 people link to each other, by name and by id', async () => {
     const organization = await shop()
     const people = names('p', 60)
     await run(
@@ -91,16 +91,16 @@ describe('writers at the same time', () => {
       'select sequence from changes where organization_id = $1 order by sequence',
       [organization.id],
     )
-    // 60 creations, 120 patches, the births of three companies.
+    // 60 creations, 120 patches, and 3 placeholders of companies.
     expect(log.slice(-183).map(({ sequence }) => sequence - log.at(-183)!.sequence)).toEqual([...Array(183).keys()])
-    const standing = await service.sql<{ version: number }>(
+    const versions = await service.sql<{ version: number }>(
       'select distinct version from entities where organization_id = $1 and active',
       [organization.id],
     )
-    expect(standing).toEqual([{ version: 3 }])
+    expect(versions).toEqual([{ version: 3 }])
   })
 
-  test('that rename in a circle end in one of the orders, without a deadlock', async () => {
+  it('take effect in some order, without a deadlock, when they rename in a circle', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a'), write('create', 'b')])
     for (let round = 0; round < 10; round += 1) {
@@ -118,12 +118,12 @@ describe('writers at the same time', () => {
     expect(rows.map(row => row.external_id)).toEqual(['a', 'b'])
   })
 
-  test('a set decided on older definitions is decided again', async () => {
+  it('are decided again if accepted by outdated definitions', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a', { attribute_values: { size: 'text' } })])
     const other = await service.db.connect()
     try {
-      // Another process declares the attribute: this one hears of it only when it writes.
+      // Another process declares the attribute. This process learns of it only when it writes.
       await other.query('begin')
       await other.query(
         `insert into attributes values ($1, 99, 0, 'size', 'size', null, 'number', null, 'one', false, 'active', now(), now())`,
@@ -140,7 +140,7 @@ describe('writers at the same time', () => {
     expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/attribute_values/size'])
   })
 
-  test('a set refused by older definitions is decided again', async () => {
+  it('are decided again if refused by outdated definitions', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     const other = await service.db.connect()
@@ -161,32 +161,29 @@ describe('writers at the same time', () => {
     expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
   })
 
-  test.each([
-    ['all or nothing', 'a', { atomic: true }, {}],
+  it.each([
+    ['atomic', 'a', { atomic: true }, {}],
     ['under an Idempotency-Key', 'k', {}, { 'Idempotency-Key': 'once' }],
-  ])(
-    'a batch of several sets, %s, waits for all its rows before it takes the head',
-    async (_how, prefix, options, headers) => {
-      const organization = await shop()
-      const people = names(prefix, 1_000)
-      await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
-      await run(organization, [write('create', 'beside')])
-      const lock = await lockPerson(service.databaseUrl, people.at(-1)!)
-      try {
-        const operations = people.map(external_id => ({ op: 'patch', external_id, body: { first_name: 'Ada' } }))
-        const batch = organization.send('POST', '/v1/people/batch', { operations, ...options }, headers)
-        await waiting()
-        const beside = await organization.send('PATCH', '/v1/people/beside', { first_name: 'Bob' })
-        expect(beside.status).toBe(200)
-        await lock.release()
-        expect((await batch).status).toBe(200)
-      } finally {
-        await lock.release()
-      }
-    },
-  )
+  ])('lock all rows of a batch of several sets before the head: %s', async (_how, prefix, options, headers) => {
+    const organization = await shop()
+    const people = names(prefix, 1_000)
+    await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
+    await run(organization, [write('create', 'beside')])
+    const lock = await lockPerson(service.databaseUrl, people.at(-1)!)
+    try {
+      const operations = people.map(external_id => ({ op: 'patch', external_id, body: { first_name: 'Ada' } }))
+      const batch = organization.send('POST', '/v1/people/batch', { operations, ...options }, headers)
+      await untilLockWait()
+      const beside = await organization.send('PATCH', '/v1/people/beside', { first_name: 'Bob' })
+      expect(beside.status).toBe(200)
+      await lock.release()
+      expect((await batch).status).toBe(200)
+    } finally {
+      await lock.release()
+    }
+  })
 
-  test('that wait for a name do not hold the head meanwhile: whoever has the name may finish', async () => {
+  it('do not hold the head while they wait for a name', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     const other = await service.db.connect()
@@ -198,7 +195,7 @@ describe('writers at the same time', () => {
         [organization.id],
       )
       const renaming = organization.send('PATCH', '/v1/people/a', { external_id: 'b' })
-      await waiting()
+      await untilLockWait()
       await other.query('update change_heads set sequence = sequence where organization_id = $1', [organization.id])
       await other.query('commit')
       expect((await renaming).body).toMatchObject({ error: 'duplicate_entry' })
@@ -207,7 +204,7 @@ describe('writers at the same time', () => {
     }
   })
 
-  test('that waited for a row find whoever bears the name by then', async () => {
+  it('apply to the entity that has the name after they waited for a renamed row', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a', { last_name: 'first' }), write('create', 'c', { last_name: 'next' })])
     const other = await service.db.connect()
@@ -222,7 +219,7 @@ describe('writers at the same time', () => {
       await rename('a', 'z')
       await rename('c', 'a')
       const patching = organization.send('PATCH', '/v1/people/a', { first_name: 'Ada' })
-      await waiting()
+      await untilLockWait()
       await other.query('commit')
       expect((await patching).status).toBe(200)
       const [found, renamed] = [
@@ -237,8 +234,8 @@ describe('writers at the same time', () => {
   })
 })
 
-/** Settles when a statement of the service waits for a lock. */
-const waiting = () =>
+/** Resolves when a statement of the service waits for a lock. */
+const untilLockWait = () =>
   expect
     .poll(() =>
       service.sql(

@@ -1,10 +1,10 @@
 import { statement } from '../db/db.ts'
 import { profileFlags, profileTexts } from './sql.ts'
 
-// What is read leaves the database as the text of its row, which PostgreSQL writes in 2.8 µs, and `print.ts` makes it into
-// JSON in 1 µs. Made into JSON here, by concatenation, a row took 7.5 µs, by row_to_json a quarter more.
+// Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
+// Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.
 
-// Most have no links: one look at the index says so, and nothing of the rest is set up.
+// Most entities have no links. One index look-up finds that out and skips the join.
 const links = (organization: string) =>
   `case when exists (select from links l where l.organization_id = ${organization} and l.source_id = e.id) then (
      select jsonb_agg(jsonb_build_array(l.attribute_id, t.external_id) order by l.attribute_id, l.position)
@@ -15,56 +15,58 @@ const links = (organization: string) =>
 const columns = [...profileTexts, ...profileFlags].map(column => `e.${column}`).join(', ')
 
 /**
- * An entity e as one text: its attributes, a line feed, its row `(…)`. Among the attributes, which lie outside the row so that
- * their quotes are not doubled, there is no line feed.
+ * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their
+ * quotes are not doubled. They contain no line feed.
  */
 const rowTextOf = (organization: string) =>
   `e.attributes::text || E'\\n' || row(e.id, e.external_id, ${columns}, e.answers, ${links(organization)},
      e.active, e.version, e.created_at, e.updated_at)::text`
 
-/** $1: organization. */
+/** The text of an entity e. $1: organization. */
 export const rowText = rowTextOf('$1')
 
-/** The version of the definitions at the moment of the read. */
+/** The version of the definitions at the time of the read. */
 export const schema_version =
   '(select h.schema_version from change_heads h where h.organization_id = $1) as schema_version'
 
 /**
- * The row of an entity e, or null where its attributes are stored in more than so many bytes: those are neither unpacked nor written.
- * Attributes that compress well are longer as a text, so that {@link kept} looks again.
+ * The row text of an entity e, or null if its stored attributes exceed the limit: those are neither decompressed nor
+ * printed. Compressed attributes are longer as text, so {@link withinLimit} checks the text again.
  */
-const rowWithin = (octets: string) => `case when pg_column_size(e.attributes) <= ${octets} then ${rowText} end as row`
+const rowWithin = (maxBytes: string) =>
+  `case when pg_column_size(e.attributes) <= ${maxBytes} then ${rowText} end as row`
 
-const kept = (octets: string) => `case when octet_length(x.row) <= ${octets} then x.row end`
+const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
 
-const page = (beyond: string, order: string) =>
-  `select string_agg(coalesce(${kept('$5')}, x.id::text), E'\\n' order by x.id ${order}) as rows, ${schema_version}
+const page = (comparison: string, order: string) =>
+  `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id ${order}) as rows, ${schema_version}
    from (
      select e.id, ${rowWithin('$5')} from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id ${beyond} $3 order by e.id ${order} limit $4
+     where e.organization_id = $1 and e.stack_id = $2 and e.id ${comparison} $3 order by e.id ${order} limit $4
    ) x`
 
-/** $2: stack, $3: beyond this id, $4: how many, $5: octets of a row. Rows in order of id; of a larger one its id alone. */
+/** $2: stack, $3: after this id, $4: limit, $5: maximum bytes of a row. A larger row is replaced by its id. */
 export const readPage = {
   asc: statement('read_page_ascending', page('>', 'asc')),
   desc: statement('read_page_descending', page('<', 'desc')),
 }
 
-const those = (column: string, type: string) =>
-  `select x.identifier, x.version, ${kept('$4')} as row, ${schema_version} from (
+const rowsBy = (column: string, type: string) =>
+  `select x.identifier, x.version, ${withinLimit('$4')} as row, ${schema_version} from (
      select e.${column} as identifier, e.version, ${rowWithin('$4')}
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
-/** $2: stack, $3: identifiers, $4: octets of a row. Each row, null where it is larger, beside its identifier and version. */
-export const readThose = {
-  id: statement('read_by_id', those('id', 'uuid')),
-  external_id: statement('read_by_external_id', those('external_id', 'text')),
+/** $2: stack, $3: identifiers, $4: maximum bytes of a row. A larger row is null. */
+export const readByIdentifier = {
+  id: statement('read_by_id', rowsBy('id', 'uuid')),
+  external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
 }
 
 /**
- * COPY takes no parameters: its transaction holds them. It goes on for as long as its client reads, and by the index.
- * $1: organization, $2: stack, $3: beyond this id.
+ * Stores the parameters of {@link copyAllSql} in settings of the transaction, because COPY takes none. Disables the
+ * statement timeout, because the COPY lasts as long as its client reads, and makes the planner use the index order.
+ * $1: organization, $2: stack, $3: after this id.
  */
 export const prepareCopySql = statement(
   'prepare_copy',
@@ -73,8 +75,8 @@ export const prepareCopySql = statement(
      set_config('enable_sort', 'off', true)`,
 )
 
-// By parts of 250, three at once on three connections, each as one text put together, it took half as long again.
-/** All there is beyond an id, in order of id, each as one field. */
+// Portions of 250 rows, three at a time on three connections, each aggregated into one text, took 1.5 times as long.
+/** Copies all entities after an id, in order of id, each as one field. */
 export const copyAllSql = statement(
   'copy_all',
   `copy (select ${rowTextOf('e.organization_id')} from entities e
@@ -84,16 +86,16 @@ export const copyAllSql = statement(
 )
 
 /**
- * Every other read: the entities e of a selection, each as its id and its row, null where it has more octets, beside the schema
- * version of the same moment. $1: organization, $2: octets of a row.
+ * The query of all other reads. It returns the entities e of a selection as id and row, with the schema version at the
+ * time of the read. The row is null if it is larger than the limit. $1: organization, $2: maximum bytes of a row.
  */
 export const readRows = (selection: string): string =>
-  `select x.id, ${kept('$2')} as row, ${schema_version}
+  `select x.id, ${withinLimit('$2')} as row, ${schema_version}
    from (select e.id, ${rowWithin('$2')} from entities e ${selection} offset 0) x`
 
 /**
- * $2: stack, $3: ids, $4: octets. The rows of the first of these ids, null where there is none any more, until they have so many
- * octets together: one row goes beyond. An entity is looked up only when those before it have left room.
+ * $2: stack, $3: ids, $4: bytes. Returns the rows of the first ids until their sizes reach the bytes; the last row may
+ * exceed them. A row is null if its entity no longer exists. Later entities are not looked up.
  */
 export const readPortionSql = statement(
   'read_portion',

@@ -5,26 +5,26 @@ import type { Change } from './decide.ts'
 import { readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
 import type { EntityRow, Links, LockedRow, Target } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { linksNeeded, type Name, nameKey, namesNeeded } from './plan-write.ts'
+import { type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
 import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
-import { isMaking } from './write-request.ts'
+import { canCreate } from './write-request.ts'
 
-/** One item whose decision was a change. */
+/** An item whose decision is a change. */
 export type Accepted = { item: Item; change: Change }
 
-/** An entity that a relationship brings to life. */
+/** A placeholder that a relationship creates. `item` is the first item that links to it. */
 export type Placeholder = Name & { id: string; version: number; item: Item }
 
-/** Another transaction got ahead of this set between two of its statements: it is decided again. */
+/** Another transaction changed what this set relies on, between two of its statements. The set is decided again. */
 export class LostRace extends Error {}
 
-/** Read: locks the addressed rows in order of id. Answers the row of each item that has one. */
+/** Read stage: locks the addressed rows in order of id. Returns the row of each item that has one. Throws LostRace. */
 export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
   const found = new Map<Item, LockedRow>()
   const rows = await lockAddressed(tx, organization_id, items)
   if (rows.length === 0) return found
-  if (rows.some(row => row.asked !== null && row.asked !== row.external_id))
-    throw new LostRace('a row was renamed while its lock was waited for')
+  if (rows.some(row => row.requested_name !== null && row.requested_name !== row.external_id))
+    throw new LostRace('a row was renamed while the set waited for its lock')
   const byAddress = new Map<string, LockedRow>()
   for (const row of rows) {
     byAddress.set(`${row.stack_id} ${row.id}`, row)
@@ -40,8 +40,8 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
 }
 
 /**
- * Locks the rows that are addressed. An array whose sets share a transaction has all of its rows locked before the first set takes the
- * head: whoever held a row of the second, and waited for that head, would wait in a circle with it.
+ * Locks the addressed rows. If several sets share a transaction, all their rows are locked before the first set locks
+ * the head. Otherwise another writer could hold a row of the second set and wait for the head: a deadlock.
  */
 export async function lockAddressed(tx: Transaction, organization_id: number, items: Item[]): Promise<LockedRow[]> {
   const addressed = items.filter(({ write }) => write.address !== null)
@@ -57,55 +57,65 @@ export async function lockAddressed(tx: Transaction, organization_id: number, it
   return tx.query<LockedRow>(lockEntitiesSql, [organization_id, JSON.stringify(addresses)])
 }
 
-/** The version at which a name was left by the last entity that had it; 0 where nobody has left it. */
-export type LeftAt = (name: Name) => number
+/** Returns the version at which the last entity released a name; 0 if none did. */
+export type LastVersionOf = (name: Name) => number
 
-/** Read: at which versions the names were left that these items may give to new entities. Sent behind the locks, to see what they waited for. */
-export async function readNamesLeft(tx: Transaction, organization_id: number, items: Item[]): Promise<LeftAt> {
+/**
+ * Read stage: reads the versions at which the names that new entities may take were released. The query follows the
+ * locks, so that it sees what the transactions they waited for committed.
+ */
+export async function readLastVersions(
+  tx: Transaction,
+  organization_id: number,
+  items: Item[],
+): Promise<LastVersionOf> {
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
-    if (name !== undefined && isMaking(write)) names.set(name, addressedName(write)!)
+    if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
     for (const planned of plan.links.values()) for (const target of planned.names) names.set(nameKey(target), target)
   }
-  if (names.size === 0) return neverLeft
-  const asked = [...names.values()].map(({ stack_id, external_id }) => ({ s: stack_id, e: external_id }))
-  const rows = await tx.query<Name & { version: number }>(readNamesLeftSql, [organization_id, JSON.stringify(asked)])
-  if (rows.length === 0) return neverLeft
+  if (names.size === 0) return noVersions
+  const addresses = [...names.values()].map(({ stack_id, external_id }) => ({ s: stack_id, e: external_id }))
+  const rows = await tx.query<Name & { version: number }>(readNamesLeftSql, [
+    organization_id,
+    JSON.stringify(addresses),
+  ])
+  if (rows.length === 0) return noVersions
   const versions = new Map(rows.map(row => [nameKey(row), row.version]))
   return name => versions.get(nameKey(name)) ?? 0
 }
 
-const neverLeft: LeftAt = () => 0
+const noVersions: LastVersionOf = () => 0
 
-/** Read: who bears the names that decisions ask for, and the stored links of what is written. */
+/** Read stage: reads the ids of the entities that the items refer to by name, and the links of the written entities. */
 export async function readReferences(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
   rows: Map<Item, EntityRow>,
-): Promise<{ bearers: Map<string, string>; links: Map<string, Links> }> {
+): Promise<{ idsByName: Map<string, string>; links: Map<string, Links> }> {
   const names = new Map<string, Name>()
   const sources: { i: string; a: number[] }[] = []
   for (const item of items) {
-    for (const name of namesNeeded(item.write, item.plan)) names.set(nameKey(name), name)
+    for (const name of requiredNames(item.write, item.plan)) names.set(nameKey(name), name)
     const row = rows.get(item)
-    const attributeIds = row ? linksNeeded(item.write, item.plan, definitions) : []
+    const attributeIds = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
     if (row && attributeIds.length > 0) sources.push({ i: row.id, a: attributeIds })
   }
-  const bearing = names.size === 0 ? none : readBearers(tx, definitions.organization_id, [...names.values()])
-  const linking = sources.length === 0 ? none : readLinks(tx, definitions.organization_id, sources)
-  await flushed([bearing, linking])
-  const bearers = new Map((await bearing).map(bearer => [nameKey(bearer), bearer.id]))
-  return { bearers, links: groupBySource(await linking) }
+  const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions.organization_id, [...names.values()])
+  const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
+  await flushed([readingIds, readingLinks])
+  const idsByName = new Map((await readingIds).map(named => [nameKey(named), named.id]))
+  return { idsByName, links: groupBySource(await readingLinks) }
 }
 
-const none = Promise.resolve([])
+const noRows = Promise.resolve([])
 
-type Bearer = Name & { id: string }
+type NamedId = Name & { id: string }
 type LinkRow = Target & { source_id: string; attribute_id: number }
 
-const readBearers = (tx: Transaction, organization_id: number, names: Name[]) =>
-  tx.query<Bearer>(readBearersSql, [
+const readIdsByName = (tx: Transaction, organization_id: number, names: Name[]) =>
+  tx.query<NamedId>(readBearersSql, [
     organization_id,
     JSON.stringify(names.map(name => ({ s: name.stack_id, e: name.external_id }))),
   ])
@@ -123,8 +133,8 @@ function groupBySource(rows: LinkRow[]): Map<string, Links> {
   return grouped
 }
 
-/** The placeholders that accepted changes need, each once, born of the first item that names it. */
-export function placeholdersOf(accepted: Accepted[], leftAt: LeftAt): Map<string, Placeholder> {
+/** Returns the placeholders that the changes need, each once, by {@link nameKey}. */
+export function placeholdersOf(accepted: Accepted[], lastVersionOf: LastVersionOf): Map<string, Placeholder> {
   const placeholders = new Map<string, Placeholder>()
   for (const { item, change } of accepted)
     for (const { name } of change.missing)
@@ -132,25 +142,25 @@ export function placeholdersOf(accepted: Accepted[], leftAt: LeftAt): Map<string
         placeholders.set(nameKey(name), {
           ...name,
           id: newEntityId(name.stack_id),
-          version: leftAt(name) + 1,
+          version: lastVersionOf(name) + 1,
           item,
         })
   return placeholders
 }
 
-/** The entities that were asked for, as they stand within the transaction, by internal identifier. */
+/** Reads the entities to represent as the transaction sees them. Returns them by internal identifier. */
 export async function readRepresentations(
   tx: Transaction,
   definitions: Definitions,
-  wanted: { stack_id: number; id: string }[],
-  rowOctets: number,
+  toRead: { stack_id: number; id: string }[],
+  maxRowBytes: number,
 ): Promise<Map<string, SerializedEntity>> {
-  const byStack = Map.groupBy(wanted, ({ stack_id }) => stack_id)
+  const byStack = Map.groupBy(toRead, ({ stack_id }) => stack_id)
   const reads = [...byStack].map(([stack_id, entities]) => {
     const ids = entities.map(({ id }) => id)
-    return readSerializedWithin(tx, definitions, stack_id, ids, rowOctets)
+    return readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
   })
   await flushed(reads)
-  const standings = (await Promise.all(reads)).flat()
-  return new Map(standings.map(standing => [standing.identifier, standing]))
+  const found = (await Promise.all(reads)).flat()
+  return new Map(found.map(entity => [entity.identifier, entity]))
 }

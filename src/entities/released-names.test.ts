@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 import { afterFirst, makeShop, resultOf, type Shop, write, writeAll } from '../../test/support/writes.ts'
@@ -20,15 +20,15 @@ beforeEach(async () => {
 const read = async (external_id: string) => (await send('GET', `/v1/people/${external_id}`)).body.data
 const batch = (operations: object[], atomic = false) => send('POST', '/v1/people/batch', { operations, atomic })
 
-const leaving: [string, () => Promise<unknown>][] = [
+const releases: [string, () => Promise<unknown>][] = [
   ['deleted', () => send('DELETE', '/v1/people/ada')],
   ['deleted by its id', async () => send('DELETE', `/v1/people/internal/${(await read('ada')).id}`)],
   ['deleted in a batch', () => batch([{ op: 'delete', external_id: 'ada' }])],
   ['renamed', () => send('PATCH', '/v1/people/ada', { external_id: 'other' })],
-  ['left without a name', () => send('PATCH', '/v1/people/ada', { external_id: null })],
+  ['cleared of its name', () => send('PATCH', '/v1/people/ada', { external_id: null })],
 ]
 
-const making: [string, () => Promise<unknown>][] = [
+const creations: [string, () => Promise<unknown>][] = [
   ['POST', () => send('POST', '/v1/people', { external_id: 'ada' })],
   ['an upsert', () => send('POST', '/v1/people/upsert', { external_id: 'ada' })],
   ['a batch', () => batch([{ op: 'create', external_id: 'ada', body: {} }])],
@@ -36,13 +36,13 @@ const making: [string, () => Promise<unknown>][] = [
   ['a relationship', () => send('POST', '/v1/people', { external_id: 'bob', attribute_values: { friend: 'ada' } })],
 ]
 
-describe('an entity that takes a name which was left', () => {
-  describe.each(leaving)('by one that was %s', (_, leave) => {
-    test.each(making)('matches no If-Match of that one, made by %s', async (_way, make) => {
+describe('a new entity with a released name', () => {
+  describe.each(releases)('whose last entity was %s', (_, release) => {
+    it.each(creations)('matches no If-Match of that last entity if created by %s', async (_way, create) => {
       await send('POST', '/v1/people', { external_id: 'ada' })
       await send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
-      await leave()
-      await make()
+      await release()
+      await create()
       const made = await read('ada')
       expect(made.version).toBe(4)
       for (const tag of ['"1"', '"2"', '"3"'])
@@ -58,18 +58,18 @@ describe('an entity that takes a name which was left', () => {
     })
   })
 
-  test('goes on from the last of many, and within one batch', async () => {
-    const again = [
+  it('continues the versions of the last of several entities, also within a batch', async () => {
+    const replaceAda = [
       { op: 'delete', external_id: 'ada' },
       { op: 'create', external_id: 'ada', body: {} },
     ]
     await send('POST', '/v1/people', { external_id: 'ada' })
     for (const atomic of [true, false, true])
-      expect((await batch([...again, ...again], atomic)).body.data.failed).toBe(0)
+      expect((await batch([...replaceAda, ...replaceAda], atomic)).body.data.failed).toBe(0)
     expect((await read('ada')).version).toBe(13)
   })
 
-  test('begins at 1 where another stack or another organization has left the name', async () => {
+  it('starts at version 1 if another stack or another organization released the name', async () => {
     await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
     await send('POST', '/v1/people', { external_id: 'ada' })
     await send('DELETE', '/v1/people/ada')
@@ -79,7 +79,7 @@ describe('an entity that takes a name which was left', () => {
     expect((await send('POST', '/v1/people', {})).body.data.version).toBe(1)
   })
 
-  test('waits for the deletion that is under way, and goes on from it', async () => {
+  it('waits for a concurrent deletion and continues its version', async () => {
     await send('POST', '/v1/people', { external_id: 'ada' })
     for (let round = 0; round < 20; round += 1) {
       const before = (await read('ada')).version
@@ -92,7 +92,7 @@ describe('an entity that takes a name which was left', () => {
     }
   })
 
-  describe('goes on from what others do between two statements', () => {
+  describe('whose name is released between two statements of its creation', () => {
     const versionOfAda = async (shop: Shop) => {
       const rows = await service.sql<{ version: number }>(
         `select version from entities where organization_id = $1 and external_id = 'ada'`,
@@ -102,10 +102,10 @@ describe('an entity that takes a name which was left', () => {
     }
     const writesOf = (shop: Shop, writes: Write[]) =>
       afterFirst('read_names_left', service.db, async () => {
-        for (const one of writes) await writeAll(service.db, shop, [one])
+        for (const write of writes) await writeAll(service.db, shop, [write])
       })
 
-    test('of a link to the name', async () => {
+    it('continues the versions if it is created by a link', async () => {
       const shop = await makeShop(service)
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
@@ -114,7 +114,7 @@ describe('an entity that takes a name which was left', () => {
       expect(await versionOfAda(shop)).toBe(4)
     })
 
-    test('of a creation', async () => {
+    it('continues the versions if it is created by a create', async () => {
       const shop = await makeShop(service)
       const db = writesOf(shop, [write('create', 'ada'), write('delete', 'ada')])
       expect((await writeAll(db, shop, [write('create', 'ada')])).map(resultOf)).toEqual(['created'])

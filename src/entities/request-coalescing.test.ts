@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Reply, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../test/support/writes.ts'
 
@@ -17,50 +17,50 @@ type Op = {
   if_match: number | undefined
 }
 type Person = { version: number; first_name: string | null; count: number | null }
-/** Who bears each name, and the version at which it was last left. */
-type Name = { person?: Person; left: number }
+/** The person with a name, and the version at which the name was last released. */
+type Name = { person?: Person; releasedAt: number }
 type People = Readonly<Record<string, Name>>
-type Seen = { status: number; person?: Person }
+type Observed = { status: number; person?: Person }
 
 const keys = ['a', 'b', 'c']
 
-const untouched: People = Object.fromEntries(keys.map(key => [key, { left: 0 }]))
-const leave = ({ left }: Name, { version }: Person): Name => ({ left: Math.max(left, version + 1) })
+const untouched: People = Object.fromEntries(keys.map(key => [key, { releasedAt: 0 }]))
+const release = ({ releasedAt }: Name, { version }: Person): Name => ({ releasedAt: Math.max(releasedAt, version + 1) })
 
-/** What one operation answers when it runs alone, and what stands after it: the rules in a page, knowing no SQL. */
-function step(people: People, { op, key, value, if_match }: Op): [Seen, People] {
-  const { person, left } = people[key]!
-  // The contract has 500 for a PATCH by external identifier.
+/** A model of the rules without SQL: returns the response to an operation that runs alone, and the state after it. */
+function step(people: People, { op, key, value, if_match }: Op): [Observed, People] {
+  const { person, releasedAt } = people[key]!
+  // The contract returns 500 for a PATCH of a missing external identifier.
   const missing = op === 'patch' || op === 'rename' ? 500 : 404
   if (op === 'get') return [person ? { status: 200, person } : { status: 404 }, people]
   if (!person && op !== 'create' && op !== 'upsert') return [{ status: missing }, people]
   if (if_match !== undefined && person?.version !== if_match && op !== 'create' && op !== 'upsert')
     return [{ status: 412 }, people]
   if (op === 'create' && person) return [{ status: 409 }, people]
-  if (op === 'delete') return [{ status: 200 }, { ...people, [key]: leave({ left }, person!) }]
+  if (op === 'delete') return [{ status: 200 }, { ...people, [key]: release({ releasedAt }, person!) }]
   if (op === 'rename') {
     const name = nextKey(key)
-    const { person: bearer, left: nameLeft } = people[name]!
-    if (bearer) return [{ status: 409 }, people]
+    const { person: holder, releasedAt: targetReleasedAt } = people[name]!
+    if (holder) return [{ status: 409 }, people]
     const renamed = { ...person!, version: person!.version + 1 }
     return [
       { status: 200, person: renamed },
-      { ...people, [key]: leave({ left }, person!), [name]: { person: renamed, left: nameLeft } },
+      { ...people, [key]: release({ releasedAt }, person!), [name]: { person: renamed, releasedAt: targetReleasedAt } },
     ]
   }
   const first_name = value % 2 === 0 ? `n${value}` : op === 'put' ? null : (person?.first_name ?? null)
   const changed = !person || person.first_name !== first_name || person.count !== value
-  const next = { version: (person?.version ?? left) + (changed ? 1 : 0), first_name, count: value }
+  const next = { version: (person?.version ?? releasedAt) + (changed ? 1 : 0), first_name, count: value }
   return [
     { status: person ? 200 : 201, person: next },
-    { ...people, [key]: { person: next, left } },
+    { ...people, [key]: { person: next, releasedAt } },
   ]
 }
 
 const nextKey = (key: string) => keys[(keys.indexOf(key) + 1) % keys.length]!
 
-/** Every state that some order of the operations leaves, each alone, where all of them get the answers that were seen. */
-function endings(people: People, observed: { op: Op; seen: Seen }[]): People[] {
+/** Returns the final state of every serial order of the operations that explains all observed responses. */
+function finalStates(people: People, observed: { op: Op; response: Observed }[]): People[] {
   const found: People[] = []
   const visited = new Set<string>()
   const visit = (state: People, waiting: typeof observed) => {
@@ -68,31 +68,31 @@ function endings(people: People, observed: { op: Op; seen: Seen }[]): People[] {
     if (visited.has(situation)) return
     visited.add(situation)
     if (waiting.length === 0) found.push(state)
-    for (const [index, { op, seen }] of waiting.entries()) {
+    for (const [index, { op, response }] of waiting.entries()) {
       const [expected, next] = step(state, op)
-      if (JSON.stringify(expected) === JSON.stringify(seen)) visit(next, waiting.toSpliced(index, 1))
+      if (JSON.stringify(expected) === JSON.stringify(response)) visit(next, waiting.toSpliced(index, 1))
     }
   }
   visit(people, observed)
   return found
 }
 
-async function perform({ send }: Shop, { op, key, value, if_match }: Op): Promise<Seen> {
+async function perform({ send }: Shop, { op, key, value, if_match }: Op): Promise<Observed> {
   const path = `/v1/people/${key}`
   const body = { ...(value % 2 === 0 && { first_name: `n${value}` }), attribute_values: { count: value } }
   const headers = {
     Prefer: 'return=representation',
     ...(if_match !== undefined && op !== 'create' && op !== 'upsert' && { 'If-Match': `"${if_match}"` }),
   }
-  if (op === 'get') return seenIn(await send('GET', path))
-  if (op === 'create') return seenIn(await send('POST', '/v1/people', { external_id: key, ...body }))
-  if (op === 'upsert') return seenIn(await send('POST', '/v1/people/upsert', { external_id: key, ...body }))
-  if (op === 'delete') return seenIn(await send('DELETE', path, undefined, headers))
-  if (op === 'rename') return seenIn(await send('PATCH', path, { external_id: nextKey(key) }, headers))
-  return seenIn(await send(op.toUpperCase(), path, body, headers))
+  if (op === 'get') return observedOf(await send('GET', path))
+  if (op === 'create') return observedOf(await send('POST', '/v1/people', { external_id: key, ...body }))
+  if (op === 'upsert') return observedOf(await send('POST', '/v1/people/upsert', { external_id: key, ...body }))
+  if (op === 'delete') return observedOf(await send('DELETE', path, undefined, headers))
+  if (op === 'rename') return observedOf(await send('PATCH', path, { external_id: nextKey(key) }, headers))
+  return observedOf(await send(op.toUpperCase(), path, body, headers))
 }
 
-function seenIn({ status, body: { data, error } }: Reply): Seen {
+function observedOf({ status, body: { data, error } }: Reply): Observed {
   if (error === 'duplicate_entry') return { status: 409 }
   if (error === 'not_found') return { status }
   if (status >= 400 || data === true) return { status }
@@ -107,22 +107,22 @@ const operation = fc.record<Op>({
   if_match: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined, freq: 5 }),
 })
 
-describe('requests at the same time', () => {
-  test('answer and leave behind what some order of them would, each alone', async () => {
+describe('concurrent requests', () => {
+  it('are linearizable: some serial order explains all responses and the final state', async () => {
     const rounds = fc.array(fc.array(operation, { minLength: 2, maxLength: 7 }), { minLength: 1, maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(rounds, async rounds => {
         const shop = await makeShop(service)
         let states = [untouched]
         for (const operations of rounds) {
-          const seen = await Promise.all(operations.map(op => perform(shop, op)))
+          const responses = await Promise.all(operations.map(op => perform(shop, op)))
           const reads = await Promise.all(
             keys.map(key => perform(shop, { op: 'get', key, value: 0, if_match: undefined })),
           )
           const after = keys.map((_, index) => reads[index]!.person)
-          const observed = operations.map((op, index) => ({ op, seen: seen[index]! }))
+          const observed = operations.map((op, index) => ({ op, response: responses[index]! }))
           const explained = states
-            .flatMap(people => endings(people, observed))
+            .flatMap(people => finalStates(people, observed))
             .filter(people =>
               isDeepStrictEqual(
                 keys.map(key => people[key]!.person),
@@ -138,7 +138,7 @@ describe('requests at the same time', () => {
     )
   }, 120_000)
 
-  test('share sets: a hundred that come together are a few transactions', async () => {
+  it('share sets, so that 100 writes take fewer than 50 transactions', async () => {
     const shop = await makeShop(service)
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 100).map(external_id => ({ op: 'create', body: { external_id } })),
@@ -151,11 +151,11 @@ describe('requests at the same time', () => {
       names('p', 100).map(name => shop.send('PATCH', `/v1/people/${name}`, { first_name: 'Ada' })),
     )
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
-    // A set stores its changes under one time.
+    // All changes of a set have the same time.
     expect((await times()) - before).toBeLessThan(50)
   })
 
-  test('stay together while they wait for the head, however long another process stores', async () => {
+  it('stay in a few sets while another process holds the head', async () => {
     const shop = await makeShop(service)
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 60).map(external_id => ({ op: 'create', body: { external_id } })),
@@ -174,14 +174,14 @@ describe('requests at the same time', () => {
         `select distinct at from changes where organization_id = $1 and operation = 'update'`,
         [shop.id],
       )
-      // The first to come, those who came beside it, and the rest.
+      // The first write, the batches that started with it, and the rest.
       expect(times.length).toBeLessThan(6)
     } finally {
       await other.end()
     }
   })
 
-  test('beside one whose row is locked are answered, all of them', async () => {
+  it('succeed while other rows are locked, and those succeed after the unlock', async () => {
     const shop = await makeShop(service)
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 40).map(external_id => ({ op: 'create', body: { external_id } })),

@@ -3,8 +3,8 @@ import { type Database, rootOf } from '../db/db.ts'
 import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
-import { besideOctets, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { nameKey, nameTaken } from './plan-write.ts'
+import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
+import { nameKey, newNameOf } from './plan-write.ts'
 import type { Address, Outcome, Write } from './write-request.ts'
 import { type WriteLimits, writeEntities } from './write-sets.ts'
 
@@ -13,27 +13,28 @@ const bytesLimit = 1_048_576
 const toldAtOnce = 8
 
 /**
- * While Node writes the answers of one batch, or decides it, PostgreSQL is at the other. With 64 clients that gives a sixth more
- * reads a second; from 16 it gave less, from 32 as well. Of writes, which end at one head, a sixth to a quarter more.
+ * Number of waiting items at which a second batch starts. Node then decides or answers one batch while PostgreSQL works
+ * on the other. With 64 clients, that gives a sixth more reads per second. Thresholds of 16 and 32 gave less. Writes
+ * gain a sixth to a quarter, although all of them lock the same head.
  */
 const secondFrom = { read: 24, write: 20 }
 
 type Queues<I, O> = Map<string, Queue<I, O>>
-type Settled = Exclude<Outcome, { error: unknown }>
+type CompletedOutcome = Exclude<Outcome, { error: unknown }>
 
-/** Of one database: what waits to be written, by organization, and to be read, by organization, stack and identifier. */
-const writing = new WeakMap<Database, Queues<Write, Settled>>()
-const reading = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
+/** The queues of each database: writes by organization; reads by organization, stack and kind of identifier. */
+const writeQueues = new WeakMap<Database, Queues<Write, CompletedOutcome>>()
+const readQueues = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
 
-/** Queues are made again in no time: those that nobody is in do not pile up. */
-function keepQueue<I, O>(
-  all: WeakMap<Database, Queues<I, O>>,
+/** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
+function registerQueue<I, O>(
+  byDatabase: WeakMap<Database, Queues<I, O>>,
   db: Database,
   name: string,
   queue: Queue<I, O>,
 ): Queue<I, O> {
-  const queues = all.get(rootOf(db)) ?? new Map<string, Queue<I, O>>()
-  all.set(rootOf(db), queues)
+  const queues = byDatabase.get(rootOf(db)) ?? new Map<string, Queue<I, O>>()
+  byDatabase.set(rootOf(db), queues)
   if (queues.size >= 1_000) for (const [other, queue] of queues) if (queue.idle) queues.delete(other)
   queues.set(name, queue)
   return queue
@@ -44,39 +45,40 @@ const watch =
   (arrived, signal) =>
     observer?.batch(work, arrived, signal)
 
-/** How many wait for the next batch of this database, in all of its queues. */
+/** Returns how many requests of this database wait for a batch, over all queues. */
 export function queueLengths(db: Database): Record<Work, number> {
   const lengthOf = (queues: Queues<never, never> | undefined) =>
     [...(queues?.values() ?? [])].reduce((sum, { waiting }) => sum + waiting, 0)
-  return { read: lengthOf(reading.get(db) as never), write: lengthOf(writing.get(db) as never) }
+  return { read: lengthOf(readQueues.get(db) as never), write: lengthOf(writeQueues.get(db) as never) }
 }
 
 /**
- * Writes one entity. Writes of an organization that come at the same time share sets; renames and deletions, which
- * conflict with many, run apart from them. Rejects with the fault of the machinery, or the signal's reason.
+ * Writes one entity. Concurrent writes of an organization share sets. Renames and deletions run separately, because
+ * they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
  */
 export function writeQueued(
   db: Database,
   organization_id: number,
   write: Write,
   { limits, signal }: { limits: WriteLimits; signal?: Signal | undefined },
-): Promise<Settled> {
+): Promise<CompletedOutcome> {
   if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
   const name = `${organization_id}`
   const queue =
-    writing.get(rootOf(db))?.get(name) ?? keepQueue(writing, db, name, newWriting(db, organization_id, limits))
+    writeQueues.get(rootOf(db))?.get(name) ??
+    registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
+  if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
     return queue.addApart({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }
 
-function newWriting(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, Settled> {
-  const run = async (writes: Write[], signal: Signal): Promise<Result<Settled>[]> => {
+function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
+  const run = async (writes: Write[], signal: Signal): Promise<Result<CompletedOutcome>[]> => {
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
       'error' in outcome
-        ? { error: outcome.error, again: isWorthAgain(outcome.error, writes.length, signal) }
+        ? { error: outcome.error, again: shouldRetry(outcome.error, writes.length, signal) }
         : { outcome },
     )
   }
@@ -91,20 +93,23 @@ function newWriting(db: Database, organization_id: number, limits: WriteLimits):
   })
 }
 
-/** Within a transaction of the request's own: nobody else's fate hangs on it. */
+/** Writes in the request's own transaction, which no other request shares. */
 async function writeAlone(
   db: Database,
   organization_id: number,
   write: Write,
   options: { limits: WriteLimits; signal?: Signal | undefined },
-): Promise<Settled> {
+): Promise<CompletedOutcome> {
   const [outcome] = await writeEntities(db, organization_id, [write], options)
   if ('error' in outcome!) throw outcome.error
   return outcome!
 }
 
-/** A lock comes free some time; any other error may be a neighbour's. Whatever may have been committed is not run again. */
-function isWorthAgain(error: unknown, count: number, signal: Signal): boolean {
+/**
+ * Whether to retry an item of a failed batch. A lock is released eventually, and other errors may come from another
+ * item. A write is never retried if its COMMIT may have succeeded.
+ */
+function shouldRetry(error: unknown, count: number, signal: Signal): boolean {
   return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
 }
 
@@ -113,7 +118,7 @@ function keyOf({ stack_id, address }: Write): string | undefined {
   return 'id' in address ? address.id : nameKey({ stack_id, external_id: address.external_id })
 }
 
-/** Reads one entity of a stack. Reads of a stack that come at the same time share a statement. */
+/** Reads one entity of a stack. Concurrent reads of a stack share a statement. */
 export function readQueued(
   db: Database,
   organization_id: number,
@@ -125,20 +130,21 @@ export function readQueued(
   const item = 'id' in address ? address.id : address.external_id
   const name = `${organization_id} ${stack_id} ${by}`
   const queue =
-    reading.get(rootOf(db))?.get(name) ?? keepQueue(reading, db, name, newReading(db, organization_id, stack_id, by))
+    readQueues.get(rootOf(db))?.get(name) ??
+    registerQueue(readQueues, db, name, createReadQueue(db, organization_id, stack_id, by))
   return queue.add({ item, signal })
 }
 
-function newReading(
+function createReadQueue(
   db: Database,
   organization_id: number,
   stack_id: number,
   by: 'id' | 'external_id',
 ): Queue<string, SerializedEntity | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
-    const those = { by, identifiers, rowOctets: besideOctets }
-    const shown = await readSerialized(db, organization_id, stack_id, those, signal)
-    const found = new Map(shown.map(each => [each.identifier, each]))
+    const selection = { by, identifiers, maxRowBytes: maxBatchedRowBytes }
+    const entities = await readSerialized(db, organization_id, stack_id, selection, signal)
+    const found = new Map(entities.map(entity => [entity.identifier, entity]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
   }
   return new Queue({

@@ -4,31 +4,32 @@ import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
-import { besideOctets, type SerializedEntity } from './entity-reader.ts'
+import { maxBatchedRowBytes, type SerializedEntity } from './entity-reader.ts'
 import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
-import { unboundedOctets } from './pagination.ts'
+import { unlimitedRowBytes } from './pagination.ts'
 import { nameKey } from './plan-write.ts'
 import {
   type Accepted,
   lockRows,
   placeholdersOf,
-  readNamesLeft,
+  readLastVersions,
   readReferences,
   readRepresentations,
 } from './read-stage.ts'
-import { appendAnswers, applyChanges, makeEntities, replaceLinks } from './store-stage.ts'
+import { appendAnswers, applyChanges, insertEntities, replaceLinks } from './store-stage.ts'
 import { indexTerms } from './term-index-stage.ts'
 import { isCompleting, type Outcome } from './write-request.ts'
 
-/** Outcomes by index; an item without one has turned out to conflict with another, and waits for the next set. */
+/** Outcomes by index. An item without one conflicts with another item of the set and is deferred to the next set. */
 export type SetOutcomes = Map<number, Outcome>
 
-// The items are a set already, however large.
+// The items already form a set, so its size is not limited again.
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
- * The write path of one set within one transaction: read, decide, make, link, index, answer, apply. A stage with nothing to do
- * issues no statement. With `commit`, COMMIT travels with the last of them.
+ * Runs the stages of one set in one transaction: read, decide, make, link, index, answer, apply. A stage without work
+ * issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws {@link DefinitionsChanged},
+ * the `LostRace` of the read stage, and database errors.
  */
 export async function runWriteSet(
   tx: Transaction,
@@ -40,36 +41,36 @@ export async function runWriteSet(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const locking = lockRows(tx, organization_id, items)
-  const looking = readNamesLeft(tx, organization_id, items)
-  await flushed([locking, looking])
-  const [rows, leftAt] = [await locking, await looking]
+  const readingVersions = readLastVersions(tx, organization_id, items)
+  await flushed([locking, readingVersions])
+  const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
-  const { bearers, links } = await readReferences(tx, definitions, set, rows)
+  const { idsByName, links } = await readReferences(tx, definitions, set, rows)
 
   const decisions = decideSet(set, {
     definitions,
     at,
     limits,
-    bearer: name => bearers.get(nameKey(name)),
-    leftAt,
-    standing: item => standingOf(rows.get(item), links),
+    idByExternalId: name => idsByName.get(nameKey(name)),
+    lastVersionOf,
+    currentState: item => currentStateOf(rows.get(item), links),
   })
   const accepted: Accepted[] = []
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
 
-  const placeholders = placeholdersOf(accepted, leftAt)
-  const stored = storeAll(tx, definitions, accepted, placeholders, rows, at)
-  const rowOctets = items.some(({ write }) => write.represent === 'whole') ? unboundedOctets : besideOctets
-  const shown = readRepresentations(tx, definitions, toRepresent(decisions), rowOctets)
-  await flushed([...stored, shown, ...(ending === 'commit' ? [tx.commit()] : [])])
-  const standings = await shown
-  const settled: SetOutcomes = new Map()
+  const placeholders = placeholdersOf(accepted, lastVersionOf)
+  const stores = storeAll(tx, definitions, accepted, placeholders, rows, at)
+  const maxRowBytes = items.some(({ write }) => write.represent === 'whole') ? unlimitedRowBytes : maxBatchedRowBytes
+  const reading = readRepresentations(tx, definitions, toRepresent(decisions), maxRowBytes)
+  await flushed([...stores, reading, ...(ending === 'commit' ? [tx.commit()] : [])])
+  const representations = await reading
+  const outcomes: SetOutcomes = new Map()
   for (const [item, decision] of decisions)
-    settled.set(item.index, outcomeOf(item, decision, rows.get(item), standings))
-  return settled
+    outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
+  return outcomes
 }
 
-/** Make, link, index, answer and apply travel in one flush with COMMIT; apply is the last, for it holds the head. */
+/** Pipelines make, link, index, answer and apply in one flush. Apply is last, because it holds the lock of the head. */
 function storeAll(
   tx: Transaction,
   definitions: Definitions,
@@ -78,10 +79,10 @@ function storeAll(
   rows: Map<Item, LockedRow>,
   at: string,
 ): Promise<unknown>[] {
-  // Nothing to apply, so nothing compares the version: a refusal by old definitions must not be answered either.
-  if (accepted.length === 0) return [compareVersion(tx, definitions)]
+  // Without changes, apply does not compare the version. A refusal must not rest on outdated definitions either.
+  if (accepted.length === 0) return [checkSchemaVersion(tx, definitions)]
   return [
-    ...makeEntities(tx, definitions.organization_id, accepted, placeholders.values(), at),
+    ...insertEntities(tx, definitions.organization_id, accepted, placeholders.values(), at),
     ...replaceLinks(tx, definitions.organization_id, accepted, placeholders),
     ...indexTerms(tx, definitions, accepted, rows),
     ...appendAnswers(tx, definitions.organization_id, accepted, at),
@@ -89,24 +90,24 @@ function storeAll(
   ]
 }
 
-/** The definitions have changed since they were read: the set is decided again. */
-export class DefinitionsMovedOn extends Error {}
+/** The definitions changed after they were read. The set is decided again. */
+export class DefinitionsChanged extends Error {}
 
-async function compareVersion(tx: Transaction, { organization_id, version }: Definitions) {
+async function checkSchemaVersion(tx: Transaction, { organization_id, version }: Definitions) {
   const [head] = await tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-  if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
+  if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the write')
 }
 
-function standingOf(row: EntityRow | undefined, links: Map<string, Links>): CurrentState | null {
+function currentStateOf(row: EntityRow | undefined, links: Map<string, Links>): CurrentState | null {
   return row ? { row, links: links.get(row.id) ?? new Map() } : null
 }
 
 function toRepresent(decisions: Map<Item, Decision>): { stack_id: number; id: string }[] {
-  const wanted: { stack_id: number; id: string }[] = []
+  const entities: { stack_id: number; id: string }[] = []
   for (const [{ write }, decision] of decisions)
     if (write.represent && !('refusal' in decision))
-      wanted.push({ stack_id: write.stack_id, id: 'change' in decision ? decision.change.id : decision.unchanged.id })
-  return wanted
+      entities.push({ stack_id: write.stack_id, id: 'change' in decision ? decision.change.id : decision.unchanged.id })
+  return entities
 }
 
 const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
@@ -115,23 +116,23 @@ function outcomeOf(
   { write }: Item,
   decision: Decision,
   row: EntityRow | undefined,
-  standings: Map<string, SerializedEntity>,
+  representations: Map<string, SerializedEntity>,
 ): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
   if ('unchanged' in decision) {
     const { id, external_id, version } = decision.unchanged
-    return { done: withStanding({ result: 'unchanged', id, external_id, version }, standings) }
+    return { done: withRepresentation({ result: 'unchanged', id, external_id, version }, representations) }
   }
   const { id, external_id, version, operation } = decision.change
-  // What completes a placeholder is stored as an update and answered as the creation it is.
+  // A create that completes a placeholder is stored as an update, but its result is `created`.
   const result = isCompleting(write, row) ? 'created' : results[operation]
-  return { done: withStanding({ result, id, external_id, version }, standings) }
+  return { done: withRepresentation({ result, id, external_id, version }, representations) }
 }
 
-function withStanding<D extends { id: string }>(
+function withRepresentation<D extends { id: string }>(
   done: D,
-  standings: Map<string, SerializedEntity>,
-): D & { standing?: SerializedEntity } {
-  const standing = standings.get(done.id)
-  return standing ? { ...done, standing } : done
+  representations: Map<string, SerializedEntity>,
+): D & { representation?: SerializedEntity } {
+  const representation = representations.get(done.id)
+  return representation ? { ...done, representation } : done
 }

@@ -2,10 +2,10 @@ import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 
-/** The page at /docs fills bodies in with their examples: one click must rename, overwrite and opt in nobody. */
+/** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */
 export const harmlessBody = { attribute_values: {} }
 
-/** Stands for an identifier in the examples of bodies that need one. */
+/** The identifier in the examples of bodies that need one. */
 export const exampleName = 'your-external-id'
 
 /** The client's own identifier of a person or record. */
@@ -21,31 +21,33 @@ export function externalId({ profileCharacters }: Limits) {
   )
 }
 
-/** Custom attribute values by key: any JSON, of a declared attribute's type where the key is declared. */
+/** Custom attribute values by key: any JSON. The value of a declared attribute has its type. */
 export function attributeValues({ requestKeys }: Limits) {
   return Type.Optional(
     nullable(
       Type.Record(Type.String(), Type.Unknown(), {
         maxProperties: requestKeys,
-        description: 'Custom attribute values; a relationship is given the external identifier of its target.',
+        description: 'Custom attribute values. The value of a relationship is the external identifier of its target.',
       }),
     ),
   )
 }
 
-/** What every read of an entity shows beside its identifiers and its own fields. */
+/** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {
   attribute_values: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'A relationship shows the external identifier of its target, an array of them for `many`.',
+    description:
+      'The value of a relationship is the external identifier of its target, or an array of them for `many`.',
   }),
   state: Type.Enum(['active', 'placeholder'], {
-    description: 'A placeholder was born of a relationship; the first write addressed to it makes it active.',
+    description:
+      'A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active.',
   }),
-  version: Type.Integer({ minimum: 1, description: 'One more with every write that changes something.' }),
+  version: Type.Integer({ minimum: 1, description: 'Incremented by every write that changes something.' }),
   ...times,
 }
 
-/** The answer of list, filter and related: `has_more` is false on the last page. */
+/** The response of list, filter and related. `has_more` is false on the last page. */
 export function pageSchema(element: TSchema) {
   const { title } = element as { title?: string }
   return Type.Object(
@@ -63,16 +65,16 @@ const batchDone = Type.Object({
 
 const batchRefused = Type.Object({
   index: Type.Integer({ minimum: 0 }),
-  status: Type.Integer({ minimum: 400, maximum: 599, description: 'As a request of its own would have it.' }),
-  error: Type.String({ description: 'The error word.' }),
+  status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the same request on its own.' }),
+  error: Type.String({ description: 'The error code.' }),
   message: Type.String(),
   details: Type.Array(
     Type.Object({ path: Type.String({ description: 'A JSON Pointer into the whole body.' }), message: Type.String() }),
   ),
-  outcome: Type.Optional(Type.Literal('unknown', { description: 'As in an error of its own.' })),
+  outcome: Type.Optional(Type.Literal('unknown', { description: 'The outcome of the write is unknown.' })),
 })
 
-/** The answer of a batch: one item for each operation, in their order. */
+/** The response of a batch: one item for each operation, in the same order. */
 export const batchAnswer = Type.Object(
   { items: Type.Array(Type.Union([batchDone, batchRefused])), failed: Type.Integer({ minimum: 0 }) },
   {

@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-/** Of each of these a person's row holds a text, in the order of reads. Records leave them null. */
+/** The text columns of a person, in the order of reads. They are null for records. */
 export const profileTexts = [
   'first_name',
   'last_name',
@@ -11,61 +11,63 @@ export const profileTexts = [
   'language',
 ] as const
 
-/** Of each of these it holds a boolean. */
+/** The boolean columns of a person, in the order of reads. They are null for records. */
 export const profileFlags = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
 
-// Every set travels as one text parameter: half the Node CPU of one array per column, as many rows a second.
+// Each set is sent as one JSON text parameter. That takes half the Node CPU of one array per column, at the same rows
+// per second.
 
 const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_name, e.last_name, e.email, e.mobile_prefix,
   e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent, e.push_notification_consent, e.answers,
   e.attributes`
 
-// The planner takes a set for a hundred rows and an organization for an average one, and would scan a large one for a
-// single write (90 ms at 100,000 people beside 10,000 small organizations). `cross join lateral (… offset 0)` leaves it
-// one way: an index look-up for each element.
+// The planner expects 100 rows of a set and an average number of rows of an organization. It would scan a large
+// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
+// offset 0)` forces an index look-up for each element.
 
 /**
- * $2: [{s: stack, e: external id | i: id}]. Locks the rows in order of id, the order every set takes its locks in, and
- * answers where each lies (`place`), and the name it was found by (`asked`): a row that was renamed while this waited
- * bears another by now.
+ * $2: [{s: stack, e: external id | i: id}]. Locks the rows in order of id, as every set does. Returns each row with its
+ * `ctid` and the name it was looked up by (`requested_name`). If the row was renamed while the statement waited for the
+ * lock, that differs from its `external_id`.
  */
 export const lockEntitiesSql = statement(
   'lock_entities',
   `with addressed as materialized (
      select a.s, a.e, a.i from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, i uuid)
    ), wanted as materialized (
-     select a.s as stack_id, e.id, a.e as asked from addressed a cross join lateral (
+     select a.s as stack_id, e.id, a.e as requested_name from addressed a cross join lateral (
        select e.id from entities e where e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e offset 0
      ) e
      union
      select a.s, a.i, null from addressed a where a.i is not null
      order by 2
    )
-   select locked.*, w.asked from wanted w cross join lateral (
-     select e.ctid as place, ${columns} from entities e
+   select locked.*, w.requested_name from wanted w cross join lateral (
+     select e.ctid, ${columns} from entities e
      where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
    ) locked`,
 )
 
 /**
- * As above, of one stack and by external id alone, as almost every set is: $2: stack, $3: the names, a line each. Of a set of
- * 512 it takes half the time where nobody bears them (0.76 ms instead of 1.5) and four fifths where everybody is there.
+ * As {@link lockEntitiesSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3:
+ * external ids, one per line. For a set of 512 it takes half the time if no entity exists (0.76 ms instead of 1.5 ms)
+ * and four fifths if all exist.
  */
 export const lockNamedSql = statement(
   'lock_named',
   `with wanted as materialized (
-     select e.id, a.name as asked from string_to_table($3, E'\\n') as a(name) cross join lateral (
+     select e.id, a.name as requested_name from string_to_table($3, E'\\n') as a(name) cross join lateral (
        select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
      ) e
      order by 1
    )
-   select locked.*, w.asked from wanted w cross join lateral (
-     select e.ctid as place, ${columns} from entities e
+   select locked.*, w.requested_name from wanted w cross join lateral (
+     select e.ctid, ${columns} from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id = w.id for update
    ) locked`,
 )
 
-/** $2: [{s: stack, e: external id}]. Who bears these names; nobody is locked. */
+/** $2: [{s: stack, e: external id}]. Returns the ids of the entities with these names, without locks. */
 export const readBearersSql = statement(
   'read_bearers',
   `select a.s as stack_id, a.e as external_id, e.id
@@ -75,8 +77,8 @@ export const readBearersSql = statement(
 )
 
 /**
- * $2: [{s: stack, e: external id}]. The version at which the last entity that had such a name left it, by a deletion or a rename.
- * Where no name was ever left, a thousand names cost one look.
+ * $2: [{s: stack, e: external id}]. Returns the version at which the last entity released each name by deletion or
+ * rename. If the organization never released a name, 1,000 names cost one index look-up.
  */
 export const readNamesLeftSql = statement(
   'read_names_left',
@@ -90,7 +92,9 @@ export const readNamesLeftSql = statement(
    where exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`,
 )
 
-/** $2: [{i: source id, a: [attribute ids]}]. Its own statement after the locks: the locking one's snapshot is too old. */
+/**
+ * $2: [{i: source id, a: [attribute ids]}]. Runs after the locking statement, whose snapshot is older than its locks.
+ */
 export const readLinksSql = statement(
   'read_links',
   `select s.i as source_id, l.attribute_id, t.id, t.external_id
@@ -105,10 +109,11 @@ export const readLinksSql = statement(
 )
 
 /**
- * New rows in order of their names. A name that another transaction is taking is waited for; once it is taken this fails, and
- * the set is decided again. (That it fails, instead of leaving the name out, lets it travel with what follows: a round
- * trip less, a tenth more creates a second.) Beside `insert … from jsonb_to_recordset` COPY takes the database
- * a quarter less time for a set of 24, half of it for one of 1,024, and no more for one.
+ * Inserts rows in order of their names. If another transaction is inserting one of the names, COPY waits for it. If
+ * that transaction commits, COPY fails, and the set is decided again. Failing, instead of skipping the name, lets the
+ * next statements be pipelined with it. That saves a round trip and gives a tenth more creates per second. Compared
+ * with `insert … from jsonb_to_recordset`, COPY takes a quarter less time in the database for a set of 24, half the
+ * time for 1,024, and the same time for one.
  */
 export const makeEntitiesSql = statement(
   'make_entities',
@@ -118,9 +123,10 @@ export const makeEntitiesSql = statement(
 )
 
 /**
- * $2: [{s: stack, e: external id, v: version}], of what was just made. A name is left by a commit before it can be taken again, so
- * behind `make_entities` every leaving is seen, also one between `read_names_left` and now. Where a version does not go on
- * from it, the head's not-null constraint fails the transaction: it is decided again.
+ * $2: [{s: stack, e: external id, v: version}] of the inserted rows. A name can be inserted again only after the
+ * transaction that released it commits. After `make_entities`, this statement therefore sees every release, also one
+ * since `read_names_left`. If a version does not continue from the last release, the not-null constraint of the head
+ * fails the transaction, and the set is decided again.
  */
 export const checkVersionsMadeSql = statement(
   'check_versions_made',
@@ -142,15 +148,16 @@ const textColumn = (name: string) => `${name} = case when v.p ? '${name}' then v
 const booleanColumn = (name: string) =>
   `${name} = case when v.p ? '${name}' then (v.p->>'${name}')::boolean else e.${name} end`
 
-// $2: changes in order, $3: how many, $4: the schema version they were decided on, $5: the time.
-// [{n, s: stack, i: id, t: place of the locked row, o: operation, v: version, b: before, f: after, u: actor,
+// $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
+// [{n, s: stack, i: id, t: ctid of the locked row, o: operation, v: version, b: before, f: after, u: actor,
 //   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
-// Updates and deletes what changed, and takes the numbers from the head as the transaction's last lock: its new values count
-// the rows, so it waits for `updated`, which may wait for a name. On another schema version the head's not-null constraint
-// fails the transaction: it is decided again. So it is where fewer rows were stored than intended: their places come from an
-// earlier statement, and a trigger or an extension may have moved a row since. A row that somebody holds is waited for shortly,
-// the head for as long as it takes: it goes from hand to hand, and on a slow disk each keeps it for longer than that.
-const stored = (next: string) => `with v as materialized (
+// Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
+// values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. The not-null
+// constraints of the head fail the transaction in two cases, and the set is decided again: the schema version differs,
+// or fewer rows were stored than intended. The ctids come from an earlier statement, and a trigger or an extension may
+// have moved a row since. The lock timeout applies to rows but not to the head. Every write of the organization locks
+// the head in turn, and on a slow disk each commit holds it longer than the timeout.
+const storeWith = (nextSequence: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
        b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
    ), updated as (
@@ -175,44 +182,48 @@ const stored = (next: string) => `with v as materialized (
      update change_heads h set
        sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.p is not null or v.o = 'delete') then ${next} end,
+           = (select count(*) from v where v.p is not null or v.o = 'delete') then ${nextSequence} end,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
    )`
 
-/** As above, and appends the log: of sets that wait for nothing but the next round trip. */
+/** Stores the changes and appends the log. Used for small sets, whose cost is mostly the round trip. */
 export const applyChangesSql = statement(
   'apply_changes',
-  `${stored('h.sequence + $3::integer')}
+  `${storeWith('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id)
    select $1, head.base + v.n, $5, 'entity', v.s, v.i, v.o, v.v, v.b, v.f, v.u, v.r from v, head`,
 )
 
-/** How many numbers a session takes at once: the cache of `change_numbers`. */
-export const numbersAtOnce = 4_096
+/** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
+export const sequenceCacheSize = 4_096
 
-// The first of them is the head's own, which is taken already. Between the two calls another session may have set the
-// sequence: its number is not ours then, and null for the head's fails the transaction: it is decided again.
-const numbered = `case when setval('change_numbers', h.sequence, false) = h.sequence then
+// Sets the sequence to the head's number and reserves the numbers after it. nextval first returns the head's own
+// number, which is already used. If another session sets the sequence between the two calls, nextval returns a
+// different number. The head's number then becomes null, which fails the transaction, and the set is decided again.
+const reservedNumbers = `case when setval('change_numbers', h.sequence, false) = h.sequence then
   case when nextval('change_numbers') = h.sequence then h.sequence + $3::integer end end`
 
 /**
- * As above, but the log is appended by {@link appendChangesSql}, of a large set: the session has its numbers then, if they are
- * fewer than `numbersAtOnce`. $2 has what is updated or deleted alone, without n, b, f, u and r.
+ * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
+ * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without n, b, f, u and r.
  */
-export const storeChangesSql = statement('store_changes', `${stored(numbered)} select from head`)
+export const storeChangesSql = statement('store_changes', `${storeWith(reservedNumbers)} select from head`)
 
-/** Of 1,024 changes in half the time that inserting them takes. Right behind {@link storeChangesSql}: `sequence` has the numbers. */
+/**
+ * Appends the log right after {@link storeChangesSql}; the column default of `sequence` supplies the reserved numbers.
+ * For 1,024 changes it takes half the time of an insert.
+ */
 export const appendChangesSql = statement(
   'append_changes',
   `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
      request_id) from stdin (format binary)`,
 )
 
-/** $2: [{i: source id, a: attribute id}]. */
-export const unlink = statement(
+/** $2: [{i: source id, a: attribute id}]. Deletes the links of these attributes. */
+export const deleteLinksSql = statement(
   'unlink',
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(
      select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer) cross join lateral (
@@ -221,15 +232,18 @@ export const unlink = statement(
    ))`,
 )
 
-/** $2: [{i: source id, a: attribute id, s: target stack, t: target id, p: position}]. */
-export const link = statement(
+/** $2: [{i: source id, a: attribute id, s: target stack, t: target id, p: position}]. Inserts links. */
+export const insertLinksSql = statement(
   'link',
   `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
    select $1, v.i, v.a, v.s, v.t, v.p
    from jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer, s integer, t uuid, p integer)`,
 )
 
-/** $2: [{i: person, v: version, c: consent type, h: channel, b: previous state, s: state, o: source, u: actor, r: request id}], $3: the time. */
+/**
+ * $2: [{i: person, v: version, c: consent type, h: channel, b: previous state, s: state, o: source, u: actor,
+ * r: request id}], $3: the time.
+ */
 export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,

@@ -12,13 +12,13 @@ import {
   appendConsentHistorySql,
   applyChangesSql,
   checkVersionsMadeSql,
-  link,
+  deleteLinksSql,
+  insertLinksSql,
   makeEntitiesSql,
-  numbersAtOnce,
   profileFlags,
   profileTexts,
+  sequenceCacheSize,
   storeChangesSql,
-  unlink,
 } from './sql.ts'
 
 type NewEntity = {
@@ -28,27 +28,32 @@ type NewEntity = {
   attributes: Record<string, unknown>
 }
 
-/** Make: inserts creates and placeholders in order of name, the order in which every set takes names. */
-export function makeEntities(
+/** Make stage: inserts creates and placeholders in order of name, as every set does. */
+export function insertEntities(
   tx: Transaction,
   organization_id: number,
   accepted: Accepted[],
   placeholders: Iterable<Placeholder>,
   at: string,
 ): Promise<unknown>[] {
-  const made: NewEntity[] = []
+  const newEntities: NewEntity[] = []
   for (const { item, change } of accepted)
     if (change.operation === 'create')
-      made.push({ stack_id: item.write.stack_id, id: change.id, columns: change.columns, attributes: change.set })
+      newEntities.push({
+        stack_id: item.write.stack_id,
+        id: change.id,
+        columns: change.columns,
+        attributes: change.set,
+      })
   for (const { stack_id, external_id, id, version } of placeholders)
-    made.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
-  if (made.length === 0) return []
-  made.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, entityFields, made.length)
+    newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
+  if (newEntities.length === 0) return []
+  newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
+  const rows = new CopyRows(organization_id, entityFields, newEntities.length)
   const atMs = Date.parse(at)
-  for (const entity of made) writeEntity(rows, entity, atMs)
+  for (const entity of newEntities) writeEntity(rows, entity, atMs)
   const copied = tx.copy(makeEntitiesSql, rows)
-  const named = made.filter(({ columns }) => columns.external_id != null)
+  const named = newEntities.filter(({ columns }) => columns.external_id != null)
   if (named.length === 0) return [copied]
   const versions = named.map(({ stack_id, columns }) => ({ s: stack_id, e: columns.external_id, v: columns.version }))
   return [copied, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
@@ -56,7 +61,7 @@ export function makeEntities(
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 
-/** Of {@link makeEntitiesSql}. */
+/** Number of columns of {@link makeEntitiesSql}. */
 const entityFields = 20
 
 function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
@@ -74,7 +79,7 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewE
   rows.time(atMs)
 }
 
-/** A change as {@link applyChangesSql} takes it. */
+/** A change in the format of {@link applyChangesSql}. */
 type Entry = {
   n: number
   s: number
@@ -91,10 +96,10 @@ type Entry = {
   d?: string[]
 }
 
-/** How many changes the statement that stores them logs, too: as many as wait beside others. */
-const few = 256
+/** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
+const maxStoredAndLogged = 256
 
-/** Apply: stores what changed, numbers the changes, appends the log; births of placeholders come before their cause. */
+/** Apply stage: stores, numbers and logs the changes. A placeholder is logged before the change that names it. */
 export function applyChanges(
   tx: Transaction,
   { organization_id, version }: Definitions,
@@ -106,15 +111,16 @@ export function applyChanges(
   const entries = entriesOf(accepted, placeholders, rows)
   const store = (statement: Statement, changes: object[]) =>
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
-  if (accepted.length <= few || entries.length >= numbersAtOnce) return [store(applyChangesSql, entries)]
-  const stored = store(storeChangesSql, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize)
+    return [store(applyChangesSql, entries)]
+  const storing = store(storeChangesSql, entries.filter(({ o }) => o !== 'create').map(withoutLog))
   const log = new CopyRows(organization_id, changeFields, entries.length)
   const atMs = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, atMs)
-  return [stored, tx.copy(appendChangesSql, log)]
+  return [storing, tx.copy(appendChangesSql, log)]
 }
 
-/** Of {@link appendChangesSql}. */
+/** Number of columns of {@link appendChangesSql}, without the number. */
 const changeFields = 11
 
 function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: number) {
@@ -139,15 +145,16 @@ function entriesOf(
   rows: ReadonlyMap<Item, LockedRow>,
 ): Entry[] {
   const entries: Entry[] = []
-  const born = Map.groupBy(placeholders.values(), ({ item }) => item)
+  const placeholdersByItem = Map.groupBy(placeholders.values(), ({ item }) => item)
   for (const { item, change } of accepted) {
-    for (const birth of born.get(item) ?? []) entries.push(birthEntry(entries.length + 1, birth))
+    for (const placeholder of placeholdersByItem.get(item) ?? [])
+      entries.push(placeholderEntry(entries.length + 1, placeholder))
     entries.push(changeEntry(entries.length + 1, item, change, rows.get(item)))
   }
   return entries
 }
 
-function birthEntry(n: number, { stack_id, external_id, id, version, item: { write } }: Placeholder): Entry {
+function placeholderEntry(n: number, { stack_id, external_id, id, version, item: { write } }: Placeholder): Entry {
   const after = { external_id, state: 'placeholder' }
   return { n, s: stack_id, i: id, o: 'create', v: version, b: null, f: after, u: write.actor, r: write.request_id }
 }
@@ -158,7 +165,7 @@ function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow 
     n,
     s: write.stack_id,
     i: id,
-    t: row?.place,
+    t: row?.ctid,
     o: operation,
     v: version,
     b: before,
@@ -174,7 +181,7 @@ function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow 
   return entry
 }
 
-/** Link: replaces the links of the relationship attributes that were written. */
+/** Link stage: replaces the links of the written relationship attributes. */
 export function replaceLinks(
   tx: Transaction,
   organization_id: number,
@@ -184,18 +191,18 @@ export function replaceLinks(
   const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
   const written: (Change['relinked'][number] & { source: string })[] = []
   for (const { change } of accepted) for (const links of change.relinked) written.push({ source: change.id, ...links })
-  const gone = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
-  const made = written.flatMap(({ source, attribute, targets }) => {
+  const replaced = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
+  const inserted = written.flatMap(({ source, attribute, targets }) => {
     const ids = [...new Set(targets.map(idOf))]
     return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
   })
   const statements: Promise<unknown>[] = []
-  if (gone.length > 0) statements.push(tx.query(unlink, [organization_id, JSON.stringify(gone)]))
-  if (made.length > 0) statements.push(tx.query(link, [organization_id, JSON.stringify(made)]))
+  if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
+  if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements
 }
 
-/** Answer: appends every answer given to the history. */
+/** Answer stage: appends the given consent answers to the history. */
 export function appendAnswers(
   tx: Transaction,
   organization_id: number,

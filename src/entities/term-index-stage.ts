@@ -9,8 +9,8 @@ import type { Accepted } from './read-stage.ts'
 type Term = { n: number; v: string; e: string }
 
 /**
- * Index: replaces the terms of indexed attributes whose stored value changes, those of deleted entities too. What stood
- * is known from the locked row, so the old terms are named one by one.
+ * Index stage: replaces the terms of indexed attributes whose value changes, and deletes those of deleted entities. The
+ * locked row has the old values, so each old term is deleted by its key.
  */
 export function indexTerms(
   tx: Transaction,
@@ -18,19 +18,19 @@ export function indexTerms(
   accepted: Accepted[],
   rows: ReadonlyMap<Item, EntityRow>,
 ): Promise<unknown>[] {
-  const gone: Term[] = []
-  const made: Term[] = []
-  for (const entry of accepted) noteTerms(entry, rows.get(entry.item), definitions, gone, made)
-  if (gone.length === 0 && made.length === 0) return []
-  return [tx.query(indexTermsSql, [definitions.organization_id, JSON.stringify(gone), JSON.stringify(made)])]
+  const deleted: Term[] = []
+  const inserted: Term[] = []
+  for (const entry of accepted) collectTerms(entry, rows.get(entry.item), definitions, deleted, inserted)
+  if (deleted.length === 0 && inserted.length === 0) return []
+  return [tx.query(indexTermsSql, [definitions.organization_id, JSON.stringify(deleted), JSON.stringify(inserted)])]
 }
 
-function noteTerms(
+function collectTerms(
   { item, change }: Accepted,
   row: EntityRow | undefined,
   definitions: Definitions,
-  gone: Term[],
-  made: Term[],
+  deleted: Term[],
+  inserted: Term[],
 ) {
   const declared = definitions.declared.get(item.write.stack_id)
   if (!declared) return
@@ -40,8 +40,8 @@ function noteTerms(
     const { type, index } = attribute
     const before = termsOf(type, ownValue(row?.attributes, key))
     const after = termsOf(type, change.operation === 'delete' ? undefined : ownValue(change.set, key))
-    for (const v of before.difference(after)) gone.push({ n: index.id, v, e: change.id })
-    for (const v of after.difference(before)) made.push({ n: index.id, v, e: change.id })
+    for (const v of before.difference(after)) deleted.push({ n: index.id, v, e: change.id })
+    for (const v of after.difference(before)) inserted.push({ n: index.id, v, e: change.id })
   }
 }
 

@@ -3,10 +3,10 @@ import type { Call } from '../http/pipeline/route.ts'
 import { writeQueued } from './request-coalescing.ts'
 import type { Done, EntityBody, Write } from './write-request.ts'
 
-/** What a single request writes, and where. */
+/** The operation of a single request and its target. */
 export type SingleWrite = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'>
 
-/** Runs the write of one request, together with those that come at the same time. Throws its refusal, or its fault. */
+/** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
 export async function writeOne(
   call: Call<EntityBody>,
   { operation, stack_id, address, represent }: SingleWrite,
@@ -15,7 +15,7 @@ export async function writeOne(
     operation,
     stack_id,
     address,
-    // An answer that is kept under a key is stored with the write.
+    // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: represent && (call.db.outer ? 'whole' : true),
     body: call.body,
     boundFrom: call.boundFrom,

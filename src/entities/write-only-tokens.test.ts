@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Organization, type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -22,19 +22,19 @@ const tokenFor = async (scope: string) => service.sender(await service.tokenFor(
 describe.each([
   ['/v1/people', 'people', 'id'],
   ['/v1/stacks/orders', 'records', 'record_id'],
-])('below %s a token that may write and not read', (path, room, field) => {
+])('a write-only token at %s', (path, kind, field) => {
   let writer: Send
   let secret: { external_id: string; attribute_values: object }
   let identifiers: Record<string, unknown>
   beforeEach(async () => {
-    // The read scope of the other kind opens nothing.
-    writer = await tokenFor(`${room}:write ${room === 'people' ? 'records' : 'people'}:read schema:read`)
+    // The read scope of the other kind does not help.
+    writer = await tokenFor(`${kind}:write ${kind === 'people' ? 'records' : 'people'}:read schema:read`)
     secret = { external_id: 'ada', attribute_values: { secret: 'told to nobody' } }
     const { data } = (await organization.send('POST', path, secret)).body
     identifiers = { [field]: data[field], external_id: 'ada' }
   })
 
-  test('is answered the identifiers by an upsert, whether it creates or merges', async () => {
+  it('receives only the identifiers from an upsert that creates or merges', async () => {
     const merged = await writer('POST', `${path}/upsert`, { external_id: 'ada' })
     expect([merged.status, merged.body.data, merged.headers.get('etag')]).toEqual([200, identifiers, '"1"'])
     const created = await writer('POST', `${path}/upsert`, { external_id: 'new' })
@@ -45,7 +45,7 @@ describe.each([
     ])
   })
 
-  test('is answered the identifiers where it asks for a representation', async () => {
+  it('receives only the identifiers when it asks for a representation', async () => {
     for (const address of [`${path}/ada`, `${path}/internal/${identifiers[field]}`])
       for (const method of ['PATCH', 'PUT']) {
         await organization.send('PATCH', `${path}/ada`, secret)
@@ -60,7 +60,7 @@ describe.each([
       }
   })
 
-  test('is answered the identifiers where a token of the same subject, which may read, was answered the entity', async () => {
+  it('receives only the identifiers from the replay of a response to a reading token of its subject', async () => {
     for (const [method, address, body] of [
       ['POST', `${path}/upsert`, { external_id: 'ada' }],
       ['PATCH', `${path}/ada`, { attribute_values: { city: 'Rome' } }],
@@ -79,7 +79,7 @@ describe.each([
     }
   })
 
-  test('is answered no more than identifiers by a batch', async () => {
+  it('receives only the identifiers from a batch', async () => {
     const operations = [
       { op: 'upsert', external_id: 'ada', body: {} },
       { op: 'patch', external_id: 'ada', body: {} },
@@ -88,11 +88,11 @@ describe.each([
     expect(items).toEqual([0, 1].map(index => ({ index, status: 200, id: identifiers[field], external_id: 'ada' })))
   })
 
-  test('is answered by a create what it has sent, also where that completes a placeholder', async () => {
-    const attribute = { owner: 'people', key: 'other', type: room === 'people' ? 'person' : 'stack' }
+  it('receives the entity that it sent from a create, also one that completes a placeholder', async () => {
+    const attribute = { owner: 'people', key: 'other', type: kind === 'people' ? 'person' : 'stack' }
     await organization.send('POST', '/v1/schema/attributes', {
       ...attribute,
-      ...(room === 'records' && { target_stack: 'orders' }),
+      ...(kind === 'records' && { target_stack: 'orders' }),
     })
     await organization.send('POST', '/v1/people', { attribute_values: { other: 'later' } })
     const sent = { external_id: 'later', attribute_values: { city: 'Rome' } }
@@ -102,7 +102,7 @@ describe.each([
   })
 })
 
-test('a token that may read as well is answered the entity', async () => {
+it('returns the entity to a token that may read and write', async () => {
   const both = await tokenFor('people:write people:read')
   const made = await both('POST', '/v1/people/upsert', { external_id: 'ada', first_name: 'Ada' })
   expect(made.body.data.first_name).toBe('Ada')
@@ -113,7 +113,7 @@ test('a token that may read as well is answered the entity', async () => {
   ])
 })
 
-test('an event sent again shows a token that may not read no more than it has sent', async () => {
+it('returns a repeated event to a write-only token only if it is equal to the stored one', async () => {
   const writer = await tokenFor('records:write')
   const event = { external_id: 'e', attribute_values: { page: '/' } }
   await organization.send('POST', '/v1/stacks/visits', event)

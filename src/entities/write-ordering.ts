@@ -1,40 +1,41 @@
 import type { Item } from './conflicts.ts'
-import { nameKey, namesNeeded } from './plan-write.ts'
+import { nameKey, requiredNames } from './plan-write.ts'
 
-/** What an array of writes has to do with, and when it is over. */
-type Turn = { written: Set<string>; mentioned: Set<string>; over: Promise<void> }
+/** The names that an array of writes writes or mentions, and a promise for its end. */
+type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
 
 /**
- * Keeps the order among arrays that are written at the same time: what writes a name waits for those before it that write or
- * mention it, and what mentions one for those that write it. Two that mention one name go side by side: where
- * both bring it to life, the database makes one of them be decided again.
+ * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
+ * mention it. An array that mentions a name waits for earlier arrays that write it. Two arrays that mention the same
+ * name run in parallel. If both create its placeholder, the unique index fails one of them, and that one is decided
+ * again.
  */
-export class Turns {
-  // No Set, whose old tables would keep what is over from being forgotten (db/liveness.ts).
-  readonly #taken: Turn[] = []
+export class WriteOrder {
+  // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
+  readonly #pending: PendingArray[] = []
 
-  /** Waits for its turn. What it returns must be called when the writes are over, come of them what may. */
-  async take(items: Item[]): Promise<() => void> {
+  /** Waits until the items may be written. Returns a function to call when the writes end, even after an error. */
+  async acquire(items: Item[]): Promise<() => void> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
     for (const { write, plan, name } of items) {
       if (name !== undefined) written.add(name)
-      for (const needed of namesNeeded(write, plan)) mentioned.add(nameKey(needed))
+      for (const needed of requiredNames(write, plan)) mentioned.add(nameKey(needed))
     }
-    const { promise: over, resolve } = Promise.withResolvers<void>()
-    const turn: Turn = { written, mentioned, over }
-    const before = this.#taken.filter(other => isOrdered(turn, other))
-    this.#taken.push(turn)
-    await Promise.all(before.map(other => other.over))
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const own: PendingArray = { written, mentioned, ended }
+    const before = this.#pending.filter(other => mustFollow(own, other))
+    this.#pending.push(own)
+    await Promise.all(before.map(other => other.ended))
     return () => {
-      const index = this.#taken.indexOf(turn)
-      if (index !== -1) this.#taken.splice(index, 1)
+      const index = this.#pending.indexOf(own)
+      if (index !== -1) this.#pending.splice(index, 1)
       resolve()
     }
   }
 }
 
-function isOrdered(one: Turn, other: Turn): boolean {
+function mustFollow(one: PendingArray, other: PendingArray): boolean {
   return !(
     one.written.isDisjointFrom(other.written) &&
     one.written.isDisjointFrom(other.mentioned) &&

@@ -4,7 +4,7 @@ import type { Refusal } from '../errors.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { Profile } from './entity-row.ts'
 
-/** The body of a create, replace or patch, after binding, trimming and validation. Absent, null and value are three states. */
+/** The body of a create, replace or patch, after binding, trimming and validation. Absent, null and a value differ. */
 export type EntityBody = Partial<Profile> &
   ConsentBody & {
     external_id?: string | null
@@ -13,49 +13,55 @@ export type EntityBody = Partial<Profile> &
 
 export type Address = { external_id: string } | { id: string }
 
-/** One write of one entity. A single request is an array of one of these; a batch or an import is a longer one. */
+/** One write of one entity. A single request is an array of one write; batches and imports are longer arrays. */
 export type Write = {
   /**
-   * An upsert creates what is not there and merges like a patch where it is. So does an import, except into an event; it
-   * completes placeholders as a create does, and takes an answer that stands already for no news: what is sent again
-   * changes nothing. Imports of one set may link to each other's entities whatever their order.
+   * An upsert creates a missing entity and merges into an existing one like a patch. An import does the same, except
+   * for events. It completes placeholders like a create, and it ignores consent answers that repeat the current ones,
+   * so a repeated import changes nothing. Imports of one set may link to each other's entities in any order.
    */
   operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete'
   stack_id: number
-  /** Whom to write to. A create is addressed by the external identifier it takes, or by nothing. */
+  /** The entity to write to. A create is addressed by its external identifier, or has no address. */
   address: Address | null
   body: EntityBody
-  /** Values bound from a query string are texts, which declared attributes coerce. */
+  /** Values bound from a query string are strings. Declared attributes convert them to their types. */
   boundFrom: 'body' | 'query'
   if_match: IfMatch
-  /** Refuses an import that would change an active entity; one that would change nothing is no harm. */
+  /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean
-  /** What happens to relationship targets that do not exist. */
+  /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
   references: 'create' | 'strict'
-  /** Whether the outcome carries the entity as it stands after the write: its JSON, too, where it is small, or `whole` in any case. */
+  /**
+   * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
+   */
   represent: boolean | 'whole'
-  /** The size of the body, which bounds a set. */
+  /** The size of the body. It counts toward the size of a set. */
   bytes: number
   actor: string
   request_id: string
 }
 
-/** Whether it makes the entity where none stands. */
-export const isMaking = ({ operation }: Pick<Write, 'operation'>): boolean =>
+/** Whether the operation creates a missing entity. */
+export const canCreate = ({ operation }: Pick<Write, 'operation'>): boolean =>
   operation === 'create' || operation === 'upsert' || operation === 'import'
 
-/** Whether it makes whoever stands there active, be there nothing else to change: a create is only decided where nobody is. */
+/**
+ * Whether the write makes the entity active even if it changes nothing else. For a create, that is always so: its
+ * decision gets here only if no active entity exists.
+ */
 export const isCompleting = ({ operation }: Pick<Write, 'operation'>, row: { active: boolean } | undefined): boolean =>
   operation === 'create' || (operation === 'import' && !row?.active)
 
+/** The result of a successful write. */
 export type Done = {
   result: 'created' | 'updated' | 'unchanged' | 'deleted'
   id: string
   external_id: string | null
   version: number
-  /** Present when `represent` was asked for and the entity still stands, with all its links. */
-  standing?: SerializedEntity
+  /** The entity after the write, with its links. Present if `represent` is set and the entity exists. */
+  representation?: SerializedEntity
 }
 
-/** What became of one write: done, refused by a rule, or failed by a fault of the machinery. */
+/** The outcome of one write: done, refused by a rule, or failed with an error. */
 export type Outcome = { done: Done } | { refusal: Refusal } | { error: unknown }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, resultOf, type Shop, watched, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
@@ -13,8 +13,8 @@ afterAll(() => service.stop())
 const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
-describe('the number of statements does not grow with the array', () => {
-  test.each([1, 50])('creating %i people: read, make, apply', async count => {
+describe('a set', () => {
+  it.each([1, 50])('creates %i people with the statements of read, make and apply', async count => {
     const organization = await shop()
     const { db, statements, transactions } = watched(service.db)
     const outcomes = await run(
@@ -33,7 +33,7 @@ describe('the number of statements does not grow with the array', () => {
     expect(transactions()).toBe(1)
   })
 
-  test.each([1, 50])('patching %i people plainly: read, apply', async count => {
+  it.each([1, 50])('patches plain fields of %i people with the statements of read and apply', async count => {
     const organization = await shop()
     await run(
       organization,
@@ -48,7 +48,7 @@ describe('the number of statements does not grow with the array', () => {
     expect(statements).toEqual(['lock_named', 'apply_changes'])
   })
 
-  test.each([1, 50])('patching %i people with everything', async count => {
+  it.each([1, 50])('patches all kinds of fields of %i people with one statement per kind', async count => {
     const organization = await shop()
     await run(
       organization,
@@ -85,7 +85,7 @@ describe('the number of statements does not grow with the array', () => {
     expect(counted).toEqual({ placeholders: 2 * count + 2 })
   })
 
-  test('a write that changes nothing stores nothing', async () => {
+  it('stores nothing if no write changes anything', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'p')])
     const { db, statements } = watched(service.db)
@@ -96,8 +96,8 @@ describe('the number of statements does not grow with the array', () => {
   })
 })
 
-describe('neighbours in an array', () => {
-  test('are not touched by a refusal, and a refused write leaves no placeholder', async () => {
+describe('writes of one array', () => {
+  it('succeed next to refused ones, which create no placeholders', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a'), write('create', 'b')])
     const outcomes = await run(organization, [
@@ -124,7 +124,7 @@ describe('neighbours in an array', () => {
     ])
   })
 
-  test('that address one row take effect one after the other, by whatever identifier', async () => {
+  it('take effect in order when they address one row by name or by id', async () => {
     const organization = await shop()
     const [created] = await run(organization, [write('create', 'a')])
     const id = created && 'done' in created ? created.done.id : ''
@@ -138,7 +138,7 @@ describe('neighbours in an array', () => {
     expect(body.data).toMatchObject({ first_name: 'three', last_name: 'two', attribute_values: { x: 1 }, version: 4 })
   })
 
-  test('that write a name another one mentions keep the order of arrival', async () => {
+  it('keep their order when one writes a name that another mentions', async () => {
     const organization = await shop()
     const outcomes = await run(organization, [
       write('create', 'a', { attribute_values: { referrer: 'b' } }),
@@ -162,7 +162,7 @@ describe('neighbours in an array', () => {
     expect(body.data).toMatchObject({ first_name: 'here', attribute_values: {} })
   })
 
-  test('share one birth of a placeholder that many of them name', async () => {
+  it('create a common link target once', async () => {
     const organization = await shop()
     const outcomes = await run(
       organization,
@@ -176,7 +176,7 @@ describe('neighbours in an array', () => {
     expect(births).toHaveLength(1)
   })
 
-  test('survive one whose statement the database throws out', async () => {
+  it('succeed next to one that PostgreSQL rejects', async () => {
     const organization = await shop()
     await run(
       organization,
@@ -190,7 +190,7 @@ describe('neighbours in an array', () => {
     expect(outcomes.map(resultOf)).toEqual(names('p', 8).map((_, index) => (index === 3 ? 'error' : 'updated')))
   })
 
-  test('wait for a row that is locked elsewhere no longer than a moment: the others go on', async () => {
+  it('succeed while another row of the array is locked elsewhere', async () => {
     const organization = await shop()
     await run(
       organization,
@@ -222,8 +222,8 @@ describe('neighbours in an array', () => {
   })
 })
 
-describe('writes of one array take effect in order of arrival', () => {
-  test('addressed by name and by internal identifier', async () => {
+describe('the order of writes in one array', () => {
+  it('is kept for writes addressed by name and by internal identifier', async () => {
     const organization = await shop()
     const [made] = await run(organization, [write('create', 'x')])
     const id = made && 'done' in made ? made.done.id : ''
@@ -240,7 +240,7 @@ describe('writes of one array take effect in order of arrival', () => {
     expect(body.data).toMatchObject({ last_name: 'fourth', version: 5, attribute_values: { referrer: 'linked to' } })
   })
 
-  test('who is brought to life by a link is there for those behind it, and for nobody before', async () => {
+  it('makes a placeholder visible only to writes after the link that creates it', async () => {
     const organization = await shop()
     const outcomes = await run(organization, [
       write('patch', 'b', { first_name: 'too early' }),
@@ -253,7 +253,7 @@ describe('writes of one array take effect in order of arrival', () => {
     expect(outcomes.map(resultOf)).toEqual(['not_found', 'created', 'updated', 'not_found', 'updated', 'updated'])
   })
 
-  test('whoever waits to be found missing is not brought to life by one behind it', async () => {
+  it('keeps a missing entity missing for a deferred write, even if a later link creates it', async () => {
     const organization = await shop()
     const outcomes = await run(organization, [
       write('create', 'a'),
@@ -263,7 +263,7 @@ describe('writes of one array take effect in order of arrival', () => {
     expect(outcomes.map(resultOf)).toEqual(['created', 'not_found', 'created'])
   })
 
-  test('a name that waits to become free is not linked to before', async () => {
+  it('applies a deferred deletion before a later link to its name', async () => {
     const organization = await shop()
     const [made] = await run(organization, [write('create', 'x')])
     const id = made && 'done' in made ? made.done.id : ''

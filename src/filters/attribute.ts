@@ -6,10 +6,10 @@ import { isRange, type Test } from './grammar.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
 
-/** What the definitions say of a key: its active attribute, and every relationship that ever had the key. */
+/** A key with its active attribute and every relationship, active or archived, that ever had the key. */
 type Key = { key: string; declared: Attribute | undefined; relationships: readonly Attribute[] }
 
-/** Tests of the value that a read shows under a key. */
+/** Compiles tests of the value that a read shows under a key. */
 export function attributeCondition(name: string, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { definitions, stack_id } = subject
   const key: Key = {
@@ -18,46 +18,47 @@ export function attributeCondition(name: string, tests: readonly Test[], subject
     relationships: definitions.relationships.get(stack_id)?.get(name) ?? [],
   }
   const value = comparable(key, subject)
-  return { check: allOf(tests.map(test => testOf(value, test))), guide: guideTo(key, tests, subject) }
+  const check = allOf(tests.map(test => testOf(value, test)))
+  return { check, indexCandidates: indexCandidatesOf(key, tests, subject) }
 }
 
-/** A key that was never a relationship has its value on the row; else the links are looked at first, as a read does. */
+/** A key that was never a relationship has its value on the row. For other keys the links come first, as in a read. */
 function comparable({ key, declared, relationships }: Key, subject: Subject): Comparable {
   const plain = sql`${subject.row}.attributes->${key}::text`
-  const holdsMany = declared?.cardinality === 'many'
-  if (relationships.length === 0) return ofElements(sql`(${plain})`, declared, holdsMany)
-  const shown = sql`select coalesce((${shownLinks(relationships, subject)}), ${plain}) as v offset 0`
-  const inner = ofElements(sql`s.v`, declared, holdsMany)
-  const within = (test: Fragment) => sql`exists (select from (${shown}) s where ${test})`
+  const isMany = declared?.cardinality === 'many'
+  if (relationships.length === 0) return valueOrElement(sql`(${plain})`, declared, isMany)
+  const shownValue = sql`select coalesce((${linkedNames(relationships, subject)}), ${plain}) as v offset 0`
+  const inner = valueOrElement(sql`s.v`, declared, isMany)
+  const onShownValue = (test: Fragment) => sql`exists (select from (${shownValue}) s where ${test})`
   return {
-    missing: within(inner.missing),
-    among: values => within(inner.among(values)),
-    ranges: (operator, operand) => within(inner.ranges(operator, operand)),
-    searches: (operator, operand) => within(inner.searches(operator, operand)),
+    isMissing: onShownValue(inner.isMissing),
+    equalsAny: values => onShownValue(inner.equalsAny(values)),
+    isInRange: (operator, operand) => onShownValue(inner.isInRange(operator, operand)),
+    matchesText: (operator, operand) => onShownValue(inner.matchesText(operator, operand)),
   }
 }
 
-/** Of an attribute that holds many, the value or one of its elements has to match. */
-function ofElements(value: Fragment, declared: Attribute | undefined, holdsMany: boolean): Comparable {
+/** Compares a value. With cardinality `many`, a test holds if the whole value or one of its elements passes it. */
+function valueOrElement(value: Fragment, declared: Attribute | undefined, isMany: boolean): Comparable {
   const whole = jsonValue(value, declared?.type)
-  if (!holdsMany) return whole
+  if (!isMany) return whole
   const element = jsonValue(sql`c.v`, declared?.type)
   const elements = sql`jsonb_array_elements(case when jsonb_typeof(${value}) = 'array' then ${value} end) c(v)`
-  const either = (test: (of: Comparable) => Fragment) =>
+  const either = (test: (comparable: Comparable) => Fragment) =>
     anyOf([test(whole), sql`exists (select from ${elements} where ${test(element)})`])
   return {
-    missing: whole.missing,
-    among: values => either(of => of.among(values)),
-    ranges: (operator, operand) => either(of => of.ranges(operator, operand)),
-    searches: (operator, operand) => either(of => of.searches(operator, operand)),
+    isMissing: whole.isMissing,
+    equalsAny: values => either(comparable => comparable.equalsAny(values)),
+    isInRange: (operator, operand) => either(comparable => comparable.isInRange(operator, operand)),
+    matchesText: (operator, operand) => either(comparable => comparable.matchesText(operator, operand)),
   }
 }
 
 /**
- * The names that a read shows under a key: of the last relationship that has links to entities that stand. The target
- * is fenced (`offset 0`): a join may be planned as a scan of all entities where the planner knows too little of them.
+ * Selects the names that a read shows under a key: the targets of the newest relationship with links to existing entities.
+ * The target is fenced (`offset 0`), because PostgreSQL may plan a join as a scan of all entities if it has no statistics.
  */
-function shownLinks(relationships: readonly Attribute[], { organization, row }: Subject): Fragment {
+function linkedNames(relationships: readonly Attribute[], { organization, row }: Subject): Fragment {
   const ids = relationships.map(({ id }) => id)
   const many = relationships.filter(({ cardinality }) => cardinality === 'many').map(({ id }) => id)
   const names = sql`jsonb_agg(t.external_id order by l.position)`
@@ -70,36 +71,41 @@ function shownLinks(relationships: readonly Attribute[], { organization, row }: 
     group by l.attribute_id order by l.attribute_id desc limit 1`
 }
 
-/** Finds all entities of which the tests hold, and maybe more; undefined where no index is ready or of use. */
-function guideTo(key: Key, tests: readonly Test[], subject: Subject): IndexCandidates | undefined {
+/** Selects all entities that pass the tests, and possibly others. Undefined if no index is ready or helps. */
+function indexCandidatesOf(key: Key, tests: readonly Test[], subject: Subject): IndexCandidates | undefined {
   const terms = key.declared?.index?.ready ? selectTerms(key.declared, tests, subject.organization) : undefined
   if (!terms || key.relationships.length === 0) return terms
-  const ids = unionAll([linkedTo(key, tests, subject), terms.ids])
+  const ids = unionAll([selectLinkedSources(key, tests, subject), terms.ids])
   return ids && { rank: Math.max(terms.rank, indexCandidateRanks.links), ids }
 }
 
-/** The sources of links whose target's name passes one of the tests that `selectTerms` has chosen an index for. */
-function linkedTo({ relationships }: Key, tests: readonly Test[], { organization }: Subject): Fragment | undefined {
-  const guiding = tests.find(isEqualityOfNames)
-  const asked = guiding ? [guiding] : tests.filter(({ operator }) => isRange(operator))
+/** Selects the sources of links whose target's name passes the tests that `selectTerms` uses an index for. */
+function selectLinkedSources(
+  { relationships }: Key,
+  tests: readonly Test[],
+  { organization }: Subject,
+): Fragment | undefined {
+  const equality = tests.find(isEqualityOfNames)
+  const indexable = equality ? [equality] : tests.filter(({ operator }) => isRange(operator))
   const name = textColumn(sql`t.external_id`)
-  // Of several names each may pass another test.
-  const tested = relationships.some(({ cardinality }) => cardinality === 'many') ? asked.slice(0, 1) : asked
+  // With several names, a different name may pass each test, so only one test can narrow the selection.
+  const hasMany = relationships.some(({ cardinality }) => cardinality === 'many')
+  const usedTests = hasMany ? indexable.slice(0, 1) : indexable
   const selects = relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
-      and t.stack_id = ${target_stack_id}::integer and ${allOf(tested.map(test => testOf(name, test)))}`
+      and t.stack_id = ${target_stack_id}::integer and ${allOf(usedTests.map(test => testOf(name, test)))}`
     return selectSources(id, targets, organization)
   })
   return unionAll(selects)
 }
 
-/** Whether a test is passed by one name, and by neither a whole array of names nor a missing one. */
+/** Whether a single name can pass the test, and neither an array of names nor a missing value can. */
 function isEqualityOfNames({ operator, operand }: Test): boolean {
   if (operator === '$eq') return typeof operand === 'string'
   return operator === '$in' && operand.every(name => typeof name === 'string')
 }
 
-/** The entities that an attribute links to one of the targets. An array is made first, and looked up by index then. */
+/** Selects the entities that an attribute links to one of the targets. The array makes PostgreSQL look up the links by index. */
 export function selectSources(attribute_id: number, targets: Fragment, organization: Parameter): Fragment {
   return sql`select l.source_id from links l where l.organization_id = ${organization}
     and l.target_id = any(array(${targets})) and l.attribute_id = ${attribute_id}::integer`

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { type Attribute, buildDefinitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
@@ -43,18 +43,18 @@ const compile = (filter: unknown) =>
     organization,
   ])
 
-// Nothing of ours looks like these.
+// kith's own SQL text contains none of these.
 const hostile = fc.constantFrom(
   ...["'; drop table entities; --", '$1', "\\'", '"', 'zzz', '{}', 'zzz::text', '/* zzz', '$zzz$', '%zzz_', '\u2028'],
 )
 const marked = hostile.map(text => `${text}\u{1f600}`)
 
-test('no key and no value stands in the text', () => {
+it('puts no key and no value of a filter into the SQL text', () => {
   const operands = fc.oneof(
     marked,
     fc
       .record({ operator: fc.constantFrom('$eq', '$lt', '$contains', '$ends_with'), marked })
-      .map(made => ({ [made.operator]: made.marked })),
+      .map(test => ({ [test.operator]: test.marked })),
     fc.array(marked).map($in => ({ $in })),
   )
   const structures = marked.map(text => ({ $eq: { [text]: [text] } }))
@@ -75,7 +75,7 @@ test('no key and no value stands in the text', () => {
   )
 })
 
-test('the text is made of a few characters whatever is asked, and each value has its number', () => {
+it('builds a text of harmless characters for any filter, with one number for each value', () => {
   fc.assert(
     fc.property(personFilters(), filter => {
       const { text, values } = compile(filter)
@@ -87,7 +87,7 @@ test('the text is made of a few characters whatever is asked, and each value has
   )
 })
 
-test('a fragment takes a text in a hole for a value', () => {
+it('treats a string in a hole of a fragment as a value', () => {
   const organization = new Parameter(5)
   const inner = sql`a = ${'x; --'}`
   expect(render(sql`${inner} and b = ${organization} or ${inner} and ${'b'}`, [organization])).toEqual({

@@ -14,12 +14,12 @@ import {
   type TimeColumn,
 } from './grammar.ts'
 
-/** The aliases of the rows in `entities`, by the relationships between them and what is filtered. */
+/** The aliases of the rows in `entities`, by relation depth. */
 const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
 
 /**
- * A filter on the entities of a stack as a condition on the row `e` of `entities`, which is true or false and never
- * null, and the index that finds who is worth checking. No value and no key is in the text.
+ * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
+ * never null, and to the index candidates. The SQL text contains no value and no key.
  */
 export function compileCondition(
   condition: Condition,
@@ -27,61 +27,64 @@ export function compileCondition(
   stack_id: number,
   organization: Parameter,
 ): CompiledCondition {
-  return ask(condition, { definitions, organization, stack_id, row: rows[0], hops: 0 })
+  return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0 })
 }
 
-function ask(condition: Condition, subject: Subject): CompiledCondition {
+function compile(condition: Condition, subject: Subject): CompiledCondition {
   switch (condition.kind) {
     case 'all':
-      return and(condition.of.map(one => ask(one, subject)))
+      return and(condition.conditions.map(inner => compile(inner, subject)))
     case 'any':
-      return or(condition.of.map(one => ask(one, subject)))
+      return or(condition.conditions.map(inner => compile(inner, subject)))
     case 'not':
-      return unindexed(negated(ask(condition.of, subject).check))
+      return unindexed(negated(compile(condition.condition, subject).check))
     case 'consents':
       return unindexed(consentCondition(condition, subject))
     case 'related':
-      return askRelated(condition, subject)
+      return compileRelated(condition, subject)
     case 'field':
-      return askField(condition.field, condition.tests, subject)
+      return compileField(condition.field, condition.tests, subject)
   }
 }
 
 /**
- * Somebody, nobody or everybody at the other ends of a relationship's links. Link by link and fenced (`offset 0`), so
- * that a row costs as much as it has links whatever the planner believes: as joins, three hops of fifty entities with
- * no statistics took a minute.
+ * Some, none or every target of a relationship's links satisfies a condition. The statement checks link by link and is
+ * fenced (`offset 0`), so a row costs as much as it has links, whatever PostgreSQL's planner estimates. As joins, three
+ * hops among fifty entities without statistics took a minute.
  */
-function askRelated(
-  { attribute, quantifier, of }: Extract<Condition, { kind: 'related' }>,
+function compileRelated(
+  { attribute, quantifier, condition }: Extract<Condition, { kind: 'related' }>,
   subject: Subject,
 ): CompiledCondition {
   const { organization, row } = subject
   const { id, target_stack_id } = attribute
-  const hops = subject.hops + 1
-  const [target, link] = [rows[hops]!, links[hops]!]
-  const asked = ask(of, { ...subject, stack_id: target_stack_id, row: target, hops })
-  const wanted = quantifier === '$every' ? negated(asked.check) : asked.check
+  const relationDepth = subject.relationDepth + 1
+  const [target, link] = [rows[relationDepth]!, links[relationDepth]!]
+  const inner = compile(condition, { ...subject, stack_id: target_stack_id, row: target, relationDepth })
+  // Every target satisfies the condition if no target fails it.
+  const check = quantifier === '$every' ? negated(inner.check) : inner.check
   const exists = sql`exists (select from links ${link} cross join lateral (
       select from entities ${target} where ${target}.organization_id = ${organization}
-        and ${target}.stack_id = ${target_stack_id}::integer and ${target}.id = ${link}.target_id and ${wanted} offset 0
+        and ${target}.stack_id = ${target_stack_id}::integer and ${target}.id = ${link}.target_id and ${check} offset 0
     ) ${target}
     where ${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id
       and ${link}.attribute_id = ${id}::integer offset 0)`
   if (quantifier !== '$some') return unindexed(negated(exists))
-  const ids = asked.guide && selectSources(id, asked.guide.ids, organization)
-  return { check: exists, guide: ids && { rank: asked.guide!.rank + indexCandidateRanks.links, ids } }
+  if (!inner.indexCandidates) return unindexed(exists)
+  const ids = selectSources(id, inner.indexCandidates.ids, organization)
+  return { check: exists, indexCandidates: { rank: inner.indexCandidates.rank + indexCandidateRanks.links, ids } }
 }
 
+/** The aliases of the rows in `links`, by relation depth. */
 const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
 
-function askField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
+function compileField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row } = subject
   switch (field.kind) {
     case 'attribute':
       return attributeCondition(field.key, tests, subject)
     case 'text':
-      return askTextColumn(field.column, tests, subject)
+      return compileTextColumn(field.column, tests, subject)
     case 'boolean':
       return unindexed(allOf(tests.map(test => testOf(booleanColumn(booleanColumns[field.column](row)), test))))
     case 'time':
@@ -89,7 +92,7 @@ function askField(field: Field, tests: readonly Test[], subject: Subject): Compi
     case 'state':
       return unindexed(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
     default:
-      return askIdentifier(field.kind, tests, subject)
+      return compileIdentifier(field.kind, tests, subject)
   }
 }
 
@@ -117,8 +120,8 @@ const timeColumns: Record<TimeColumn, ColumnOf> = {
   updated_at: row => sql`${row}.updated_at`,
 }
 
-/** Email and external identifier have indexes of their own. */
-function askTextColumn(
+/** Email and external identifier have indexes of their own; the other text columns have none. */
+function compileTextColumn(
   column: TextColumn,
   tests: readonly Test[],
   { row, organization, stack_id }: Subject,
@@ -131,16 +134,16 @@ function askTextColumn(
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
   const rank = column === 'email' ? indexCandidateRanks.email : indexCandidateRanks.identifier
-  return { check, guide: { rank: isEquality ? rank : indexCandidateRanks.range, ids } }
+  return { check, indexCandidates: { rank: isEquality ? rank : indexCandidateRanks.range, ids } }
 }
 
-/** Whether an equality finds only who has a value. */
+/** Whether an equality with this operand finds only rows that have a value. */
 const equalities: Partial<Record<Test['operator'], (operand: unknown) => boolean>> = {
   $eq: operand => operand !== null,
   $in: operand => Array.isArray(operand) && !operand.includes(null),
 }
 
-function askIdentifier(
+function compileIdentifier(
   kind: 'id' | 'record_id',
   tests: readonly Test[],
   { row, organization, stack_id }: Subject,
@@ -150,5 +153,5 @@ function askIdentifier(
   if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return unindexed(check)
   const ids = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  return { check, guide: { rank: indexCandidateRanks.identifier, ids } }
+  return { check, indexCandidates: { rank: indexCandidateRanks.identifier, ids } }
 }

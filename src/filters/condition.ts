@@ -1,36 +1,42 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { allOf, anyOf, type Fragment, type Parameter, unionAll } from './fragment.ts'
 
-/** Of whom something is asked: the entities of a stack, under an alias of the statement. */
+/** The rows that a condition applies to: the entities of a stack, under an alias of the statement. */
 export type Subject = {
   definitions: Definitions
   organization: Parameter
   stack_id: number
   /** The alias of the row in `entities`. */
   row: Fragment
-  hops: number
+  /** How many relationships lead from the filtered entity to this row: 0 for the entity itself. */
+  relationDepth: number
 }
 
-/** By which an index finds entities; the later ones find more of them as a rule. */
+/** Ranks of the ways in which an index finds entities. A higher rank usually finds more of them. */
 export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
-/** Selects the ids of all entities that a condition holds of, and maybe of others. */
+/** Selects the ids of all entities that satisfy a condition, and possibly others. */
 export type IndexCandidates = { rank: number; ids: Fragment }
 
-/** A condition in SQL. `check` is true or false of a row, never null; `guide` finds the rows worth checking by an index. */
-export type CompiledCondition = { check: Fragment; guide?: IndexCandidates | undefined }
+/**
+ * A condition in SQL. `check` is true or false for a row, never null. `indexCandidates` finds by index the rows that have
+ * to be checked; if it is absent, every row of the stack is checked.
+ */
+export type CompiledCondition = { check: Fragment; indexCandidates?: IndexCandidates | undefined }
 
-/** Whoever passes all is found by any one guide. */
-export function and(asked: readonly CompiledCondition[]): CompiledCondition {
-  const guides = asked.flatMap(({ guide }) => guide ?? [])
-  return { check: allOf(asked.map(({ check }) => check)), guide: guides.sort((a, b) => a.rank - b.rank)[0] }
+/** All conditions hold. The candidates of any one condition include every match, so the lowest rank is used. */
+export function and(conditions: readonly CompiledCondition[]): CompiledCondition {
+  const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
+  const [best] = candidates.sort((a, b) => a.rank - b.rank)
+  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best }
 }
 
-/** Indexes help a choice only when each of its ways has one. */
-export function or(asked: readonly CompiledCondition[]): CompiledCondition {
-  const ids = unionAll(asked.map(({ guide }) => guide?.ids))
-  const rank = Math.max(...asked.map(({ guide }) => guide?.rank ?? 0))
-  return { check: anyOf(asked.map(({ check }) => check)), guide: ids && { rank, ids } }
+/** One of the conditions holds. Indexes help only if every condition has candidates. */
+export function or(conditions: readonly CompiledCondition[]): CompiledCondition {
+  const ids = unionAll(conditions.map(({ indexCandidates }) => indexCandidates?.ids))
+  const rank = Math.max(...conditions.map(({ indexCandidates }) => indexCandidates?.rank ?? 0))
+  return { check: anyOf(conditions.map(({ check }) => check)), indexCandidates: ids && { rank, ids } }
 }
 
+/** A condition that no index helps with. */
 export const unindexed = (check: Fragment): CompiledCondition => ({ check })

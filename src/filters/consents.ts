@@ -5,19 +5,19 @@ import type { Condition } from './grammar.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
-/** Whether an effective consent, as a read shows it, is of that type, on that channel and in that state. */
+/** Whether an effective consent, as a read shows it, matches: an absent type, channel or state matches any. */
 export function consentCondition(
   { consent_type_id, channel, state }: ConsentCondition,
   { definitions, row }: Subject,
 ): Fragment {
-  const shown = definitions.consent_types
+  const consents = definitions.consent_types
     .filter(type => type.state === 'active' && (consent_type_id ?? type.id) === type.id)
     .flatMap(type => {
-      const configured = (name: string) => type.channels.some(entry => entry.channel === name)
-      return channels.filter(name => configured(name) && (channel ?? name) === name).map(name => ({ type, name }))
+      const isConfigured = (name: string) => type.channels.some(entry => entry.channel === name)
+      return channels.filter(name => isConfigured(name) && (channel ?? name) === name).map(name => ({ type, name }))
     })
   return anyOf(
-    shown.map(({ type, name }) => {
+    consents.map(({ type, name }) => {
       if (state === undefined) return always
       if (type.mandatory) return state ? always : never
       const answer = sql`(${row}.answers->${`${type.id}:${name}`}::text->>'state')::boolean`

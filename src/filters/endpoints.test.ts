@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
@@ -27,7 +27,7 @@ const names = (reply: Awaited<ReturnType<Send>>) =>
 const reading = ['/v1/people/list', '/v1/people/filter', '/v1/stacks/orders/list', '/v1/stacks/orders/filter']
 
 describe.each(reading)('POST %s', path => {
-  test('without a body answers 50 at most, the newest first', async () => {
+  it('returns at most 50 items, newest first, without a body', async () => {
     const reply = await send('POST', path)
     expect(reply.status).toBe(200)
     expect(reply.body.data.has_more).toBe(false)
@@ -36,24 +36,24 @@ describe.each(reading)('POST %s', path => {
     expect(ids.length).toBeGreaterThan(4)
   })
 
-  test.each([0, 501, 1.5, -1])('refuses a size of %d, and clamps nothing', async size => {
+  it.each([0, 501, 1.5, -1])('refuses a size of %d instead of clamping it', async size => {
     const reply = await send('POST', path, { cursor_configuration: { size } })
     expect(reply.status).toBe(400)
     expect(reply.body.details![0]!.path).toBe('/cursor_configuration/size')
   })
 
-  test.each([1, 500])('accepts a size of %d', async size => {
+  it.each([1, 500])('accepts a size of %d', async size => {
     expect((await send('POST', path, { cursor_configuration: { size } })).status).toBe(200)
   })
 
-  test('refuses a malformed cursor', async () => {
+  it('refuses a malformed cursor', async () => {
     const reply = await send('POST', path, { cursor_configuration: { after_id: 'p1' } })
     expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
     expect(reply.body.details![0]!.path).toBe('/cursor_configuration/after_id')
   })
 })
 
-test('a page goes on behind the last item, whose identifier is the cursor', async () => {
+it('a page continues after the item that the cursor names', async () => {
   const first = await send('POST', '/v1/people/list', { sorting_type: 'asc', cursor_configuration: { size: 3 } })
   expect(first.body.data.has_more).toBe(true)
   const after_id = first.body.data.items[2].id.toUpperCase()
@@ -64,7 +64,7 @@ test('a page goes on behind the last item, whose identifier is the cursor', asyn
   expect([...names(first), ...names(second)]).toEqual(['p0', 'p1', 'p2', 'p3', 'p4'])
 })
 
-test('a filter reads its own writes and its own declarations', async () => {
+it('a filter sees earlier writes and declarations at once', async () => {
   await send('POST', '/v1/people', { external_id: 'own', attribute_values: { mood: 'calm' } })
   await send('POST', '/v1/schema/attributes', { key: 'mood', owner: 'people', type: 'text', indexed: true })
   await backfillIndexes(service.db)
@@ -75,13 +75,13 @@ test('a filter reads its own writes and its own declarations', async () => {
   expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual([])
 })
 
-test('a filter is refused with the path of what is wrong', async () => {
+it('a filter is refused with the path of its fault', async () => {
   const reply = await send('POST', '/v1/people/filter', { filter: { $or: [{}, { nobody: 1 }] } })
   expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_parameter' } })
   expect(reply.body.details![0]!.path).toBe('/filter/$or/1/nobody')
 })
 
-test('a filter through a relationship needs the scope of the other end too', async () => {
+it('a filter through a relationship also needs the read scope of the target', async () => {
   const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
   const plain = { 'attribute_values.bought': 'o1' }
   expect(names(await onlyPeople('POST', '/v1/people/filter', { filter: plain }))).toEqual(['p1'])
@@ -92,13 +92,13 @@ test('a filter through a relationship needs the scope of the other end too', asy
   expect(refused.headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="records:read"')
 })
 
-test('a relationship is equal to the whole array of its names, whatever else is asked of it', async () => {
+it('a relationship equals the whole array of its names, even next to another operator', async () => {
   await backfillIndexes(service.db)
   const filter = { 'attribute_values.bought': { $eq: ['shared', 'o1'], $gte: 'o' } }
   expect(names(await send('POST', '/v1/people/filter', { filter }))).toEqual(['p1'])
 })
 
-test('the orders of a person and the people of an order are related, by either identifier', async () => {
+it('related lists the orders of a person and the people of an order, by either identifier', async () => {
   const orders = await send('POST', '/v1/people/p1/related', { target: 'orders' })
   expect(names(orders).sort()).toEqual(['o1', 'shared'])
   expect(orders.body.data.items[0].stack_key).toBe('orders')
@@ -114,7 +114,7 @@ test('the orders of a person and the people of an order are related, by either i
   expect(names(await send('POST', '/v1/people/p1/related', { target: 'people' }))).toEqual([])
 })
 
-test.each([
+it.each([
   ['/v1/people/nobody/related', { target: 'people' }, 404, undefined],
   ['/v1/people/p1/related', {}, 400, '/target'],
   ['/v1/people/p1/related', { target: 'nothing' }, 400, '/target'],
@@ -137,30 +137,30 @@ test.each([
     400,
     '/cursor_configuration/size',
   ],
-])('POST %s %j: %i', async (path, body, status, pointer) => {
+])('POST %s with %j returns %i', async (path, body, status, pointer) => {
   const reply = await send('POST', path, body)
   expect(reply.status).toBe(status)
   expect(reply.body.details?.[0]?.path).toBe(pointer)
 })
 
-test('related needs the read scope of the target', async () => {
+it('related needs the read scope of the target', async () => {
   const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
   expect((await onlyPeople('POST', '/v1/people/p1/related', { target: 'orders' })).status).toBe(403)
   expect((await onlyPeople('POST', '/v1/people/p1/related', { target: 'people' })).status).toBe(200)
 })
 
-test('a process that has missed a declaration, or the end of an index, still answers by what stands', async () => {
+it('a process with outdated definitions still filters by the current ones', async () => {
   const { send, id } = await service.organization()
   const ada = await send('POST', '/v1/people', { external_id: 'a', attribute_values: { city: 'Rome' } })
-  const herId = ada.body.data.id
-  // Another handle keeps a snapshot of its own, as another process does.
+  const adaId = ada.body.data.id
+  // A second handle keeps its own snapshot of the definitions, as a second process does.
   const other = { ...service.db }
   const found = async (filter: unknown) =>
     (await readFilteredPage(other, id, 0, filter, { direction: 'asc', size: 5 })).reads.map(read => read.id)
   const byCity = { 'attribute_values.city': 'Rome' }
   const byFriend = { 'attribute_values.friend': { $some: {} } }
-  expect(await found(byCity)).toEqual([herId])
-  await expect(found(byFriend)).rejects.toThrow('cannot be understood')
+  expect(await found(byCity)).toEqual([adaId])
+  await expect(found(byFriend)).rejects.toThrow('The filter is invalid')
   await send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
   const city = await send('POST', '/v1/schema/attributes', {
     key: 'city',
@@ -170,8 +170,8 @@ test('a process that has missed a declaration, or the end of an index, still ans
   })
   await backfillIndexes(service.db)
   expect(await found(byFriend)).toEqual([])
-  expect(await found(byCity)).toEqual([herId])
+  expect(await found(byCity)).toEqual([adaId])
   await send('PATCH', `/v1/schema/attributes/${city.body.data.id}`, { indexed: false })
   await backfillIndexes(service.db)
-  expect(await found(byCity)).toEqual([herId])
+  expect(await found(byCity)).toEqual([adaId])
 })

@@ -14,13 +14,13 @@ import {
   relatedBody,
 } from './schema.ts'
 
-/** What a read of either kind answers: what is related with a person may be a record, and the other way round. */
-export type Answers = Record<'person' | 'record', EntityKind['answer']>
+/** The response schemas of both kinds of entity. The related endpoints need both: a person may be related to a record. */
+export type EntitySchemas = Record<'person' | 'record', EntityKind['answer']>
 
-const everyKind = 'Reads of every kind of entity that it touches: the token needs the read scope of each.'
+const scopesDescription = 'The token needs the read scope of every kind of entity that the request reads.'
 
-/** The reading endpoints of a kind of entity: list, filter, and related at both addresses. */
-export function readingEndpoints(kind: EntityKind, answers: Answers, limits: Pick<Limits, 'page'>): Route[] {
+/** The read endpoints of a kind of entity: list, filter, and related by external and by internal identifier. */
+export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limits: Pick<Limits, 'page'>): Route[] {
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, hasDefaults: true, tag: plural } as const
@@ -30,10 +30,10 @@ export function readingEndpoints(kind: EntityKind, answers: Answers, limits: Pic
     path: `${path}${address}/related`,
     params: { ...params, ...parameters },
     operationId: `list${singular}Related${suffix}`,
-    summary: `List what is linked with a ${noun}${by}`,
-    description: everyKind,
+    summary: `List the entities linked with a ${noun}${by}`,
+    description: scopesDescription,
     body: relatedBody(limits.page),
-    answer: Type.Union([pageSchema(answers.person), pageSchema(answers.record)]),
+    answer: Type.Union([pageSchema(schemas.person), pageSchema(schemas.record)]),
     example: { body: { target: 'people', direction: 'incoming' } },
     handle: async call => relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call)),
   })
@@ -55,7 +55,7 @@ export function readingEndpoints(kind: EntityKind, answers: Answers, limits: Pic
       params,
       operationId: `filter${plural}`,
       summary: `Filter ${plural.toLowerCase()}`,
-      description: everyKind,
+      description: scopesDescription,
       body: filterBody(format, limits.page),
       answer: filterPageSchema(kind.answer),
       prefers: ['handling=strict'],

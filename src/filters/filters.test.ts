@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { holds, type World } from '../../test/support/filter-evaluator.ts'
 import { looseFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
 import { mistypedIn } from '../../test/support/filter-operands.ts'
@@ -26,16 +26,16 @@ async function found(filter: unknown, stack_id: number): Promise<string[]> {
   return page.reads.map(read => read.id)
 }
 
-const standing = (stack_id: number) => [...world.reads.values()].filter(read => read.stack_id === stack_id)
+const entitiesOf = (stack_id: number) => [...world.reads.values()].filter(read => read.stack_id === stack_id)
 
-async function agrees(filter: unknown, stack_id: number) {
-  const expected = standing(stack_id).filter(read => holds(filter, read, world))
+async function expectModelResult(filter: unknown, stack_id: number) {
+  const expected = entitiesOf(stack_id).filter(read => holds(filter, read, world))
   expect(await found(filter, stack_id)).toEqual(expected.map(({ id }) => id))
 }
 
-async function splits(filter: unknown, stack_id: number) {
-  const [those, others] = await Promise.all([found(filter, stack_id), found({ $not: filter }, stack_id)])
-  expect([...those, ...others].sort()).toEqual(standing(stack_id).map(({ id }) => id))
+async function expectSplit(filter: unknown, stack_id: number) {
+  const [matching, others] = await Promise.all([found(filter, stack_id), found({ $not: filter }, stack_id)])
+  expect([...matching, ...others].sort()).toEqual(entitiesOf(stack_id).map(({ id }) => id))
 }
 
 const runs = { numRuns: 250 }
@@ -49,32 +49,32 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
     expect(indexes.every(({ ready }) => ready)).toBe(state === 'filled')
   })
 
-  test('a filter on people finds whom it holds of, read by read', async () => {
+  it('a filter on people finds exactly the people that the model finds', async () => {
     await fc.assert(
-      fc.asyncProperty(personFilters(), filter => agrees(filter, 0)),
+      fc.asyncProperty(personFilters(), filter => expectModelResult(filter, 0)),
       runs,
     )
   })
 
-  test('a comparison with a value of the type finds whom it holds of, the ends of ranges included', async () => {
+  it('a comparison with an operand of the right type finds exactly the people that the model finds', async () => {
     await fc.assert(
-      fc.asyncProperty(typedFilters, filter => agrees(filter, 0)),
+      fc.asyncProperty(typedFilters, filter => expectModelResult(filter, 0)),
       { numRuns: 600 },
     )
   })
 
-  test('a filter on records finds those it holds of, read by read', async () => {
+  it('a filter on records finds exactly the records that the model finds', async () => {
     await fc.assert(
-      fc.asyncProperty(orderFilters(), filter => agrees(filter, stackOf('orders'))),
+      fc.asyncProperty(orderFilters(), filter => expectModelResult(filter, stackOf('orders'))),
       { numRuns: 80 },
     )
   })
 
-  test('an operand is refused, with its path, exactly where its field can never equal it', async () => {
+  it('an operand is refused with its path exactly if its field can never equal it', async () => {
     await fc.assert(
       fc.asyncProperty(looseFilters, async filter => {
         const [path] = mistypedIn(filter, 0, world.definitions)
-        if (path === undefined) return agrees(filter, 0)
+        if (path === undefined) return expectModelResult(filter, 0)
         await expect(found(filter, 0)).rejects.toMatchObject({ refusal: { status: 400, details: [{ path }] } })
         await expect(found({ $or: [{ $not: filter }] }, 0)).rejects.toMatchObject({
           refusal: { details: [{ path: path.replace('/filter', '/filter/$or/0/$not') }] },
@@ -84,9 +84,9 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
     )
   })
 
-  test('a filter and its $not split the set in two', async () => {
+  it('a filter and its $not together find every entity once', async () => {
     await fc.assert(
-      fc.asyncProperty(personFilters({ levels: 3, hops: 2 }), filter => splits(filter, 0)),
+      fc.asyncProperty(personFilters({ levels: 3, hops: 2 }), filter => expectSplit(filter, 0)),
       { numRuns: 100 },
     )
   })

@@ -1,4 +1,4 @@
-/** A value of a statement: it travels beside the text, under one `$n` however often it is used. */
+/** A value of a statement, sent separately from the text. It has one `$n`, however often it is used. */
 export class Parameter {
   readonly value: unknown
   constructor(value: unknown) {
@@ -6,7 +6,7 @@ export class Parameter {
   }
 }
 
-/** A piece of SQL: constant texts with holes between them, for values and other pieces. Made by {@link sql} alone. */
+/** A piece of SQL: constant texts with holes between them for values and other fragments. Only {@link sql} makes one. */
 export class Fragment {
   readonly texts: readonly string[]
   readonly holes: readonly (Fragment | Parameter)[]
@@ -17,8 +17,8 @@ export class Fragment {
 }
 
 /**
- * A fragment from a template literal. What stands between the holes is written in our source; a fragment in a hole
- * becomes part of the text, and anything else becomes a parameter: no value can reach the text.
+ * Makes a fragment from a template literal. The texts between the holes are constants of the source code. A fragment in a
+ * hole becomes part of the text and everything else becomes a parameter, so no value can reach the text.
  */
 export function sql(texts: TemplateStringsArray, ...holes: unknown[]): Fragment {
   const filled = holes.map(hole => (hole instanceof Fragment || hole instanceof Parameter ? hole : new Parameter(hole)))
@@ -28,37 +28,38 @@ export function sql(texts: TemplateStringsArray, ...holes: unknown[]): Fragment 
 export const always = sql`true`
 export const never = sql`false`
 
-/** True when every one of them is. */
+/** True if every fragment is true. Without fragments it is true. */
 export function allOf(fragments: readonly Fragment[]): Fragment {
-  const real = fragments.filter(fragment => fragment !== always)
-  return real.includes(never) ? never : joined(real, sql` and `, always)
+  const others = fragments.filter(fragment => fragment !== always)
+  return others.includes(never) ? never : join(others, sql` and `, always)
 }
 
-/** True when one of them is. */
+/** True if at least one fragment is true. Without fragments it is false. */
 export function anyOf(fragments: readonly Fragment[]): Fragment {
-  const real = fragments.filter(fragment => fragment !== never)
-  return real.includes(always) ? always : joined(real, sql` or `, never)
+  const others = fragments.filter(fragment => fragment !== never)
+  return others.includes(always) ? always : join(others, sql` or `, never)
 }
 
-/** The rows of each, one after the other; undefined where one of them is. */
+/** The rows of all selects. Undefined if one select is undefined or there is none. */
 export function unionAll(selects: readonly (Fragment | undefined)[]): Fragment | undefined {
-  const known = selects.filter(select => select !== undefined)
-  if (known.length === 0 || known.length < selects.length) return undefined
-  return known.reduce((before, next) => sql`${before} union all ${next}`)
+  const present = selects.filter(select => select !== undefined)
+  if (present.length === 0 || present.length < selects.length) return undefined
+  return present.reduce((before, next) => sql`${before} union all ${next}`)
 }
 
+/** True if the fragment is false. The fragment must never be null. */
 export function negated(fragment: Fragment): Fragment {
   if (fragment === always) return never
   return fragment === never ? always : sql`not ${fragment}`
 }
 
-function joined(fragments: readonly Fragment[], separator: Fragment, none: Fragment): Fragment {
+function join(fragments: readonly Fragment[], separator: Fragment, none: Fragment): Fragment {
   const [first, ...rest] = fragments
   if (!first || rest.length === 0) return first ?? none
   return sql`(${rest.reduce((before, next) => sql`${before}${separator}${next}`, first)})`
 }
 
-/** Text and values, as the driver takes them. `leading` are the parameters that are `$1 …` whether they are used or not. */
+/** Returns text and values for the driver. The parameters in `leading` are `$1`, `$2` and so on, whether they are used or not. */
 export function render(fragment: Fragment, leading: readonly Parameter[] = []): { text: string; values: unknown[] } {
   const numbers = new Map(leading.map((parameter, index) => [parameter, index + 1]))
   const write = (part: Fragment | Parameter): string => {

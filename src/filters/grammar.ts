@@ -1,8 +1,8 @@
 import type { profileFlags, profileTexts } from '../entities/sql.ts'
 import type { Attribute, Channel } from '../organizations/definitions.ts'
 
-/** What a filter may have: levels of nesting, conditions in all, elements of `$in`, relationships one behind the other. */
-export const filterLimits = { depth: 5, conditions: 50, list: 500, hops: 3 } as const
+/** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
+export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
 
 export const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
 export const searches = ['$contains', '$starts_with', '$ends_with'] as const
@@ -27,7 +27,7 @@ export type TextColumn = (typeof profileTexts)[number] | 'external_id'
 export type BooleanColumn = (typeof profileFlags)[number]
 export type TimeColumn = (typeof timeColumns)[number]
 
-/** What a condition speaks of. */
+/** The field that a condition tests. */
 export type Field =
   | { kind: 'text'; column: TextColumn }
   | { kind: 'boolean'; column: BooleanColumn }
@@ -37,7 +37,7 @@ export type Field =
   | { kind: 'state' }
   | { kind: 'attribute'; key: string }
 
-/** One operator and its operand, of a shape that the operator takes. */
+/** An operator and its operand. The operand has a shape that the operator accepts. */
 export type Test =
   | { operator: '$eq' | '$neq'; operand: unknown }
   | { operator: '$in' | '$nin'; operand: readonly unknown[] }
@@ -45,12 +45,13 @@ export type Test =
   | { operator: Search; operand: string }
   | { operator: '$exists'; operand: boolean }
 
+/** An attribute that links to entities. */
 export type RelationshipAttribute = Attribute & { target_stack_id: number }
 
-/** A filter after it was understood: what is asked of an entity. */
+/** A parsed filter: the condition that an entity has to satisfy. */
 export type Condition =
-  | { kind: 'all' | 'any'; of: Condition[] }
-  | { kind: 'not'; of: Condition }
+  | { kind: 'all' | 'any'; conditions: Condition[] }
+  | { kind: 'not'; condition: Condition }
   | { kind: 'field'; field: Field; tests: Test[] }
   | { kind: 'consents'; consent_type_id?: number; channel?: Channel; state?: boolean }
-  | { kind: 'related'; attribute: RelationshipAttribute; quantifier: Quantifier; of: Condition }
+  | { kind: 'related'; attribute: RelationshipAttribute; quantifier: Quantifier; condition: Condition }

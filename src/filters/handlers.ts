@@ -18,10 +18,10 @@ import {
 } from '../organizations/definitions.ts'
 import { readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
-import { defaultSize, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
+import { defaultPageSize, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
 import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
 
-/** A page of all entities of a stack. */
+/** Returns a page of all entities of a stack. */
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
@@ -31,8 +31,8 @@ export async function listEntities(call: Call<ListBody>, stack_id: number): Prom
 }
 
 /**
- * A page of the entities of a stack that a filter holds of. 403 where it looks at a kind that the token may not read; under
- * `Prefer: handling=strict` 400 where it names an undeclared key that no entity carries.
+ * Returns a page of the entities of a stack that satisfy a filter. Throws 403 if the filter uses a kind of entity that the
+ * token may not read, and 400 if it names an undeclared key that no entity carries under `Prefer: handling=strict`.
  */
 export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body, boundFrom, preferences } = call
@@ -42,17 +42,17 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
     const page = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, part, {
       signal,
       boundFrom,
-      permit: condition => requireScopes(call, scopesOf(condition, stack_id)),
-      refuseUncarried: preferences.handling === 'strict' ? throwUncarried : undefined,
+      authorize: condition => requireScopes(call, scopesOf(condition, stack_id)),
+      rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
     })
-    warnings = page.uncarried.map(warningOf)
+    warnings = page.unusedKeys.map(warningOf)
     return rowsOf(call, page)
   }
   const lastMembers = () => (warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`)
   return answerPage(call, { stack_id, position, lastMembers }, readRows)
 }
 
-function throwUncarried(keys: UndeclaredKey[]): never {
+function throwUnusedKeys(keys: UndeclaredKey[]): never {
   return fail('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
     details: keys.map(warningOf),
   })
@@ -63,7 +63,7 @@ function warningOf({ stack_id, path }: UndeclaredKey): Detail {
   return { path, message: `is not declared, and no ${entity} carries it` }
 }
 
-/** A page of the entities of one stack that are linked with an entity, whose `kind` and address the path tells. */
+/** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */
 export async function relatedEntities(
   kind: Pick<EntityKind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
@@ -75,34 +75,34 @@ export async function relatedEntities(
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
   requireScopes(call, [readScopeOf(stack_id)])
-  const ways = waysBetween(sourceStackId, stack_id, body, definitions)
+  const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
   const id = await findSource(kind, call, sourceStackId)
-  const around = { id, stack_id, ...ways }
+  const source = { id, stack_id, ...relationships }
   return answerPage(call, { stack_id, position }, async part =>
-    rowsOf(call, await readRelated(db, organization_id, around, part, signal)),
+    rowsOf(call, await readRelated(db, organization_id, source, part, signal)),
   )
 }
 
-function refuseBody(path: string, message: string): never {
+function throwInvalidBody(path: string, message: string): never {
   return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
-/** Of records the cursor is a record_id. */
+/** The position of a cursor, which is a UUID for people and a record_id for records. Throws 400 if it is malformed. */
 function positionFrom(
   cursor: { size?: number | undefined; after_id?: string | undefined } = {},
   direction: 'asc' | 'desc' = 'desc',
   stack_id: number,
   { page }: Pick<Limits, 'page'>,
 ): Position {
-  const { size = Math.min(defaultSize, page), after_id } = cursor
+  const { size = Math.min(defaultPageSize, page), after_id } = cursor
   if (after_id === undefined) return { size, direction }
-  const ofPeople = stack_id === peopleStackId
-  if (!(ofPeople ? isUuid : isObjectId)(after_id))
-    refuseBody(
+  const isPeople = stack_id === peopleStackId
+  if (!(isPeople ? isUuid : isObjectId)(after_id))
+    throwInvalidBody(
       pointer('cursor_configuration', 'after_id'),
-      ofPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
+      isPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
     )
-  return { size, direction, after_id: ofPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
+  return { size, direction, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
 async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }: Page): Promise<RowsOfPage> {
@@ -114,11 +114,14 @@ async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }
 
 function targetOf(target: string, { stacks }: Definitions): number {
   if (target === peopleKey) return peopleStackId
-  return stacks.find(({ key }) => key === target)?.id ?? refuseBody('/target', 'is neither `people` nor a stack key')
+  return (
+    stacks.find(({ key }) => key === target)?.id ??
+    throwInvalidBody('/target', 'must be `people` or the key of a stack')
+  )
 }
 
-/** The relationships of either side that lead to the other; archived ones too, whose links are still read. */
-function waysBetween(
+/** The relationships between two stacks, by direction. Archived ones are included, because reads show their links. */
+function relationshipsBetween(
   stack_id: number,
   target_stack_id: number,
   { attribute_key, direction = 'both' }: RelatedBody,
@@ -132,7 +135,7 @@ function waysBetween(
   const outgoing = direction === 'incoming' ? [] : between(stack_id, target_stack_id)
   const incoming = direction === 'outgoing' ? [] : between(target_stack_id, stack_id)
   if (attribute_key !== undefined && outgoing.length + incoming.length === 0)
-    refuseBody('/attribute_key', 'is no relationship between the two in that direction')
+    throwInvalidBody('/attribute_key', 'is not a relationship between the two in that direction')
   return { outgoing, incoming }
 }
 

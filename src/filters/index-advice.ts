@@ -6,10 +6,10 @@ import { selectTerms } from './index-candidates.ts'
 import { operandTypeOf } from './operand-types.ts'
 import { testFrom } from './operands.ts'
 
-/** What stands in a filter, and where. */
+/** A part of a filter, its path, and the stack whose fields it names. */
 type Part = { value: unknown; stackId: number; path: readonly (string | number)[] }
 
-/** The error of a filter. Where the filter ran into the request's time, the error says which of its attributes to index. */
+/** Adds advice to a 504 of a filter: which attributes to index, or which condition to add. Other errors are unchanged. */
 export function withIndexAdvice(error: unknown, filter: unknown, definitions: Definitions, stackId: number): unknown {
   if (!(error instanceof Fault) || error.refusal.status !== 504) return error
   const details = adviceOn({ value: filter, stackId, path: ['filter'] }, definitions)
@@ -20,17 +20,17 @@ export function withIndexAdvice(error: unknown, filter: unknown, definitions: De
   return new Fault({ ...error.refusal, message: `${error.refusal.message} ${advice}`, details }, { cause: error })
 }
 
-/** The conditions that an index would answer and none does. Under `$not`, `$none` and `$every` no index is of use. */
+/** Lists the conditions that an index would answer but none does. No index helps under `$not`, `$none` and `$every`. */
 function adviceOn({ value, stackId, path }: Part, definitions: Definitions): Detail[] {
   return entriesOf(value).flatMap(([name, operand]) => {
-    const at = [...path, name]
+    const memberPath = [...path, name]
     if (name === '$and' || name === '$or')
-      return entriesOf(operand).flatMap(([index, one]) =>
-        adviceOn({ value: one, stackId, path: [...at, index] }, definitions),
+      return entriesOf(operand).flatMap(([index, filter]) =>
+        adviceOn({ value: filter, stackId, path: [...memberPath, index] }, definitions),
       )
     const field = fieldOf(name, stackId)
     const attribute = field?.kind === 'attribute' ? definitions.declared.get(stackId)?.get(field.key) : undefined
-    return attribute ? adviceOnAttribute(attribute, { value: operand, stackId, path: at }, definitions) : []
+    return attribute ? adviceOnAttribute(attribute, { value: operand, stackId, path: memberPath }, definitions) : []
   })
 }
 
@@ -45,8 +45,9 @@ function adviceOnAttribute(attribute: Attribute, { value, path }: Part, definiti
   const type = operandTypeOf({ kind: 'attribute', key: attribute.key }, definitions, attribute.owner_stack_id)
   const tests = operators.flatMap(([operator, operand]) => {
     const test = testFrom(type, operator, operand)
-    return 'refused' in test ? [] : [test]
+    return 'fault' in test ? [] : [test]
   })
+  // The tests are compiled as if the attribute had an index, to see whether one would help.
   const indexed = { ...attribute, index: { id: 0, ready: true, indexed: 0, total: 0 } }
   if (!selectTerms(indexed, tests, new Parameter(definitions.organization_id))) return []
   const message = attribute.index

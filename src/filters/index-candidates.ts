@@ -7,8 +7,8 @@ import { isRange, type Test } from './grammar.ts'
 type RangeTest = Test & { operand: string | number }
 
 /**
- * The ids under whose terms an attribute's index has what the tests ask for, and maybe more; undefined where the index
- * does not help: what is missing, objects and arrays have no terms, and texts are not searched in it.
+ * Selects from an attribute's index the ids of all entities that pass the tests, and possibly others. Undefined if the index
+ * does not help: missing values, objects and arrays have no terms, and the index does not support text search.
  */
 export function selectTerms(
   attribute: Attribute,
@@ -32,12 +32,15 @@ function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undef
   return terms.length === 1 ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`
 }
 
-/** Texts are cut, so both ends belong to a range here. Of several values each may pass another test: one is enough then. */
+/**
+ * The index stores texts cut to a maximum length, so a range includes both of its ends here. With several values, a different
+ * value may pass each test, so only one test is used.
+ */
 function range(attribute: Attribute, tests: readonly Test[]): Fragment | undefined {
   const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
   if (ranges.length === 0) return undefined
-  const asked = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
-  return allOf(asked.map(test => bounds(attribute, test)))
+  const usedRanges = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
+  return allOf(usedRanges.map(test => bounds(attribute, test)))
 }
 
 function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {

@@ -4,13 +4,16 @@ import { type Comparable, rangeSigns, searchText } from './comparable.ts'
 import { type Fragment, never, sql } from './fragment.ts'
 import type { Range } from './grammar.ts'
 
-// The same days as `isDate` and the same moments as `isDateTime`: what was stored before its key was declared may be
-// anything, and must not be cast before it is known to be one.
+// These accept the same dates as `isDate` and the same times as `isDateTime`. A value stored before its key was declared
+// may be anything, so it must be checked before it is cast.
 const isDate = sql`~ ('^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)'
   || '|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)$')`
 const isTime = sql`~ '^[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'`
 
-/** Seconds since 1970 of a date and time of RFC 3339, to the nanosecond. Immutable functions alone, and no offset that a timestamp refuses. */
+/**
+ * Converts an RFC 3339 date and time to seconds since 1970, to the nanosecond. It uses only immutable functions and accepts
+ * offsets that a timestamp refuses.
+ */
 const seconds = (text: Fragment) => sql`(
   (make_date(left(${text}, 4)::integer, substr(${text}, 6, 2)::integer, substr(${text}, 9, 2)::integer)
     - date '1970-01-01')::bigint * 86400
@@ -21,30 +24,30 @@ const seconds = (text: Fragment) => sql`(
 
 const textIn = (value: Fragment) => sql`(${value} #>> '{}')`
 
-/** A comparison of the text of a JSON value; false where it is no text, or the value is not there. */
+/** A comparison of the text of a JSON value. False if the value is missing or not a string. */
 const whenText = (value: Fragment, test: Fragment) =>
   sql`(case when jsonb_typeof(${value}) = 'string' then ${test} else false end)`
 
 /**
- * A JSON value that may be absent; JSON's null is as absent. A value of another type than the operand does not match: texts
- * are in order of code points, numbers of size, and of a declared date or datetime the days and moments.
+ * A JSON value that may be absent. JSON null counts as absent. A value whose type differs from the operand's does not match.
+ * Texts are ordered by code point, numbers by size, and values of a declared date or datetime by time.
  */
 export function jsonValue(value: Fragment, type: AttributeType | undefined): Comparable {
   return {
-    missing: sql`coalesce(${value} = 'null'::jsonb, true)`,
-    among: values => {
+    isMissing: sql`coalesce(${value} = 'null'::jsonb, true)`,
+    equalsAny: values => {
       const texts = values.map(operand => JSON.stringify(operand))
       if (texts.length === 0) return never
       return texts.length === 1
         ? sql`coalesce(${value} = ${texts[0]}::jsonb, false)`
         : sql`coalesce(${value} = any(${texts}::jsonb[]), false)`
     },
-    ranges: (operator, operand) => rangeOf(value, type, operator, operand),
-    searches: (operator, operand) => whenText(value, searchText(textIn(value), operator, operand)),
+    isInRange: (operator, operand) => compareRange(value, type, operator, operand),
+    matchesText: (operator, operand) => whenText(value, searchText(textIn(value), operator, operand)),
   }
 }
 
-function rangeOf(
+function compareRange(
   value: Fragment,
   type: AttributeType | undefined,
   operator: Range,

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Organization, type Reply, type Service, startService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
-import { findUncarried } from './undeclared-keys.ts'
+import { findUnusedKeys } from './undeclared-keys.ts'
 
 let service: Service
 let organization: Organization
@@ -39,7 +39,7 @@ const namesOf = ({ body }: Reply) => body.data.items.map((item: { external_id: s
 const strict = { Prefer: 'handling=strict' }
 
 describe('a filter whose operand its field can never equal', () => {
-  test('is refused where it would have matched everybody, and says what to write', async () => {
+  it('is refused if it would match everyone, and the message says what to write', async () => {
     const since = (operand: string) => ({
       'attribute_values.bought': { $none: { 'attribute_values.invoiced_at': { $gte: operand } } },
     })
@@ -55,7 +55,7 @@ describe('a filter whose operand its field can never equal', () => {
     expect(namesOf(await filterPeople(since('2025-07-01T00:00:00Z')))).toEqual(['ada'])
   })
 
-  test('is understood as the attributes stand now: a declaration refuses, archiving allows again', async () => {
+  it('is checked against the current attributes: a declaration refuses it, archiving accepts it again', async () => {
     const byColour = { $not: { 'attribute_values.colour': 7 } }
     expect(namesOf(await filterPeople(byColour))).toEqual(['ada'])
     const id = await declare({ key: 'colour', owner: 'people', type: 'text' })
@@ -64,45 +64,45 @@ describe('a filter whose operand its field can never equal', () => {
     expect(namesOf(await filterPeople(byColour))).toEqual(['ada'])
   })
 
-  test('is refused for a consent type that is archived, and for a channel that no active type has', async () => {
+  it('is refused for an archived consent type, and for a channel without an active type', async () => {
     const { id } = (await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'sms' }] }))
       .body.data
-    const ofType = { $not: { consents: { $some: { consent_type_id: id, state: true } } } }
-    const onSms = { consents: { $some: { channel: 'sms' } } }
-    expect((await filterPeople(ofType)).status).toBe(200)
+    const byType = { $not: { consents: { $some: { consent_type_id: id, state: true } } } }
+    const bySms = { consents: { $some: { channel: 'sms' } } }
+    expect((await filterPeople(byType)).status).toBe(200)
     await send('PATCH', `/v1/schema/consent-types/${id}`, { state: 'archived' })
-    expect((await filterPeople(ofType)).body.details![0]!.path).toBe('/filter/$not/consents/$some/consent_type_id')
-    expect((await filterPeople(onSms)).status).toBe(200)
+    expect((await filterPeople(byType)).body.details![0]!.path).toBe('/filter/$not/consents/$some/consent_type_id')
+    expect((await filterPeople(bySms)).status).toBe(200)
     await send('PATCH', '/v1/schema/consent-types/1', { channels: [{ channel: 'email', is_default: true }] })
-    expect((await filterPeople(onSms)).body.details![0]!.path).toBe('/filter/consents/$some/channel')
+    expect((await filterPeople(bySms)).body.details![0]!.path).toBe('/filter/consents/$some/channel')
   })
 })
 
-describe('in a query string', () => {
+describe('a filter in a query string', () => {
   const byQuery = (query: string) => send('POST', `/v1/people/filter?${query}`)
 
-  test.each([
+  it.each([
     ['filter[attribute_values.score]=5', ['ada']],
     ['filter[attribute_values.score][$lt]=5', []],
     ['filter[attribute_values.score][$in][0]=4&filter[attribute_values.score][$in][1]=5.0', ['ada']],
     ['filter[attribute_values.score][$exists]=true', ['ada']],
     ['filter[attribute_values.colour]=red', ['ada']],
     ['filter[consents][$some][consent_type_id]=1&filter[consents][$some][state]=false', ['ada']],
-  ])('%s is read by the types of its fields', async (query, names) => {
+  ])('%s is converted to the types of its fields', async (query, names) => {
     const reply = await byQuery(query)
     expect(reply.status).toBe(200)
     expect(namesOf(reply)).toEqual(names)
   })
 
-  test('what is no number of a number attribute is refused', async () => {
+  it('is refused if an operand of a number attribute is not a number', async () => {
     const reply = await byQuery('filter[attribute_values.score][$gte]=many')
     expect(reply.status).toBe(400)
     expect(reply.body.details).toEqual([{ path: '/filter/attribute_values.score/$gte', message: 'must be a number' }])
   })
 })
 
-describe('a key that is not declared', () => {
-  test('and that no entity of its stack carries is answered with a warning, at every hop', async () => {
+describe('an undeclared key', () => {
+  it('causes a warning at every hop if no entity of its stack carries it', async () => {
     const filter = {
       'attribute_values.color': { $neq: 'red' },
       'attribute_values.bought': { $none: { 'attribute_values.colour': 'red', 'attribute_values.note': 'gift' } },
@@ -122,7 +122,7 @@ describe('a key that is not declared', () => {
     expect(refused.body.details).toEqual(reply.body.data.warnings)
   })
 
-  test('is answered without a warning where an entity carries it, also under handling=strict', async () => {
+  it('causes no warning if an entity carries it, even under handling=strict', async () => {
     const filter = { 'attribute_values.colour': { $exists: true }, 'attribute_values.score': 5 }
     for (const headers of [{}, strict]) {
       const reply = await filterPeople(filter, headers)
@@ -131,7 +131,7 @@ describe('a key that is not declared', () => {
     }
   })
 
-  test('is warned of until the first write that carries it, and in its own stack and organization alone', async () => {
+  it('causes a warning until an entity of its own stack and organization carries it', async () => {
     const filter = { 'attribute_values.mood': { $exists: true } }
     const warnings = async () => (await filterPeople(filter)).body.data.warnings?.length ?? 0
     expect(await warnings()).toBe(1)
@@ -144,14 +144,14 @@ describe('a key that is not declared', () => {
     expect((await filterPeople(filter, strict)).status).toBe(200)
   })
 
-  test('is warned of by a process that has seen another write it as little as by any other', async () => {
+  it('causes no warning once an entity written by another process carries it', async () => {
     const definitions = await reloadDefinitions(service.db, organization.id)
     const key = { stack_id: 0, key: 'mood', path: '' }
-    // Another handle remembers for itself, as another process does.
+    // A second handle remembers its own results, as a second process does.
     const other = { ...service.db }
-    const found = () => findUncarried(other, definitions, [key], { searchMs: undefined })
+    const found = () => findUnusedKeys(other, definitions, [key], { searchMs: undefined })
     expect(await found()).toEqual([key])
-    // More changes than are looked through one by one.
+    // These are more changes than a search looks through.
     const people = Array.from({ length: 500 }, () => ({ op: 'create', body: {} }))
     for (let batch = 0; batch < 21; batch += 1) await send('POST', '/v1/people/batch', { operations: people })
     expect(await found()).toEqual([key])
@@ -159,7 +159,7 @@ describe('a key that is not declared', () => {
     expect(await found()).toEqual([])
   })
 
-  test('because it was archived counts as carried while a value or a link still stands under it', async () => {
+  it('causes a warning after it was archived only if no value or link remains under it', async () => {
     const archive = async (id: number) => send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
     await archive(await declare({ key: 'empty', owner: 'people', type: 'text' }))
     const linked = await declare({ key: 'boss', owner: 'people', type: 'person' })
@@ -170,24 +170,25 @@ describe('a key that is not declared', () => {
     expect(reply.body.data.warnings).toMatchObject([{ path: '/filter/attribute_values.empty' }])
   })
 
-  test('is answered without a warning, never with a guess, where the search takes too long', async () => {
+  it('causes no warning if the search takes too long', async () => {
     const definitions = await reloadDefinitions(service.db, organization.id)
     const keys = ['mood', 'weather'].map(key => ({ stack_id: 0, key, path: '' }))
     const holder = await service.db.connect()
     try {
       await holder.query('begin; lock table entities in access exclusive mode')
-      expect(await findUncarried(service.db, definitions, keys, { searchMs: 30 })).toEqual([])
+      expect(await findUnusedKeys(service.db, definitions, keys, { searchMs: 30 })).toEqual([])
     } finally {
       await holder.end()
     }
-    // The key that took too long is not searched again soon, unless somebody insists; the one that had no time left is.
+    // The key whose search took too long is searched again only under handling=strict. The key that had no time left is
+    // searched again at once.
     expect((await filterPeople({ 'attribute_values.weather': 1 })).body.data.warnings).toHaveLength(1)
     expect((await filterPeople({ 'attribute_values.mood': 1 })).body.data).not.toHaveProperty('warnings')
     expect((await filterPeople({ 'attribute_values.mood': 1 }, strict)).status).toBe(400)
     expect((await filterPeople({ 'attribute_values.mood': 1 })).body.data.warnings).toHaveLength(1)
   })
 
-  test('in a stack that the token may not read is refused for its scope, and nothing is told of it', async () => {
+  it('causes a 403 in a stack that the token may not read, which does not reveal whether the key exists', async () => {
     const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
     const filter = { 'attribute_values.bought': { $some: { 'attribute_values.nothing': 1 } } }
     const reply = await onlyPeople('POST', '/v1/people/filter', { filter }, strict)

@@ -3,30 +3,31 @@ import { type Attribute, type Definitions, isRelationship } from '../organizatio
 import { coerceText } from '../scalars.ts'
 import type { Field, Search } from './grammar.ts'
 
-/** What is wrong with an operand, and where below it. */
+/** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
 
 /**
- * What a field can be compared with. Each check answers what is wrong, or undefined. None of them is given `null`: it stands
- * for a missing value.
+ * The operands that a field accepts. Each check returns a fault, or undefined if the operand is valid. No check is called with
+ * `null`, which stands for a missing value.
  */
 export type OperandType = {
-  /** Checks a value to be equal to: wrong is what the field can never equal. */
+  /** Checks the operand of an equality. A value that the field can never equal is a fault. */
   equality: (value: unknown) => OperandFault | undefined
   /** Checks a bound of a range. */
   bound: (value: unknown) => string | undefined
-  /** Checks a text to search for. */
+  /** Checks the text of a search. */
   search: (operator: Search, text: string) => string | undefined
-  /** The type that a text of a query string is read as, where it is not text. */
-  coerced?: 'number' | 'boolean' | undefined
+  /** The type that a text of a query string is converted to. Undefined if it stays a text. */
+  coercedTo?: 'number' | 'boolean' | undefined
 }
 
-type Scalar = Omit<OperandType, 'equality'> & { wrong: (value: unknown) => string | undefined }
+type ScalarCheck = (value: unknown) => string | undefined
+type Scalar = Omit<OperandType, 'equality'> & { equality: ScalarCheck }
 
 const isString = (value: unknown): value is string => typeof value === 'string'
 const accept = () => undefined
-const unordered = (noun: string) => () => `compares what has an order, and this is ${noun}`
-const unsearchable = (noun: string) => () => `searches texts, and this is ${noun}`
+const unordered = (noun: string) => () => `requires values with an order, but this is ${noun}`
+const unsearchable = (noun: string) => () => `searches texts, but this is ${noun}`
 
 function notString(value: unknown): string | undefined {
   if (isString(value)) return undefined
@@ -35,12 +36,12 @@ function notString(value: unknown): string | undefined {
 }
 
 const notA = (type: 'number' | 'boolean') => (value: unknown) => {
-  const meant = isString(value) ? coerceText(value, type) : value
+  const coerced = isString(value) ? coerceText(value, type) : value
   if (typeof value === type) return undefined
-  return typeof meant === type ? `must be a ${type}: write ${meant}, without quotes` : `must be a ${type}`
+  return typeof coerced === type ? `must be a ${type}: write ${coerced}, without quotes` : `must be a ${type}`
 }
 
-const without =
+const notFormat =
   ({ holds, message }: Format) =>
   (value: unknown) =>
     isString(value) && holds(value) ? undefined : message
@@ -48,62 +49,62 @@ const without =
 const notDate = (noun: string) => (value: unknown) =>
   isString(value) && isDateTime(value)
     ? `is a date and time; the ${noun} is a date: write ${value.slice(0, 10)}`
-    : without(formats.date!)(value)
+    : notFormat(formats.date!)(value)
 
 const notDateTime = (noun: string) => (value: unknown) =>
   isString(value) && isDate(value)
     ? `${value} is a date; the ${noun} is a date and time: write ${value}T00:00:00Z`
-    : without(formats['date-time']!)(value)
+    : notFormat(formats['date-time']!)(value)
 
-/** Checks whether a text can be part of values that all look like `pattern`, where a 9 stands for each of `digits`. */
+/** Checks whether a text can be part of a value that looks like `pattern`, in which a 9 stands for any of `digits`. */
 function notPartOf(pattern: string, digits: RegExp, message: string): Scalar['search'] {
   return (operator, text) => {
-    const sought = text.replace(digits, '9')
+    const needle = text.replace(digits, '9')
     const isPart = {
-      $contains: pattern.includes(sought),
-      $starts_with: pattern.startsWith(sought),
-      $ends_with: pattern.endsWith(sought),
+      $contains: pattern.includes(needle),
+      $starts_with: pattern.startsWith(needle),
+      $ends_with: pattern.endsWith(needle),
     }
     return isPart[operator] ? undefined : message
   }
 }
 
-const searchDate = notPartOf('9999-99-99', /\d/g, 'is part of no date, YYYY-MM-DD')
-const searchUuid = notPartOf('99999999-9999-9999-9999-999999999999', /[\da-f]/gi, 'is part of no UUID')
-const searchRecordId = notPartOf('9'.repeat(24), /[\da-f]/gi, 'is part of no record_id')
+const searchDate = notPartOf('9999-99-99', /\d/g, 'cannot be part of a date, YYYY-MM-DD')
+const searchUuid = notPartOf('99999999-9999-9999-9999-999999999999', /[\da-f]/gi, 'cannot be part of a UUID')
+const searchRecordId = notPartOf('9'.repeat(24), /[\da-f]/gi, 'cannot be part of a record_id')
 
-const text: Scalar = { wrong: notString, bound: notString, search: accept }
-/** A text that no write lets be empty. */
+const text: Scalar = { equality: notString, bound: notString, search: accept }
+/** A text that is never stored empty, because every write refuses an empty one. */
 const name: Scalar = {
   ...text,
-  wrong: value => (value === '' ? 'is never empty: write null for what is missing' : notString(value)),
+  equality: value => (value === '' ? 'is never empty: write null to match a missing value' : notString(value)),
 }
 const number: Scalar = {
-  wrong: notA('number'),
+  equality: notA('number'),
   bound: notA('number'),
   search: unsearchable('a number'),
-  coerced: 'number',
+  coercedTo: 'number',
 }
 const boolean: Scalar = {
-  wrong: notA('boolean'),
+  equality: notA('boolean'),
   bound: unordered('a boolean'),
   search: unsearchable('a boolean'),
-  coerced: 'boolean',
+  coercedTo: 'boolean',
 }
-const ordered = (wrong: Scalar['wrong'], search: Scalar['search']): Scalar => ({ wrong, bound: wrong, search })
+const ordered = (check: ScalarCheck, search: Scalar['search']): Scalar => ({ equality: check, bound: check, search })
 const json: Scalar = {
-  wrong: accept,
+  equality: accept,
   bound: value => (isString(value) || typeof value === 'number' ? undefined : 'must be a string or a number'),
   search: accept,
 }
 const state: Scalar = {
-  wrong: value => (value === 'active' || value === 'placeholder' ? undefined : 'must be active or placeholder'),
+  equality: value => (value === 'active' || value === 'placeholder' ? undefined : 'must be active or placeholder'),
   bound: unordered('a state'),
   search: unsearchable('a state'),
 }
 
-/** Of attributes. A relationship is compared by the external identifier of its target. */
-const ofAttributes: Record<Attribute['type'], Scalar> = {
+/** The scalars of attributes, by type. A relationship is compared by the external identifier of its target. */
+const attributeScalars: Record<Attribute['type'], Scalar> = {
   text,
   number,
   boolean,
@@ -114,51 +115,54 @@ const ofAttributes: Record<Attribute['type'], Scalar> = {
   stack: name,
 }
 
-/** Of the fields that every entity of a kind has. */
-const ofFields = {
+/** The scalars of the fields that every entity of a kind has. */
+const fieldScalars = {
   text,
   name,
   boolean,
   date: ordered(notDate('field'), searchDate),
   time: ordered(notDateTime('field'), unsearchable('a date and time')),
-  id: ordered(without(formats.uuid!), searchUuid),
-  record_id: ordered(without(formats['object-id']!), searchRecordId),
+  id: ordered(notFormat(formats.uuid!), searchUuid),
+  record_id: ordered(notFormat(formats['object-id']!), searchRecordId),
   state,
 }
 
-/** What a field of the entities of a stack can be compared with. An archived attribute is as undeclared: it takes any value. */
+/** The operands that a field of a stack's entities accepts. An archived attribute counts as undeclared: it accepts any value. */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
-  if (field.kind !== 'attribute') return one(ofFields[scalarOf(field)])
+  if (field.kind !== 'attribute') return scalarOperand(fieldScalars[scalarOf(field)])
   const attribute = declared.get(stack_id)?.get(field.key)
-  if (!attribute) return one(json)
-  const scalar = ofAttributes[attribute.type]
-  // An element of a json attribute may be an array itself.
+  if (!attribute) return scalarOperand(json)
+  const scalar = attributeScalars[attribute.type]
+  // A json attribute accepts any operand, because one of its elements may itself be an array.
   const isMany = attribute.cardinality === 'many' && scalar !== json
-  return isMany ? many(scalar, isRelationship(attribute)) : one(scalar)
+  return isMany ? manyOperand(scalar, isRelationship(attribute)) : scalarOperand(scalar)
 }
 
-function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof ofFields {
+function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof fieldScalars {
   if (field.kind !== 'text') return field.kind
   if (field.column === 'date_of_birth') return 'date'
   return field.column === 'external_id' || field.column === 'email' || field.column === 'language' ? 'name' : 'text'
 }
 
-const one = ({ wrong, ...rest }: Scalar): OperandType => ({ ...rest, equality: value => faultOf(wrong(value)) })
+const scalarOperand = (scalar: Scalar): OperandType => ({
+  ...scalar,
+  equality: value => faultOf(scalar.equality(value)),
+})
 
-/** Equal to the whole array, or to an element of it. */
-function many({ wrong, ...rest }: Scalar, isRelationship: boolean): OperandType {
-  // A target without an external identifier is shown as null, and without a target there is no array.
+/** An attribute with many values equals a whole array, or one of its elements. */
+function manyOperand(scalar: Scalar, isRelationship: boolean): OperandType {
+  // Reads show a target without an external identifier as null. Without any target they show no array.
   const notElement = (value: unknown) => {
     if (value === null) return isRelationship ? undefined : 'must not be null'
-    return wrong(value)
+    return scalar.equality(value)
   }
   const equality = (value: unknown) => {
-    if (!Array.isArray(value)) return faultOf(wrong(value))
-    if (isRelationship && value.length === 0) return faultOf('is never empty: write null for what is missing')
+    if (!Array.isArray(value)) return faultOf(scalar.equality(value))
+    if (isRelationship && value.length === 0) return faultOf('is never empty: write null to match a missing value')
     const index = value.findIndex(element => notElement(element) !== undefined)
     return index === -1 ? undefined : faultOf(notElement(value[index]), index)
   }
-  return { ...rest, equality }
+  return { ...scalar, equality }
 }
 
 const faultOf = (message: string | undefined, ...path: number[]): OperandFault | undefined =>

@@ -2,42 +2,43 @@ import { coerceText } from '../scalars.ts'
 import { filterLimits, isComparison, isRange, isSearch, type Test } from './grammar.ts'
 import type { OperandFault, OperandType } from './operand-types.ts'
 
-type Refused = { refused: OperandFault }
+type Invalid = { fault: OperandFault }
 
-const refused = (message: string, ...path: (string | number)[]): Refused => ({ refused: { path, message } })
+const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ fault: { path, message } })
 
-/** A test of a field, if the operator is one and the field takes this operand; else what is wrong, with a path below the operand. */
-export function testFrom(type: OperandType, operator: string, operand: unknown): Test | Refused {
-  if (!isComparison(operator)) return refused('is no operator')
+/** Makes a test of a field, or returns a fault if the operator is unknown or the field does not accept the operand. */
+export function testFrom(type: OperandType, operator: string, operand: unknown): Test | Invalid {
+  if (!isComparison(operator)) return invalid('is not an operator')
   if (operator === '$exists')
-    return typeof operand === 'boolean' ? { operator, operand } : refused('must be true or false')
+    return typeof operand === 'boolean' ? { operator, operand } : invalid('must be true or false')
   if (operator === '$in' || operator === '$nin') {
-    if (!Array.isArray(operand)) return refused('must be an array')
-    if (operand.length > filterLimits.list) return refused(`must have at most ${filterLimits.list} elements`)
+    if (!Array.isArray(operand)) return invalid('must be an array')
+    if (operand.length > filterLimits.listElements)
+      return invalid(`must have at most ${filterLimits.listElements} elements`)
     for (const [index, element] of operand.entries()) {
       const fault = element === null ? undefined : type.equality(element)
-      if (fault) return refused(fault.message, index, ...fault.path)
+      if (fault) return invalid(fault.message, index, ...fault.path)
     }
     return { operator, operand }
   }
   if (isSearch(operator)) {
     const fault = typeof operand === 'string' ? type.search(operator, operand) : 'must be a string'
-    return fault === undefined ? { operator, operand: operand as string } : refused(fault)
+    return fault === undefined ? { operator, operand: operand as string } : invalid(fault)
   }
   if (isRange(operator)) {
     const fault = operand === null ? 'must not be null: it has no order' : type.bound(operand)
-    return fault === undefined ? { operator, operand: operand as string | number } : refused(fault)
+    return fault === undefined ? { operator, operand: operand as string | number } : invalid(fault)
   }
   const fault = operand === null ? undefined : type.equality(operand)
-  return fault ? { refused: fault } : { operator, operand }
+  return fault ? { fault } : { operator, operand }
 }
 
-/** An operand of a query string, whose leaves are all texts, as the field's type has them. */
-export function operandFromQuery({ coerced }: OperandType, operator: string, operand: unknown): unknown {
-  const type = operator === '$exists' ? 'boolean' : coerced
-  const read = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(read)
+/** Converts an operand of a query string, in which all values are texts, to the field's type. */
+export function operandFromQuery({ coercedTo }: OperandType, operator: string, operand: unknown): unknown {
+  const type = operator === '$exists' ? 'boolean' : coercedTo
+  const convert = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(convert)
     return type && typeof value === 'string' ? coerceText(value, type) : value
   }
-  return read(operand)
+  return convert(operand)
 }

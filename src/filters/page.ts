@@ -1,6 +1,6 @@
 import { type Database, flushed, statement } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
-import type { Read } from '../entities/entity-row.ts'
+import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
 import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
@@ -9,31 +9,31 @@ import type { Condition } from './grammar.ts'
 import { withIndexAdvice } from './index-advice.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
 import { matchingStatements, type Query } from './select.ts'
-import { defaultSearchMs, findUncarried } from './undeclared-keys.ts'
+import { defaultSearchMs, findUnusedKeys } from './undeclared-keys.ts'
 
-// A generic plan knows neither the page's size nor how many a value finds. The text differs from filter to filter, so
-// it is planned each time anyway.
+// A generic plan is based neither on the page size nor on how many rows a value finds. The text differs from filter to
+// filter, so PostgreSQL plans each statement anyway.
 const planWithValuesSql = statement('', 'set local plan_cache_mode = force_custom_plan')
 
 export type FilterOptions = {
   signal?: Signal | undefined
-  /** Where the filter came from: the operands of a query string are texts. */
+  /** The source of the filter. All operands of a query string are texts. */
   boundFrom?: 'body' | 'query' | undefined
-  /** Called with what the filter was understood as, before anything is read; may throw. */
-  permit?: (condition: Condition) => void
-  /** Called with the keys that are undeclared and that no entity carries, before the page is read; may throw. */
-  refuseUncarried?: ((keys: UndeclaredKey[]) => void) | undefined
+  /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
+  authorize?: (condition: Condition) => void
+  /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
+  rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
 
-/** A page, the definitions by which the filter was understood, and its undeclared keys that no entity carries. */
-export type FilteredPage = Page & { definitions: Definitions; uncarried: UndeclaredKey[] }
+/** A page, the definitions that the filter was parsed with, and the filter's undeclared keys that no entity carries. */
+export type FilteredPage = Page & { definitions: Definitions; unusedKeys: UndeclaredKey[] }
 
-/** The definitions have changed since the filter was understood: it is understood again. */
-class DefinitionsMovedOn extends Error {}
+/** The definitions have changed since the filter was parsed. The filter is parsed and run again. */
+class DefinitionsChanged extends Error {}
 
 /**
- * A page of the entities of a stack that a filter holds of, in order of their ids, by the definitions that stood when it
- * ran. Throws the Faults of `parseFilter`.
+ * Reads a page of the entities of a stack that satisfy a filter, in order of their ids, under the definitions current at that
+ * moment. Throws the Faults of `parseFilter`, and a conflict if the definitions change during every attempt.
  */
 export async function readFilteredPage(
   db: Database,
@@ -46,9 +46,9 @@ export async function readFilteredPage(
   let definitions = await knownDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return { ...(await runUnder(db, definitions, stack_id, filter, position, options)), definitions }
+      return { ...(await readPageWithDefinitions(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
-      if (!(error instanceof DefinitionsMovedOn)) throw withIndexAdvice(error, filter, definitions, stack_id)
+      if (!(error instanceof DefinitionsChanged)) throw withIndexAdvice(error, filter, definitions, stack_id)
       if (attempt === maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)
@@ -56,44 +56,44 @@ export async function readFilteredPage(
   }
 }
 
-async function runUnder(
+async function readPageWithDefinitions(
   db: Database,
   definitions: Definitions,
   stack_id: number,
   filter: unknown,
   position: Position,
-  { signal, boundFrom, permit, refuseUncarried }: FilterOptions,
-): Promise<Page & { uncarried: UndeclaredKey[] }> {
+  { signal, boundFrom, authorize, rejectUnusedKeys }: FilterOptions,
+): Promise<Page & { unusedKeys: UndeclaredKey[] }> {
   const run = <R extends object>(query?: Query) => runQuery<R>(db, definitions, query, signal)
   let parsed: ParsedFilter
-  let uncarried: UndeclaredKey[]
+  let unusedKeys: UndeclaredKey[]
   try {
     parsed = parseFilter(filter, definitions, stack_id, boundFrom)
-    permit?.(parsed.condition)
-    const searchMs = refuseUncarried ? undefined : defaultSearchMs
-    uncarried = await findUncarried(db, definitions, parsed.undeclared, { signal, searchMs })
-    if (uncarried.length > 0) refuseUncarried?.(uncarried)
+    authorize?.(parsed.condition)
+    const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
+    unusedKeys = await findUnusedKeys(db, definitions, parsed.undeclared, { signal, searchMs })
+    if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
   } catch (fault) {
-    // Newer definitions may understand what these do not.
+    // The fault may come from outdated definitions. This throws DefinitionsChanged if they are, and the filter runs again.
     await run()
     throw fault
   }
   const statements = matchingStatements(parsed.condition, definitions, stack_id, position)
-  const found: Read[] = []
+  const found: ReadEntity[] = []
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
-    const wanted = sizeToRead(position) - found.length
-    for (const read of await run<Read>(statements.rows(start, wanted, round))) found.push(read)
+    const limit = sizeToRead(position) - found.length
+    for (const read of await run<ReadEntity>(statements.rows(start, limit, round))) found.push(read)
     if (found.length >= sizeToRead(position) || !statements.boundary) break
     const [last]: { id: string }[] = await run(statements.boundary(start, round))
     start = last?.id
   }
-  return { ...pageOf(found, position), uncarried }
+  return { ...pageOf(found, position), unusedKeys }
 }
 
 /**
- * Runs a query, or nothing, and compares the definitions' version afterwards: while they stand, so do the indexes that
- * they tell of. Throws {@link DefinitionsMovedOn} where they do not.
+ * Runs a query, if there is one, and compares the version of the definitions afterwards. The indexes that the definitions
+ * name exist as long as the version is the same. Throws {@link DefinitionsChanged} if it is not.
  */
 function runQuery<R extends object>(
   db: Database,
@@ -108,7 +108,7 @@ function runQuery<R extends object>(
       const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
       await flushed([planned, reading, comparing, tx.commit()])
       const [head] = await comparing
-      if (head?.schema_version !== version) throw new DefinitionsMovedOn('the definitions have changed meanwhile')
+      if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the filter')
       return (await reading) as R[]
 
       function send({ text, values }: Query): Promise<object[]> {

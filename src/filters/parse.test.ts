@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Detail, Fault } from '../errors.ts'
 import { type Attribute, buildDefinitions, type Channel, type ConsentType } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'
@@ -53,12 +53,12 @@ function refusalOf(filter: unknown, stack_id = 0): Detail | undefined {
 const refusedAt = (filter: unknown, stack_id = 0) => refusalOf(filter, stack_id)?.path
 
 const nested = (levels: number): unknown => (levels === 1 ? {} : { $not: nested(levels - 1) })
-const hopping = (hops: number): unknown =>
-  hops === 0 ? {} : { 'attribute_values.friends': { $some: hopping(hops - 1) } }
+const friendsAtDepth = (depth: number): unknown =>
+  depth === 0 ? {} : { 'attribute_values.friends': { $some: friendsAtDepth(depth - 1) } }
 const conditions = (count: number) => ({ $and: Array.from({ length: count }, () => ({ first_name: 'a' })) })
 
-describe('a filter is refused with the path', () => {
-  test.each([
+describe('a filter', () => {
+  it.each([
     [null, '/filter'],
     [[], '/filter'],
     ['x', '/filter'],
@@ -93,11 +93,11 @@ describe('a filter is refused with the path', () => {
     [{ consents: { $some: { consent_type_id: 0 } } }, '/filter/consents/$some/consent_type_id'],
     [{ consents: { $some: { state: 'granted' } } }, '/filter/consents/$some/state'],
     [{ consents: { $some: { source: 'answer' } } }, '/filter/consents/$some/source'],
-  ])('%j: %s', (filter, path) => {
+  ])('%j is refused at %s', (filter, path) => {
     expect(refusedAt(filter)).toBe(path)
   })
 
-  test.each<[string, unknown[], unknown[]]>([
+  it.each<[string, unknown[], unknown[]]>([
     ['attribute_values.number', [5, -0.5], ['5', true, [5], '']],
     ['attribute_values.totals', [5, [5, 6], []], ['5', [5, '6'], [null]]],
     ['attribute_values.boolean', [true, false], ['true', 1, [true]]],
@@ -119,33 +119,33 @@ describe('a filter is refused with the path', () => {
     ['state', ['active', 'placeholder'], ['actve', true]],
     ['created_at', ['2024-02-29T00:00:00Z'], ['2024-02-29', 1709164800]],
     ['updated_at', ['2024-02-29T00:00:00Z'], ['yesterday']],
-  ])('%s that is compared with what it can never equal', (field, right, wrong) => {
+  ])('is refused on %s if the operand can never equal the field', (field, right, wrong) => {
     for (const operand of [...right, null]) {
       for (const tests of [{ $eq: operand }, { $neq: operand }, { $in: [operand] }, { $nin: [operand, operand] }])
         expect(refusedAt({ [field]: tests })).toBeUndefined()
       expect(refusedAt({ [field]: operand })).toBeUndefined()
     }
     for (const operand of wrong) {
-      const ofElement = refusedAt({ [field]: operand })!
-      expect(ofElement).toMatch(new RegExp(`^/filter/${field}(/\\d)?$`))
-      const [below = ''] = /(?<=[a-z])\/\d$/.exec(ofElement) ?? []
+      const faultPath = refusedAt({ [field]: operand })!
+      expect(faultPath).toMatch(new RegExp(`^/filter/${field}(/\\d)?$`))
+      const [elementPath = ''] = /(?<=[a-z])\/\d$/.exec(faultPath) ?? []
       for (const operator of ['$eq', '$neq'])
-        expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}${below}`)
+        expect(refusedAt({ [field]: { [operator]: operand } })).toBe(`/filter/${field}/${operator}${elementPath}`)
       for (const operator of ['$in', '$nin'])
         expect(refusedAt({ [field]: { [operator]: [null, right[0], operand] } })).toBe(
-          `/filter/${field}/${operator}/2${below}`,
+          `/filter/${field}/${operator}/2${elementPath}`,
         )
     }
   })
 
-  test('of a record by a record_id that is none', () => {
+  it('is refused on a record if the record_id is malformed', () => {
     expect(refusedAt({ record_id: '66f0a1b2c3d4e5f607182939' }, 1)).toBeUndefined()
     expect(refusedAt({ record_id: { $gt: '66f0a1b2c3d4e5f607182939' } }, 1)).toBeUndefined()
     expect(refusedAt({ record_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f' }, 1)).toBe('/filter/record_id')
     expect(refusedAt({ record_id: { $in: ['1'] } }, 1)).toBe('/filter/record_id/$in/0')
   })
 
-  test.each([
+  it.each([
     ['attribute_values.number', 1, ['1', true, null]],
     ['attribute_values.totals', 1, ['1', [1]]],
     ['attribute_values.boolean', undefined, [true, 'a', 1]],
@@ -161,7 +161,7 @@ describe('a filter is refused with the path', () => {
     ['date_of_birth', '1815-12-10', ['1815']],
     ['email_consent', undefined, [true]],
     ['created_at', '2024-02-29T00:00:00Z', ['2024-02-29', 1709164800, null]],
-  ])('%s beyond a bound that it has no order with', (field, right, wrong) => {
+  ])('is refused on %s if the bound of a range has no order with the field', (field, right, wrong) => {
     for (const operator of ['$lt', '$lte', '$gt', '$gte']) {
       if (right !== undefined) expect(refusedAt({ [field]: { [operator]: right } })).toBeUndefined()
       for (const operand of wrong)
@@ -169,7 +169,7 @@ describe('a filter is refused with the path', () => {
     }
   })
 
-  test.each([
+  it.each([
     ['attribute_values.number', [], ['1']],
     ['attribute_values.totals', [], ['1']],
     ['attribute_values.boolean', [], ['true']],
@@ -184,7 +184,7 @@ describe('a filter is refused with the path', () => {
     ['date_of_birth', ['12'], ['december']],
     ['email_consent', [], ['t']],
     ['created_at', [], ['2024']],
-  ])('%s searched for a text that it never has', (field, right, wrong) => {
+  ])('is refused on %s if the field can never contain the text', (field, right, wrong) => {
     for (const operator of ['$contains', '$starts_with', '$ends_with']) {
       for (const operand of right) expect(refusedAt({ [field]: { [operator]: operand } })).toBeUndefined()
       for (const operand of [...wrong, 1])
@@ -192,7 +192,7 @@ describe('a filter is refused with the path', () => {
     }
   })
 
-  test.each<[unknown, number, string]>([
+  it.each<[unknown, number, string]>([
     [{ 'attribute_values.boss': { $none: { state: 'x' } } }, 0, '/attribute_values.boss/$none/state'],
     [
       {
@@ -215,11 +215,11 @@ describe('a filter is refused with the path', () => {
     [{ $and: [{ consents: { $some: { consent_type_id: 9 } } }] }, 0, '/$and/0/consents/$some/consent_type_id'],
     [{ consents: { $some: { consent_type_id: 3 } } }, 0, '/consents/$some/consent_type_id'],
     [{ consents: { $some: { state: true, channel: 'sms', consent_type_id: 2 } } }, 0, '/consents/$some/channel'],
-  ])('%j at every depth', (filter, stack_id, path) => {
+  ])('%j is refused at any depth', (filter, stack_id, path) => {
     expect(refusedAt(filter, stack_id)).toBe(`/filter${path}`)
   })
 
-  test.each<[unknown, string]>([
+  it.each<[unknown, string]>([
     [
       { 'attribute_values.datetime': { $gte: '2025-01-01' } },
       '2025-01-01 is a date; the attribute is a date and time: write 2025-01-01T00:00:00Z',
@@ -232,49 +232,49 @@ describe('a filter is refused with the path', () => {
     [{ 'attribute_values.number': '1.50' }, 'must be a number: write 1.5, without quotes'],
     [{ 'attribute_values.boolean': 'true' }, 'must be a boolean: write true, without quotes'],
     [{ 'attribute_values.boss': 7 }, 'must be a string: write "7"'],
-    [{ email: { $neq: '' } }, 'is never empty: write null for what is missing'],
+    [{ email: { $neq: '' } }, 'is never empty: write null to match a missing value'],
     [{ state: 'actve' }, 'must be active or placeholder'],
     [
       { consents: { $some: { channel: 'sms', consent_type_id: 2 } } },
-      'is no channel of consent type 2, which has: email',
+      'is not a channel of consent type 2, which has: email',
     ],
-  ])('%j with what to write instead', (filter, message) => {
+  ])('%j is refused with a message that says what to write', (filter, message) => {
     expect(refusalOf(filter)?.message).toBe(message)
   })
 
-  test.each(['id', 'email', 'consents', 'email_consent'])('of a record by %s', field => {
+  it.each(['id', 'email', 'consents', 'email_consent'])('is refused on a record by %s', field => {
     expect(refusedAt({ [field]: 'x' }, 1)).toBe(`/filter/${field}`)
   })
 
-  test('at six levels, not at five', () => {
+  it('is refused at six levels of nesting but not at five', () => {
     expect(refusedAt(nested(5))).toBeUndefined()
     expect(refusedAt(nested(6))).toBe('/filter/$not/$not/$not/$not/$not')
   })
 
-  test('at four relationships in a row, not at three', () => {
-    expect(refusedAt(hopping(3))).toBeUndefined()
-    expect(refusedAt(hopping(4))).toBe(`/filter${'/attribute_values.friends/$some'.repeat(4)}`)
+  it('is refused at four relationships in a row but not at three', () => {
+    expect(refusedAt(friendsAtDepth(3))).toBeUndefined()
+    expect(refusedAt(friendsAtDepth(4))).toBe(`/filter${'/attribute_values.friends/$some'.repeat(4)}`)
   })
 
-  test('at 51 conditions, not at 50', () => {
+  it('is refused at 51 conditions but not at 50', () => {
     expect(refusedAt(conditions(50))).toBeUndefined()
     expect(refusedAt(conditions(51))).toBe('/filter/$and/50/first_name')
   })
 
-  test('at 501 elements of $in, not at 500', () => {
+  it('is refused at 501 elements of $in but not at 500', () => {
     expect(refusedAt({ first_name: { $in: Array(500).fill('a') } })).toBeUndefined()
     expect(refusedAt({ first_name: { $nin: Array(501).fill('a') } })).toBe('/filter/first_name/$nin')
   })
 })
 
-describe('a filter needs the read scope', () => {
-  test.each([
+describe('the read scopes of a filter', () => {
+  it.each([
     [{}, 0, ['people:read']],
     [{}, 1, ['records:read']],
     [{ 'attribute_values.bought': 'o1' }, 0, ['people:read']],
     [{ 'attribute_values.bought': { $none: {} } }, 0, ['people:read', 'records:read']],
     [{ $or: [{ $not: { 'attribute_values.buyer': { $every: {} } } }] }, 1, ['records:read', 'people:read']],
-  ])('%j of stack %i: %j', (filter, stack_id, scopes) => {
+  ])('%j on stack %i needs %j', (filter, stack_id, scopes) => {
     expect([...scopesOf(parseFilter(filter, definitions, stack_id).condition, stack_id)]).toEqual(scopes)
   })
 })

@@ -3,30 +3,32 @@ import { pageSchema } from '../entities/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 
 const direction = Type.Optional(
-  Type.Enum(['asc', 'desc'], { description: "Of the identifiers, which is the order of creation. Default: 'desc'." }),
+  Type.Enum(['asc', 'desc'], {
+    description: "The order of the identifiers, which is the order of creation. Default: 'desc'.",
+  }),
 )
 
-/** What a page has when its size is not given, where the limit allows as much. */
-export const defaultSize = 50
+/** The size of a page if the request names none and the limit allows as many. */
+export const defaultPageSize = 50
 
-const size = (most: number) =>
+const size = (maxSize: number) =>
   Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: most,
-      description: `Items of a page. Default: ${Math.min(defaultSize, most)}.`,
+      maximum: maxSize,
+      description: `The maximum number of items on the page. Default: ${Math.min(defaultPageSize, maxSize)}.`,
     }),
   )
 
-const cursor = (format: string, most: number) =>
+const cursor = (format: string, maxSize: number) =>
   Type.Optional(
     Type.Object(
       {
-        size: size(most),
+        size: size(maxSize),
         after_id: Type.Optional(
           Type.String({
             format,
-            description: 'The identifier of the last item of the page before; absent: from the start.',
+            description: 'The identifier of the last item of the previous page. If absent, the page is the first.',
           }),
         ),
       },
@@ -34,40 +36,40 @@ const cursor = (format: string, most: number) =>
     ),
   )
 
-/** The format of a kind's internal identifier, which is its cursor. */
+/** The format of a kind's internal identifier, which serves as its cursor. */
 export type CursorFormat = 'uuid' | 'object-id'
 
-/** Body of the list endpoints. `most` items a page may have. */
-export function listBody(format: CursorFormat, most: number) {
+/** Body of the list endpoints. A page has at most `maxSize` items. */
+export function listBody(format: CursorFormat, maxSize: number) {
   return Type.Object(
-    { cursor_configuration: cursor(format, most), sorting_type: direction },
+    { cursor_configuration: cursor(format, maxSize), sorting_type: direction },
     { additionalProperties: false },
   )
 }
 
-/** Body of the filter endpoints. What the filter itself may say is beyond a schema: `parseFilter` reads it. */
-export function filterBody(format: CursorFormat, most: number) {
+/** Body of the filter endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
+export function filterBody(format: CursorFormat, maxSize: number) {
   return Type.Object(
     {
       filter: Type.Optional(
         Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Conditions, all of which hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
+          description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
         }),
       ),
-      cursor_configuration: cursor(format, most),
+      cursor_configuration: cursor(format, maxSize),
       sort_direction: direction,
     },
     { additionalProperties: false },
   )
 }
 
-/** The answer of the filter endpoints. */
+/** The response of the filter endpoints: a page, with warnings about unknown keys. */
 export function filterPageSchema(element: TSchema) {
   const { properties } = pageSchema(element) as TObject
   const warnings = Type.Array(
     Type.Object({ path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() }),
     {
-      description: 'Keys of the filter that are not declared and that no entity carries. Absent where there are none.',
+      description: 'Keys of the filter that are not declared and that no entity carries. Absent if there are none.',
     },
   )
   const { title } = element as { title?: string }
@@ -78,24 +80,26 @@ export function filterPageSchema(element: TSchema) {
 }
 
 /** Body of the related endpoints. The cursor is an identifier of the target's kind, so its format depends on the target. */
-export function relatedBody(most: number) {
+export function relatedBody(maxSize: number) {
   return Type.Object(
     {
-      target: Type.String({ description: '`people`, or the key of a stack: what kind of entity is wanted.' }),
+      target: Type.String({ description: 'The kind of entity to list: `people`, or the key of a stack.' }),
       attribute_key: Type.Optional(
-        Type.String({ description: 'One relationship; absent: every one between the two.' }),
+        Type.String({
+          description: 'The key of one relationship. If absent, every relationship between the two kinds.',
+        }),
       ),
       direction: Type.Optional(
         Type.Enum(['outgoing', 'incoming', 'both'], {
-          description: "Links of the entity itself, or links that point to it. Default: 'both'.",
+          description: "Links of the entity (outgoing), links that point to it (incoming), or both. Default: 'both'.",
         }),
       ),
       cursor_configuration: Type.Optional(
         Type.Object(
           {
-            size: size(most),
+            size: size(maxSize),
             after_id: Type.Optional(
-              Type.String({ description: 'The identifier of the last item of the page before.' }),
+              Type.String({ description: 'The identifier of the last item of the previous page.' }),
             ),
           },
           { additionalProperties: false },

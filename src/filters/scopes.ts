@@ -5,19 +5,20 @@ import type { Condition } from './grammar.ts'
 
 export type ReadScope = 'people:read' | 'records:read'
 
+/** The scope that reads the entities of a stack. */
 export const readScopeOf = (stack_id: number): ReadScope =>
   stack_id === peopleStackId ? 'people:read' : 'records:read'
 
-/** The read scopes of every kind of entity that a filter looks at. */
+/** The read scopes that a filter needs: one for each kind of entity that it uses. */
 export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope> {
   const own = new Set([readScopeOf(stack_id)])
-  if (condition.kind === 'related') return own.union(scopesOf(condition.of, condition.attribute.target_stack_id))
-  if (condition.kind === 'not') return own.union(scopesOf(condition.of, stack_id))
+  if (condition.kind === 'related') return own.union(scopesOf(condition.condition, condition.attribute.target_stack_id))
+  if (condition.kind === 'not') return own.union(scopesOf(condition.condition, stack_id))
   if (condition.kind !== 'all' && condition.kind !== 'any') return own
-  return condition.of.reduce((scopes, one) => scopes.union(scopesOf(one, stack_id)), own)
+  return condition.conditions.reduce((scopes, inner) => scopes.union(scopesOf(inner, stack_id)), own)
 }
 
-/** Throws `forbidden`, as the pipeline does for a route's own scope, unless the token carries them all. */
+/** Throws `forbidden`, as the pipeline does for a route's own scope, unless the token has all the scopes. */
 export function requireScopes({ caller }: Pick<Call, 'caller'>, needed: Iterable<ReadScope>): void {
   for (const scope of needed)
     if (!caller.scopes.has(scope))

@@ -1,30 +1,30 @@
-import { octetsOf, type Position, sizeToRead } from '../entities/pagination.ts'
+import { maxRowBytesOf, type Position, sizeToRead } from '../entities/pagination.ts'
 import { readRows } from '../entities/read-sql.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { Parameter, render, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 
-/** A statement whose text holds constants and `$n` alone. */
+/** A statement. Its text contains only constants and `$n`. */
 export type Query = { text: string; values: unknown[] }
 
 export type MatchingStatements = {
-  /** Of those behind `start`, the first `wanted` that match, among the candidates of this round: rows of `Read`. */
-  rows(start: string, wanted: number, round: number): Query
-  /** The last candidate of this round; no row where the round has seen them all. Absent where every entity is one. */
+  /** Reads the first `limit` matches after `start` among the candidates of this round, as rows of `ReadEntity`. */
+  rows(start: string, limit: number, round: number): Query
+  /** Reads the last candidate of this round, or no row if the round reaches the end. Absent if no index gives candidates. */
   boundary?(start: string, round: number): Query
 }
 
-// Most of what an index finds passes the rest of the filter; where it does not, later rounds take more at once.
-const growth = 8
-const mostCandidates = 100_000
-const candidatesOf = (position: Position, round: number) =>
-  Math.min(2 * sizeToRead(position) * growth ** round, mostCandidates)
+// Most candidates of an index pass the rest of the filter. If few do, each later round checks more candidates at once.
+const roundGrowth = 8
+const maxCandidates = 100_000
+const candidateCount = (position: Position, round: number) =>
+  Math.min(2 * sizeToRead(position) * roundGrowth ** round, maxCandidates)
 
 /**
- * The statements that read a page of those who match. Without an index the stack is read in order and checked; with
- * one its ids come first, in order and so many at a time, and only they are looked up: which of the two it is never
- * depends on what the planner believes.
+ * Builds the statements that read a page of matching entities. Without an index, a statement reads the stack in order and
+ * checks each row. With one, it takes a limited number of candidate ids in order and looks up only those rows. PostgreSQL's
+ * planner has no influence on which of the two is used.
  */
 export function matchingStatements(
   condition: Condition,
@@ -33,29 +33,30 @@ export function matchingStatements(
   position: Position,
 ): MatchingStatements {
   const organization = new Parameter(definitions.organization_id)
-  const rowOctets = new Parameter(octetsOf(position))
-  const { check, guide } = compileCondition(condition, definitions, stack_id, organization)
-  const [beyond, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
+  const maxRowBytes = new Parameter(maxRowBytesOf(position))
+  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const [after, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
-    guide &&
-    sql`select i.id from (${guide.ids}) i(id) where i.id ${beyond} ${start}::uuid
-      order by i.id ${order} limit ${candidatesOf(position, round)}::integer`
-  const rows = (start: string, wanted: number, round: number): Query => {
+    indexCandidates &&
+    sql`select i.id from (${indexCandidates.ids}) i(id) where i.id ${after} ${start}::uuid
+      order by i.id ${order} limit ${candidateCount(position, round)}::integer`
+  const rows = (start: string, limit: number, round: number): Query => {
     const ids = candidates(start, round)
     const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
-    // Candidate by candidate, which no lack of statistics turns into a scan of the stack; nor does the order as text.
+    // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
+    // otherwise plan a scan of the stack.
     const matching = sql`select distinct m.id from unnest(array(${ids})) candidate(id)
       cross join lateral (select e.id from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m
-      order by m.id ${order} limit ${wanted}::integer`
+      order by m.id ${order} limit ${limit}::integer`
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
-      : sql`where ${own} and e.id ${beyond} ${start}::uuid and ${check} order by e.id ${order} limit ${wanted}::integer`
-    const { text, values } = render(selection, [organization, rowOctets])
+      : sql`where ${own} and e.id ${after} ${start}::uuid and ${check} order by e.id ${order} limit ${limit}::integer`
+    const { text, values } = render(selection, [organization, maxRowBytes])
     return { text: readRows(text), values }
   }
-  if (!guide) return { rows }
+  if (!indexCandidates) return { rows }
   const boundary = (start: string, round: number): Query => {
-    const last = sql`select i.id from (${candidates(start, round)}) i offset ${candidatesOf(position, round) - 1}::integer limit 1`
+    const last = sql`select i.id from (${candidates(start, round)}) i offset ${candidateCount(position, round) - 1}::integer limit 1`
     return render(last, [organization])
   }
   return { rows, boundary }

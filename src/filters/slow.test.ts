@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
-/** A filter reads 8 + 64 + 512 links for each of them, which takes longer than any request has. */
+/** A filter reads 8 + 64 + 512 links for each person, which takes longer than the time limit of a request. */
 const people = 20_000
-const many = 24
+const filterCount = 24
 
 let service: Service
-/** On the same database; its requests have less time. */
+/** A service on the same database whose requests have less time. */
 let impatient: Service
 let slow: Organization
 let other: Organization
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
 
-/** Eight friends for each: to write them through the service would take longer than all else here. */
+/** Stores eight friends for each person by SQL, because the service would take longer than the rest of this file. */
 async function storeFriends(organizationId: number, attributeId: number) {
   await service.sql(
     `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
@@ -44,36 +44,36 @@ async function storeFriends(organizationId: number, attributeId: number) {
   await service.sql('analyze entities, links')
 }
 
-const friends = (of: object) => ({ 'attribute_values.friends': { $some: of } })
-const never = { 'attribute_values.note': { $contains: 'nowhere' } }
-const slowFilter = friends(friends(friends(never)))
+const friends = (filter: object) => ({ 'attribute_values.friends': { $some: filter } })
+const matchesNothing = { 'attribute_values.note': { $contains: 'nowhere' } }
+const slowFilter = friends(friends(friends(matchesNothing)))
 
-/** Sends slow filters; `leave` ends their connections. */
-function beginSlowFilters({ address } = service) {
-  const gone = new AbortController()
-  const answers = Array.from({ length: many }, () =>
+/** Sends slow filters. `leave` closes their connections. */
+function sendSlowFilters({ address } = service) {
+  const controller = new AbortController()
+  const responses = Array.from({ length: filterCount }, () =>
     fetch(`${address}/v1/people/filter`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${slow.token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ filter: slowFilter }),
-      signal: gone.signal,
+      signal: controller.signal,
     }),
   )
-  for (const answer of answers) answer.catch(() => {})
-  return { answers, leave: () => gone.abort() }
+  for (const response of responses) response.catch(() => {})
+  return { responses, leave: () => controller.abort() }
 }
 
 const patience = { timeout: 20_000 }
 
-/** How many connections work on something: on such filters, while nothing else is asked. */
-async function running(): Promise<number> {
+/** Counts the active database connections. Without other requests, only slow filters use them. */
+async function countActiveConnections(): Promise<number> {
   const rows = await service.sql(
     `select from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`,
   )
   return rows.length
 }
 
-const answeredTo = ({ send }: Organization) =>
+const statusesFor = ({ send }: Organization) =>
   Promise.all([
     send('GET', '/v1/people/ada'),
     send('PATCH', '/v1/people/ada', { first_name: 'Ada' }),
@@ -83,40 +83,40 @@ const answeredTo = ({ send }: Organization) =>
   ]).then(replies => replies.map(({ status }) => status))
 
 describe('slow filters of one organization', () => {
-  it('take half of the connections, and others are answered meanwhile, as are its own reads and writes', async () => {
-    const { leave } = beginSlowFilters()
-    await expect.poll(running, patience).toBe(4)
-    await expect.poll(() => service.db.load!().heldBack, patience).toBe(many - 4)
-    expect(await answeredTo(other)).toEqual([200, 200, 200, 200, 200])
+  it('take half of the connections, and other requests are answered meanwhile', async () => {
+    const { leave } = sendSlowFilters()
+    await expect.poll(countActiveConnections, patience).toBe(4)
+    await expect.poll(() => service.db.load!().heldBack, patience).toBe(filterCount - 4)
+    expect(await statusesFor(other)).toEqual([200, 200, 200, 200, 200])
     expect((await slow.send('POST', '/v1/people', { external_id: 'bo' })).status).toBe(201)
     expect((await slow.send('GET', '/v1/people/bo')).status).toBe(200)
-    // What the service does in the background may be seen for a moment, too.
-    await expect.poll(running, patience).toBe(4)
+    // A background task of the service may use a connection for a moment.
+    await expect.poll(countActiveConnections, patience).toBe(4)
     leave()
-    await expect.poll(running, patience).toBe(0)
+    await expect.poll(countActiveConnections, patience).toBe(0)
     await expect.poll(() => service.db.load!(), patience).toMatchObject({ used: 0, waiting: 0, heldBack: 0 })
     expect((await slow.send('POST', '/v1/people/list', { cursor_configuration: { size: 1 } })).status).toBe(200)
   })
 
-  it('are refused in time: with 503 where they have not begun, with 504 where they have', async () => {
-    const { answers } = beginSlowFilters(impatient)
-    const replies = await Promise.all(answers)
-    const [late, refused] = [504, 503].map(status => replies.filter(reply => reply.status === status))
-    expect([late!.length, refused!.length]).toEqual([4, many - 4])
-    for (const { headers } of refused!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
+  it('are refused in time: with 503 if they have not started, with 504 if they have', async () => {
+    const { responses } = sendSlowFilters(impatient)
+    const replies = await Promise.all(responses)
+    const [timedOut, shed] = [504, 503].map(status => replies.filter(reply => reply.status === status))
+    expect([timedOut!.length, shed!.length]).toEqual([4, filterCount - 4])
+    for (const { headers } of shed!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
     const metrics = await (await fetch(`${impatient.address}/metrics`)).text()
-    expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${many - 4}\n`)
-    await expect.poll(running, patience).toBe(0)
+    expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${filterCount - 4}\n`)
+    await expect.poll(countActiveConnections, patience).toBe(0)
   })
 })
 
-describe('a filter that runs into the time of a request', () => {
-  const said = async (filter: object) => {
+describe('a filter that reaches the time limit of a request', () => {
+  const errorOf = async (filter: object) => {
     const { body, status } = await impatient.sender(slow.token)('POST', '/v1/people/filter', { filter })
     return { status, message: body.message, details: body.details }
   }
 
-  it('names what could be indexed, by its path, and how', async () => {
+  it('names the attributes to index, with their paths and the request that does it', async () => {
     const send = impatient.sender(slow.token)
     const declare = async (key: string, type: string, more = {}) =>
       (await send('POST', '/v1/schema/attributes', { owner: 'people', key, type, ...more })).body.data.id as number
@@ -135,7 +135,7 @@ describe('a filter that runs into the time of a request', () => {
         { 'attribute_values.city': { $ends_with: 'x' } },
       ],
     }
-    const { status, message, details } = await said(filter)
+    const { status, message, details } = await errorOf(filter)
     expect({ status, message }).toEqual({
       status: 504,
       message: expect.stringMatching(
@@ -158,8 +158,8 @@ describe('a filter that runs into the time of a request', () => {
     ])
   })
 
-  it('and could not be helped by an index says what else would help', async () => {
-    expect(await said(slowFilter)).toEqual({
+  it('suggests another condition if no index would help', async () => {
+    expect(await errorOf(slowFilter)).toEqual({
       status: 504,
       message: expect.stringContaining('Add a condition that an index answers'),
       details: [],

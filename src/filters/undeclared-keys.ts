@@ -5,88 +5,91 @@ import { Cancellation, type Signal } from '../signal.ts'
 import type { UndeclaredKey } from './parse.ts'
 import { searchKeySinceSql, searchKeySql } from './sql.ts'
 
-/** What is known of an undeclared key: an entity carried it; none did up to a change; or the search took too long. */
-type Known = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; againMs: number }
+/** The remembered result for an undeclared key: an entity carried it, none did up to a change, or the search took too long. */
+type KnownResult = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; retryAtMs: number }
 
-/** `carried` is null where there were too many changes to look through. */
-type Found = { sequence: number; carried: boolean | null }
+/** The result of one search. `carried` is null if there were too many changes to search. */
+type SearchResult = { sequence: number; carried: boolean | null }
 
-/** How long a filter waits to learn which of its keys no entity carries: a million people are searched in half of it. */
+/** How long a filter searches for its undeclared keys. A search of a million people takes half of this time. */
 export const defaultSearchMs = 3_000
-/** How long a key whose search took longer is not searched again. */
-const pauseMs = 600_000
-/** So many changes are looked through in 36 ms. */
-const mostChanges = 10_000
-const mostKnown = 10_000
+/** How long a key is not searched again after its search took too long. */
+const retryAfterMs = 600_000
+/** The maximum number of later changes to search. 10,000 changes take 36 ms. */
+const maxChanges = 10_000
+const maxKnownKeys = 10_000
 
-const knownKeys = new WeakMap<Database, Map<string, Known>>()
+/** The results of each database, least recently used first. */
+const knownResults = new WeakMap<Database, Map<string, KnownResult>>()
 
 type SearchOptions = {
   signal?: Signal | undefined
-  /** How long to search in all; undefined: until everything is known. */
+  /** How long to search for all keys together. Undefined means until every key has a result. */
   searchMs: number | undefined
 }
 
 /**
- * The keys that no entity of their stack carries. A stack is searched for a key once: a key that was found stays known, and for
- * one that was not found only the later changes are searched. A key of which nothing is known in time is not among them.
+ * Finds the undeclared keys that no entity of their stack carries. A key that was found is remembered and not searched again.
+ * For a key that was not found, only later changes are searched, or the whole stack if there are more than `maxChanges`. A key
+ * without a result in time is left out.
  */
-export async function findUncarried(
+export async function findUnusedKeys(
   db: Database,
   definitions: Definitions,
   undeclared: readonly UndeclaredKey[],
   { signal, searchMs }: SearchOptions,
 ): Promise<UndeclaredKey[]> {
-  const known = knownKeys.get(rootOf(db)) ?? new Map<string, Known>()
-  knownKeys.set(rootOf(db), known)
-  const begunMs = performance.now()
-  const uncarried: UndeclaredKey[] = []
+  const known = knownResults.get(rootOf(db)) ?? new Map<string, KnownResult>()
+  knownResults.set(rootOf(db), known)
+  const startMs = performance.now()
+  const unused: UndeclaredKey[] = []
   for (const key of undeclared) {
     const id = idOf(definitions, key)
-    const limitMs = searchMs === undefined ? undefined : searchMs - (performance.now() - begunMs)
-    const after = await learn(db, definitions, key, known.get(id), { signal, limitMs })
-    if (!after) break
+    const limitMs = searchMs === undefined ? undefined : searchMs - (performance.now() - startMs)
+    const result = await resultOf(db, definitions, key, known.get(id), { signal, limitMs })
+    if (!result) break
     known.delete(id)
-    known.set(id, after)
-    if (known.size > mostKnown) known.delete(known.keys().next().value!)
-    if (after.carried === false) uncarried.push(key)
+    known.set(id, result)
+    if (known.size > maxKnownKeys) known.delete(known.keys().next().value!)
+    if (result.carried === false) unused.push(key)
   }
-  return uncarried
+  return unused
 }
 
-/** A filter's key may have 64 kB, and is not kept. */
+/** The key is hashed, because a key in a filter can be as long as 64 kB. */
 function idOf({ organization_id }: Definitions, { stack_id, key }: UndeclaredKey): string {
   return `${organization_id}:${stack_id}:${createHash('sha256').update(key).digest('base64')}`
 }
 
-/** What is known of a key after a search, if it needs one; undefined where no time is left. */
-async function learn(
+/** The result for a key, after a search if one is needed. Undefined if no time is left. */
+async function resultOf(
   db: Database,
   definitions: Definitions,
   key: UndeclaredKey,
-  before: Known | undefined,
+  before: KnownResult | undefined,
   { signal, limitMs }: { signal: Signal | undefined; limitMs: number | undefined },
-): Promise<Known | undefined> {
+): Promise<KnownResult | undefined> {
   if (before?.carried === true) return before
   if (limitMs === undefined) return knownFrom(await search(db, definitions, key, before, signal))
-  if (before?.carried === 'unknown' && performance.now() < before.againMs) return before
+  if (before?.carried === 'unknown' && performance.now() < before.retryAtMs) return before
   if (limitMs <= 0) return undefined
-  const found = await within(limitMs, signal, until => search(db, definitions, key, before, until))
-  return found ? knownFrom(found) : { carried: 'unknown', againMs: performance.now() + pauseMs }
+  const found = await withTimeLimit(limitMs, signal, limited => search(db, definitions, key, before, limited))
+  return found ? knownFrom(found) : { carried: 'unknown', retryAtMs: performance.now() + retryAfterMs }
 }
 
-const knownFrom = ({ carried, sequence }: Found): Known => (carried ? { carried } : { carried: false, sequence })
+const knownFrom = ({ carried, sequence }: SearchResult): KnownResult =>
+  carried ? { carried } : { carried: false, sequence }
 
 async function search(
   db: Database,
   { organization_id, relationships }: Definitions,
   { stack_id, key }: UndeclaredKey,
-  before: Known | undefined,
+  before: KnownResult | undefined,
   signal: Signal | undefined,
-): Promise<Found> {
+): Promise<SearchResult> {
   if (before?.carried === false) {
-    const values = [organization_id, stack_id, key, before.sequence, mostChanges]
-    const [later] = await db.query<Found>(searchKeySinceSql, values, signal)
+    const values = [organization_id, stack_id, key, before.sequence, maxChanges]
+    const [later] = await db.query<SearchResult>(searchKeySinceSql, values, signal)
     if (later && later.carried !== null) return later
   }
   const archived =
@@ -94,30 +97,30 @@ async function search(
       .get(stack_id)
       ?.get(key)
       ?.map(({ id }) => id) ?? []
-  const [found] = await db.query<Found>(searchKeySql, [organization_id, stack_id, key, archived], signal)
+  const [found] = await db.query<SearchResult>(searchKeySql, [organization_id, stack_id, key, archived], signal)
   if (!found) throw new Error(`organization ${organization_id} has no head`)
   return found
 }
 
-/** What `work` answers; undefined where it takes longer than `limitMs`, and is cancelled. Throws the reason of `signal`. */
-async function within<T>(
+/** Returns the result of `work`. After `limitMs` it cancels the work and returns undefined. Throws the reason of `signal`. */
+async function withTimeLimit<T>(
   limitMs: number,
   signal: Signal | undefined,
-  work: (until: Signal) => Promise<T>,
+  work: (limited: Signal) => Promise<T>,
 ): Promise<T | undefined> {
   signal?.throwIfAborted()
-  const until = new Cancellation()
-  const end = () => until.abort()
-  signal?.addEventListener('abort', end, { once: true })
-  const timer = setTimeout(end, limitMs)
+  const cancellation = new Cancellation()
+  const cancel = () => cancellation.abort()
+  signal?.addEventListener('abort', cancel, { once: true })
+  const timer = setTimeout(cancel, limitMs)
   try {
-    return await work(until)
+    return await work(cancellation)
   } catch (error) {
     signal?.throwIfAborted()
-    if (until.aborted) return undefined
+    if (cancellation.aborted) return undefined
     throw error
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
+    signal?.removeEventListener('abort', cancel)
   }
 }

@@ -25,7 +25,8 @@ export type DefinitionChange = {
   values: unknown[]
 }
 
-type DefinitionLimits = Pick<Limits, 'stacks' | 'attributes' | 'consent_types'>
+const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
+type DefinitionLimits = Pick<Limits, (typeof limitNames)[keyof typeof limitNames]>
 
 /** Who changes a definition, for the change log, and how many definitions an organization may have. */
 export type Author = {
@@ -94,11 +95,12 @@ export const nextId = (definitions: readonly { id: number }[]): number =>
  * Refuses one definition more than an organization may have, with 400. To be called where definitions change, so that
  * creates that come at the same time cannot pass the limit together.
  */
-export function refuseMore(kind: keyof DefinitionLimits, standing: Definitions, limits: DefinitionLimits): void {
-  if (standing[kind].length < limits[kind]) return
+export function refuseMore(kind: keyof typeof limitNames, standing: Definitions, limits: DefinitionLimits): void {
+  const max = limits[limitNames[kind]]
+  if (standing[kind].length < max) return
   const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
-  const message = `would be one more than the ${limits[kind]} ${noun} that an organization may have, archived ones included`
-  fail('invalid_parameter', `The organization has as many ${noun} as it may have (${setting}: ${limits[kind]}).`, {
+  const message = `would be one more than the ${max} ${noun} that an organization may have, archived ones included`
+  fail('invalid_parameter', `The organization has as many ${noun} as it may have (${setting}: ${max}).`, {
     details: [{ path: '', message }],
   })
 }

@@ -1,7 +1,9 @@
+import type { Limits } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
+import type { OrganizationShape } from './schema.ts'
 import {
   findOrganizationSql,
   insertChangeHeadSql,
@@ -9,6 +11,7 @@ import {
   insertOrganizationSql,
   insertSweepSql,
   listOrganizationsSql,
+  readOrganizationSql,
 } from './sql.ts'
 
 /** A tenant. `created_at` as RFC 3339 in UTC. */
@@ -50,6 +53,40 @@ export async function findOrganization(db: Database, key: string, signal?: Signa
   const [organization] = await db.query<Organization>(findOrganizationSql, [key], signal)
   return organization
 }
+
+type OrganizationRow = Pick<OrganizationShape, 'key' | 'created_at' | 'schema_version'> & OrganizationShape['counts']
+
+/** The organization as its clients see it. Throws where it was deleted meanwhile. */
+export async function describeOrganization(
+  db: Database,
+  organization_id: number,
+  limits: Limits,
+  signal?: Signal,
+): Promise<OrganizationShape> {
+  const [row] = await db.query<OrganizationRow>(readOrganizationSql, [organization_id], signal)
+  if (!row) return fail('unauthorized', 'The organization of the token was deleted.')
+  const { stacks, attributes, consent_types, changes, ...organization } = row
+  return { ...organization, counts: { stacks, attributes, consent_types, changes }, limits: shownLimits(limits) }
+}
+
+const shownLimits = (limits: Limits): OrganizationShape['limits'] => ({
+  body_bytes: limits.bodyBytes,
+  batch_bytes: limits.batchBytes,
+  json_depth: limits.jsonDepth,
+  request_keys: limits.requestKeys,
+  entity_keys: limits.entityKeys,
+  key_bytes: limits.keyBytes,
+  string_bytes: limits.stringBytes,
+  entity_bytes: limits.entityBytes,
+  consents: limits.consents,
+  links: limits.links,
+  placeholders: limits.placeholders,
+  stacks: limits.stacks,
+  attributes: limits.attributes,
+  consent_types: limits.consentTypes,
+  page: limits.page,
+  request_ms: limits.requestMs,
+})
 
 /** The organization `default`, made unless it is there. Servers that start together end up with the same one. */
 export async function ensureDefaultOrganization(db: Database): Promise<Organization> {

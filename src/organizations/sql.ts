@@ -10,6 +10,17 @@ export const listOrganizationsSql = statement(
   'select id, key, created_at from organizations order by id',
 )
 
+/** $1: the organization, with how many definitions and changes it has. */
+export const readOrganizationSql = statement(
+  'read_organization',
+  `select o.key, o.created_at, h.schema_version, h.sequence as changes,
+     (select count(*)::integer from stacks s where s.organization_id = $1) as stacks,
+     (select count(*)::integer from attributes a where a.organization_id = $1) as attributes,
+     (select count(*)::integer from consent_types c where c.organization_id = $1) as consent_types
+   from organizations o join change_heads h on h.organization_id = $1
+   where o.id = $1`,
+)
+
 /** $1: the key. No row when it is taken; one that another transaction is taking is waited for. */
 export const insertOrganizationSql = statement(
   'insert_organization',

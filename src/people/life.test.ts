@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -39,7 +39,7 @@ const unset = {
 }
 
 describe('a person', () => {
-  test('is created whole, as a read shows it by either identifier', async () => {
+  it('is created with all fields and read by either identifier', async () => {
     const created = await send('POST', '/v1/people', full)
     expect([created.status, created.headers.get('location'), created.headers.get('etag')]).toEqual([
       201,
@@ -55,13 +55,13 @@ describe('a person', () => {
     }
   })
 
-  test('needs nothing: what is unset is null, and its address is the internal one', async () => {
+  it('needs no field: unset fields are null, and Location has the internal identifier', async () => {
     const { body, headers } = await send('POST', '/v1/people', {})
     expect(body.data).toMatchObject({ external_id: null, ...unset, attribute_values: {} })
     expect(headers.get('location')).toBe(`/v1/people/internal/${body.data.id}`)
   })
 
-  test('is replaced: what is omitted is cleared, but for the external identifier', async () => {
+  it('is replaced by PUT, which clears omitted fields except the external identifier', async () => {
     await send('POST', '/v1/people', full)
     expect((await send('PUT', '/v1/people/ada', { first_name: 'Augusta' })).body).toEqual({
       status: 'Success',
@@ -79,19 +79,19 @@ describe('a person', () => {
     expect((await send('GET', '/v1/people/ada')).status).toBe(404)
   })
 
-  test('is renamed, and found under the new name alone', async () => {
+  it('is renamed and found only under the new external identifier', async () => {
     await send('POST', '/v1/people', full)
     expect((await send('PATCH', '/v1/people/ada', { external_id: ' countess ' })).status).toBe(200)
     expect((await send('GET', '/v1/people/ada')).status).toBe(404)
     expect((await send('GET', '/v1/people/countess')).body.data).toMatchObject({ first_name: 'Ada', version: 2 })
   })
 
-  test('is deleted: gone from every read, its name free, its changes kept', async () => {
+  it('is deleted: reads return 404, its external identifier is free, and its changes are kept', async () => {
     const { id } = (await send('POST', '/v1/people', full)).body.data
     expect((await send('DELETE', '/v1/people/ada')).body).toEqual({ status: 'Success', data: true })
     expect((await send('GET', `/v1/people/internal/${id}`)).status).toBe(404)
     expect((await send('DELETE', '/v1/people/ada')).status).toBe(404)
-    // The deletion was version 2: an If-Match of the first ada does not hold for the second.
+    // The deletion was version 2, so an If-Match of the first ada does not match the second.
     expect((await send('POST', '/v1/people', { external_id: 'ada' })).body.data).toMatchObject({
       version: 3,
       first_name: null,
@@ -101,8 +101,8 @@ describe('a person', () => {
     ).toHaveLength(2)
   })
 
-  test.each(['a/b', 'a%2Fb', 'ünï cødé 🎈', 'list', 'batch', 'internal', 'x'.repeat(255), '1', 'a?b#c', '...'])(
-    'may be called %s, percent-encoded once in its path',
+  it.each(['a/b', 'a%2Fb', 'ünï cødé 🎈', 'list', 'batch', 'internal', 'x'.repeat(255), '1', 'a?b#c', '...'])(
+    'can have the external identifier %s, percent-encoded once in its path',
     async external_id => {
       await send('POST', '/v1/people', { external_id })
       const path = `/v1/people/${encodeURIComponent(external_id)}`
@@ -111,13 +111,13 @@ describe('a person', () => {
     },
   )
 
-  test.each([
+  it.each([
     '/v1/people/%ff',
     '/v1/people/a%00',
     '/v1/people/%07',
     `/v1/people/${'x'.repeat(256)}`,
     '/v1/people/internal/123',
-  ])('is not at %s: 400', async path => {
+  ])('is not found at the malformed path %s, which returns 400', async path => {
     const reply = await send('GET', path)
     expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
   })
@@ -126,7 +126,7 @@ describe('a person', () => {
 describe('preconditions and preferences', () => {
   beforeEach(() => send('POST', '/v1/people', full))
 
-  test.each([
+  it.each([
     ['"1"', 200],
     ['*', 200],
     ['"7", "1"', 200],
@@ -134,7 +134,7 @@ describe('preconditions and preferences', () => {
     ['W/"1"', 412],
     ['"one"', 412],
     ['1', 400],
-  ])('If-Match: %s answers %i to every write', async (header, status) => {
+  ])('If-Match: %s returns %i for every write', async (header, status) => {
     for (const [method, body] of [
       ['PATCH', {}],
       ['PUT', { ...full }],
@@ -143,18 +143,18 @@ describe('preconditions and preferences', () => {
       const reply = await send(method, '/v1/people/ada', body, { 'If-Match': header })
       expect([method, reply.status]).toEqual([method, status])
     }
-    const gone = status === 200
-    expect((await send('GET', '/v1/people/ada')).status).toBe(gone ? 404 : 200)
+    const isDeleted = status === 200
+    expect((await send('GET', '/v1/people/ada')).status).toBe(isDeleted ? 404 : 200)
   })
 
-  test('of two writers who read the same version one wins', async () => {
+  it('exactly one of two writes with the same If-Match succeeds', async () => {
     const replies = await Promise.all(
       ['one', 'two'].map(first_name => send('PATCH', '/v1/people/ada', { first_name }, { 'If-Match': '"1"' })),
     )
     expect(replies.map(reply => reply.status).sort()).toEqual([200, 412])
   })
 
-  test('Prefer: return=representation answers the person, its ETag, and says so', async () => {
+  it('Prefer: return=representation returns the person, the ETag and Preference-Applied', async () => {
     for (const method of ['PATCH', 'PUT']) {
       const reply = await send(
         method,
@@ -168,7 +168,7 @@ describe('preconditions and preferences', () => {
     }
   })
 
-  test('Prefer: return=representation is said to be applied nowhere but where it changes the answer', async () => {
+  it('Preference-Applied is absent if Prefer: return=representation does not change the response', async () => {
     for (const [method, path, body] of [
       ['GET', '/v1/people/ada', undefined],
       ['POST', '/v1/people', {}],
@@ -181,7 +181,7 @@ describe('preconditions and preferences', () => {
     }
   })
 
-  test('a write that changes nothing keeps version and ETag', async () => {
+  it('a write that changes nothing keeps the version and the ETag', async () => {
     for (const body of [{}, { first_name: 'Ada' }, { attribute_values: { city: 'London', absent: null } }]) {
       const reply = await send('PATCH', '/v1/people/ada', body)
       expect([reply.status, reply.body.data, reply.headers.get('etag')]).toEqual([200, true, '"1"'])
@@ -190,12 +190,12 @@ describe('preconditions and preferences', () => {
   })
 })
 
-describe('what is accepted', () => {
+describe('an accepted value', () => {
   const text = fc.string({ maxLength: 20, unit: 'grapheme' }).filter(value => !value.includes('\u0000'))
   const key = text.filter(value => value !== '' && value !== '__proto__')
   const value = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
 
-  test('reads back equal after trimming', async () => {
+  it('reads back equal after trimming', async () => {
     const trim = (given: unknown): unknown => {
       if (typeof given === 'string') return given.replace(/^\p{White_Space}+|\p{White_Space}+$/gu, '')
       if (Array.isArray(given)) return given.map(trim)
@@ -212,23 +212,23 @@ describe('what is accepted', () => {
           return
         }
         expect(stored.first_name).toBe(trim(first_name))
-        const kept = Object.entries(trim(attribute_values) as object).filter(([, inner]) => inner !== null)
+        const nonNull = Object.entries(trim(attribute_values) as object).filter(([, inner]) => inner !== null)
         expect(JSON.parse(JSON.stringify(stored.attribute_values))).toEqual(
-          JSON.parse(JSON.stringify(Object.fromEntries(kept))),
+          JSON.parse(JSON.stringify(Object.fromEntries(nonNull))),
         )
       }),
       { numRuns: 60 },
     )
   })
 
-  test('keys of the language are plain data', async () => {
+  it('can have a key that is a property of JavaScript objects', async () => {
     const attribute_values = { constructor: 1, toString: 'x', hasOwnProperty: [1] }
     expect((await send('POST', '/v1/people', { attribute_values })).body.data.attribute_values).toEqual(
       attribute_values,
     )
   })
 
-  test('"" is kept where it is not refused', async () => {
+  it('can be an empty string if the field accepts one', async () => {
     const { body } = await send('POST', '/v1/people', { first_name: '', attribute_values: { a: '' } })
     expect(body.data).toMatchObject({ first_name: '', attribute_values: { a: '' } })
   })

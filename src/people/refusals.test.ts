@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -17,8 +17,8 @@ beforeEach(async () => {
   await send('POST', '/v1/people', { external_id: 'bob' })
 })
 
-/** Everything the organization has: rows, links, answers and the number of the last change. */
-async function everything() {
+/** The whole stored state of the organization: rows, links, answers and the number of the last change. */
+async function storedState() {
   const values = [organization.id]
   return {
     entities: await service.sql('select * from entities where organization_id = $1 order by id', values),
@@ -32,21 +32,21 @@ const long = (length: number) => 'x'.repeat(length)
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index]))
 const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
 
-type Case = [what: string, body: unknown, error: string, path: string]
+type Case = [description: string, body: unknown, error: string, path: string]
 
 const refused: Case[] = [
   ['a wrong type', { first_name: 1 }, 'invalid_json', '/first_name'],
   [
-    'a wrong type within',
+    'a wrong type inside an array',
     { consents: [{ consent_type_id: '1', channel: 'email', state: true }] },
     'invalid_json',
     '/consents/0/consent_type_id',
   ],
-  ['attribute values that are no object', { attribute_values: [] }, 'invalid_json', '/attribute_values'],
-  ['a top level that is no object', '[]', 'invalid_json', ''],
-  ['a key twice', '{"first_name": "a", "first_name": "b"}', 'invalid_json', '/first_name'],
+  ['attribute values that are not an object', { attribute_values: [] }, 'invalid_json', '/attribute_values'],
+  ['a top level that is not an object', '[]', 'invalid_json', ''],
+  ['a duplicate key', '{"first_name": "a", "first_name": "b"}', 'invalid_json', '/first_name'],
   [
-    'a key twice, escaped, deep down',
+    'a duplicate key that is nested and escaped',
     '{"attribute_values": {"a": {"b": 1, "\\u0062": 2}}}',
     'invalid_json',
     '/attribute_values/a/b',
@@ -55,34 +55,34 @@ const refused: Case[] = [
   ['an id in the body', { id: 'x' }, 'invalid_parameter', '/id'],
   ['a version in the body', { version: 9 }, 'invalid_parameter', '/version'],
   ['a state in the body', { state: 'active' }, 'invalid_parameter', '/state'],
-  ['an email that is none', { email: 'ada at example' }, 'invalid_parameter', '/email'],
+  ['a malformed email', { email: 'ada at example' }, 'invalid_parameter', '/email'],
   ['an empty email', { email: ' ' }, 'invalid_parameter', '/email'],
   ['an empty language', { language: '' }, 'invalid_parameter', '/language'],
-  ['a language that is none', { language: 'e' }, 'invalid_parameter', '/language'],
+  ['a malformed language', { language: 'e' }, 'invalid_parameter', '/language'],
   ['an empty date of birth', { date_of_birth: '' }, 'invalid_parameter', '/date_of_birth'],
-  ['a day that never was', { date_of_birth: '2023-02-29' }, 'invalid_parameter', '/date_of_birth'],
-  ['a birth too long ago', { date_of_birth: '1849-12-31' }, 'invalid_parameter', '/date_of_birth'],
+  ['a date that does not exist', { date_of_birth: '2023-02-29' }, 'invalid_parameter', '/date_of_birth'],
+  ['a date of birth too long ago', { date_of_birth: '1849-12-31' }, 'invalid_parameter', '/date_of_birth'],
   [
-    'a birth tomorrow',
+    'a date of birth in the future',
     { date_of_birth: new Date(Date.now() + 86_400_000).toISOString().slice(0, 10) },
     'invalid_parameter',
     '/date_of_birth',
   ],
   ['an empty external id', { external_id: '' }, 'invalid_parameter', '/external_id'],
   ['an external id that is a dot', { external_id: '..' }, 'invalid_parameter', '/external_id'],
-  ['an external id too long', { external_id: long(256) }, 'invalid_parameter', '/external_id'],
-  ['a control character', { external_id: 'a\u0007' }, 'invalid_parameter', '/external_id'],
-  ['a name too long', { first_name: long(256) }, 'invalid_parameter', '/first_name'],
+  ['an external id that is too long', { external_id: long(256) }, 'invalid_parameter', '/external_id'],
+  ['a control character in an external id', { external_id: 'a\u0007' }, 'invalid_parameter', '/external_id'],
+  ['a name that is too long', { first_name: long(256) }, 'invalid_parameter', '/first_name'],
   [
-    'an email too long',
+    'an email that is too long',
     { email: `${long(64)}@${long(63)}.${long(63)}.${long(63)}.org` },
     'invalid_parameter',
     '/email',
   ],
-  ['NUL', { attribute_values: { a: 'x\u0000' } }, 'invalid_parameter', '/attribute_values/a'],
+  ['a NUL character', { attribute_values: { a: 'x\u0000' } }, 'invalid_parameter', '/attribute_values/a'],
   ['a lone surrogate', '{"attribute_values": {"a": "\\ud800"}}', 'invalid_parameter', '/attribute_values/a'],
-  ['__proto__', '{"attribute_values": {"__proto__": 1}}', 'invalid_parameter', '/attribute_values/__proto__'],
-  ['an overflow', '{"attribute_values": {"a": 1e400}}', 'invalid_parameter', '/attribute_values/a'],
+  ['the key __proto__', '{"attribute_values": {"__proto__": 1}}', 'invalid_parameter', '/attribute_values/__proto__'],
+  ['a number that overflows', '{"attribute_values": {"a": 1e400}}', 'invalid_parameter', '/attribute_values/a'],
   [
     'an integer that rounds',
     '{"attribute_values": {"a": 9007199254740993}}',
@@ -96,15 +96,20 @@ const refused: Case[] = [
     '/attribute_values/a',
   ],
   [
-    'a nesting too deep',
+    'nesting that is too deep',
     { attribute_values: { a: nested(31) } },
     'invalid_parameter',
     `/attribute_values/a${'/0'.repeat(30)}`,
   ],
   ['too many keys', { attribute_values: keys(301) }, 'invalid_parameter', '/attribute_values'],
-  ['a key too long', { attribute_values: { [long(151)]: 1 } }, 'invalid_parameter', `/attribute_values/${long(151)}`],
-  ['a string too long', { attribute_values: { a: long(65_537) } }, 'invalid_parameter', '/attribute_values/a'],
-  ['a value of another type', { attribute_values: { age: 'old' } }, 'invalid_parameter', '/attribute_values/age'],
+  [
+    'a key that is too long',
+    { attribute_values: { [long(151)]: 1 } },
+    'invalid_parameter',
+    `/attribute_values/${long(151)}`,
+  ],
+  ['a string that is too long', { attribute_values: { a: long(65_537) } }, 'invalid_parameter', '/attribute_values/a'],
+  ['a value of the wrong type', { attribute_values: { age: 'old' } }, 'invalid_parameter', '/attribute_values/age'],
   [
     'a relationship that is a boolean',
     { attribute_values: { referrer: true } },
@@ -118,13 +123,13 @@ const refused: Case[] = [
     '/attribute_values/referrer',
   ],
   [
-    'a purpose that is not there',
+    'an unknown purpose',
     { consents: [{ consent_type_id: 9, channel: 'email', state: true }] },
     'invalid_parameter',
     '/consents/0/consent_type_id',
   ],
   [
-    'a channel that is not there',
+    'an unknown channel',
     { consents: [{ consent_type_id: 1, channel: 'fax', state: true }] },
     'invalid_parameter',
     '/consents/0/channel',
@@ -143,49 +148,52 @@ const refused: Case[] = [
   ],
 ]
 
-describe('is refused with its word and path, and changes nothing:', () => {
-  // Beside the broken value stands a good one, a birth and an answer, none of which may remain.
-  const beside = (body: unknown) => {
+describe('an invalid body', () => {
+  // The body also has a valid field, a new placeholder and an answer, none of which may be stored.
+  const withValidFields = (body: unknown) => {
     if (typeof body === 'string') return body
     const { attribute_values, consents, ...rest } = body as Record<string, Record<string, unknown> | undefined>
     if (Array.isArray(attribute_values)) return body
     const values =
       Object.keys(attribute_values ?? {}).length > 300
         ? attribute_values
-        : { referrer: 'never-born', ...attribute_values }
+        : { referrer: 'never-created', ...attribute_values }
     return { last_name: 'L', sms_consent: false, ...(consents && { consents }), ...rest, attribute_values: values }
   }
 
-  test.each(refused)('%s', async (_what, body, error, path) => {
-    const before = await everything()
-    for (const [method, address] of [
-      ['PATCH', '/v1/people/ada'],
-      ['PUT', '/v1/people/ada'],
-      ['POST', '/v1/people'],
-    ] as const) {
-      const reply = await send(method, address, beside(body))
-      expect([method, reply.status, reply.body.error]).toEqual([method, 400, error])
-      expect(reply.body.details!.map(detail => detail.path)).toContain(path)
-      expect(reply.body.errorstack).toBeNull()
-    }
-    expect(await everything()).toEqual(before)
-  })
+  it.each(refused)(
+    'has %s: it is refused with its code and path, and nothing is stored',
+    async (_description, body, error, path) => {
+      const before = await storedState()
+      for (const [method, address] of [
+        ['PATCH', '/v1/people/ada'],
+        ['PUT', '/v1/people/ada'],
+        ['POST', '/v1/people'],
+      ] as const) {
+        const reply = await send(method, address, withValidFields(body))
+        expect([method, reply.status, reply.body.error]).toEqual([method, 400, error])
+        expect(reply.body.details!.map(detail => detail.path)).toContain(path)
+        expect(reply.body.errorstack).toBeNull()
+      }
+      expect(await storedState()).toEqual(before)
+    },
+  )
 
-  test.each([
+  it.each([
     ['broken JSON', '{"first_name": '],
-    ['white space alone', '  \n '],
+    ['only white space', '  \n '],
     ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
     ['a byte order mark', '\uFEFF{}'],
-  ])('%s, and the query is no way out', async (_what, body) => {
-    const before = await everything()
+  ])('is %s: it is refused, and the query string is not read instead', async (_description, body) => {
+    const before = await storedState()
     const reply = await send('PATCH', '/v1/people/ada?first_name=Query', body)
     expect([reply.status, reply.body.error]).toEqual([400, 'failed_binding_json'])
-    expect(await everything()).toEqual(before)
+    expect(await storedState()).toEqual(before)
   })
 })
 
-describe('somebody who is not there, and a name that is taken', () => {
-  test.each([
+describe('a missing person and a taken external identifier', () => {
+  it.each([
     ['PATCH', '/v1/people/nobody', 500],
     ['PUT', '/v1/people/nobody', 404],
     ['DELETE', '/v1/people/nobody', 404],
@@ -194,21 +202,22 @@ describe('somebody who is not there, and a name that is taken', () => {
     ['PUT', '/v1/people/internal/00000000-0000-7000-8000-000000000000', 404],
     ['GET', '/v1/people/internal/00000000-0000-7000-8000-000000000000', 404],
     ['DELETE', '/v1/people/internal/00000000-0000-7000-8000-000000000000', 404],
-  ])('%s %s answers %i not_found', async (method, path, status) => {
-    const before = await everything()
-    const body = method === 'PATCH' || method === 'PUT' ? { attribute_values: { referrer: 'never-born' } } : undefined
+  ])('%s %s returns %i not_found', async (method, path, status) => {
+    const before = await storedState()
+    const body =
+      method === 'PATCH' || method === 'PUT' ? { attribute_values: { referrer: 'never-created' } } : undefined
     const reply = await send(method, path, body, { 'X-Request-Id': 'mine-1' })
     expect([reply.status, reply.body.error]).toEqual([status, 'not_found'])
     const reason = reply.body.message
     expect(reply.body.errorstack).toEqual(status === 500 ? { reason, request_id: 'mine-1' } : null)
     expect([reply.body.request_id, reply.headers.get('x-request-id')]).toEqual(['mine-1', 'mine-1'])
-    expect(await everything()).toEqual(before)
+    expect(await storedState()).toEqual(before)
   })
 
-  test('a taken name is 400 on the PATCH of the contract, else 409', async () => {
+  it('a taken external identifier is a 400 on PATCH by external identifier, otherwise a 409', async () => {
     const { id } = (await send('GET', '/v1/people/ada')).body.data
-    const before = await everything()
-    const seen: unknown[] = []
+    const before = await storedState()
+    const results: unknown[] = []
     for (const [method, path] of [
       ['PATCH', '/v1/people/ada'],
       ['PATCH', `/v1/people/internal/${id}`],
@@ -216,22 +225,22 @@ describe('somebody who is not there, and a name that is taken', () => {
       ['POST', '/v1/people'],
     ] as const) {
       const reply = await send(method, path, { external_id: 'bob', first_name: 'x' })
-      seen.push([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)])
+      results.push([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)])
     }
     const taken = (status: number) => [status, 'duplicate_entry', ['/external_id']]
-    expect(seen).toEqual([taken(400), taken(409), taken(409), taken(409)])
-    expect(await everything()).toEqual(before)
+    expect(results).toEqual([taken(400), taken(409), taken(409), taken(409)])
+    expect(await storedState()).toEqual(before)
   })
 
-  test('another organization’s person is a missing person, byte for byte', async () => {
+  it('a person of another organization gets the same response as a missing person, byte for byte', async () => {
     const other = await service.organization()
     const { id } = (await send('GET', '/v1/people/ada')).body.data
     const withoutId = ({ body }: { body: object }) => JSON.stringify({ ...body, request_id: 0, errorstack: 0 })
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       const body = method === 'PUT' || method === 'PATCH' ? { first_name: 'x' } : undefined
-      const theirs = await other.send(method, `/v1/people/internal/${id}`, body)
-      const nobody = await other.send(method, '/v1/people/internal/00000000-0000-7000-8000-000000000000', body)
-      expect([theirs.status, withoutId(theirs)]).toEqual([nobody.status, withoutId(nobody)])
+      const otherOrganization = await other.send(method, `/v1/people/internal/${id}`, body)
+      const missing = await other.send(method, '/v1/people/internal/00000000-0000-7000-8000-000000000000', body)
+      expect([otherOrganization.status, withoutId(otherOrganization)]).toEqual([missing.status, withoutId(missing)])
     }
     expect((await send('GET', '/v1/people/ada')).body.data.first_name).toBe('Ada')
   })

@@ -1,13 +1,14 @@
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
+import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
-export function peopleRoutes({ limits }: Config, answers: Answers): Route[] {
+/** The route table of people. `schemas` are the response schemas of both kinds of entity. */
+export function peopleRoutes({ limits }: Config, schemas: EntitySchemas): Route[] {
   const people: EntityKind = {
     noun: 'person',
     singular: 'Person',
@@ -25,13 +26,13 @@ export function peopleRoutes({ limits }: Config, answers: Answers): Route[] {
     writes: 'people:write',
     body: personBody(limits),
     answer: person,
-    // The contract's PATCH documents 200, 400 and 500 alone: a missing person is 500 there, a taken name 400.
+    // The contract's PATCH documents only 200, 400 and 500. A missing person is a 500 there, a taken external identifier a 400.
     patchStatuses: { not_found: 500, duplicate_entry: 400 },
     stackOf: () => peopleStackId,
   }
   return [
     ...entityEndpoints(people, limits),
-    ...readingEndpoints(people, answers, limits),
+    ...readingEndpoints(people, schemas, limits),
     ...transferEndpoints(people),
   ]
 }

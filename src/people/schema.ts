@@ -31,7 +31,7 @@ const example = {
   language: 'en-GB',
 }
 
-/** The body of create, PUT and PATCH. Every field is optional; null clears. */
+/** Body of create, PUT and PATCH of a person. Every field is optional, and null clears it. */
 export function personBody(limits: Limits) {
   const text = (description: string) =>
     Type.Optional(nullable(Type.String({ maxLength: limits.profileCharacters, description })))
@@ -47,9 +47,13 @@ export function personBody(limits: Limits) {
       mobile_number: text('Mobile phone number.'),
       date_of_birth: format('date-of-birth', 'YYYY-MM-DD, from 1850-01-01 to today.'),
       language: format('language', 'Preferred language, a BCP 47 tag.'),
-      email_consent: flag('Summary of the email answers: false refuses every purpose, true grants the default one.'),
-      sms_consent: flag('Summary of the SMS answers: false refuses every purpose, true grants the default one.'),
-      push_notification_consent: flag('A plain flag.'),
+      email_consent: flag(
+        'Summary of the email answers. Writing false refuses every purpose, writing true grants the default one.',
+      ),
+      sms_consent: flag(
+        'Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one.',
+      ),
+      push_notification_consent: flag('A plain flag without purposes.'),
       consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents }))),
       attribute_values: attributeValues(limits),
     },
@@ -79,7 +83,9 @@ export const person = Type.Object(
     email_consent: bool,
     sms_consent: bool,
     push_notification_consent: bool,
-    consents: Type.Array(effectiveConsent, { description: 'One for each active purpose and channel of it.' }),
+    consents: Type.Array(effectiveConsent, {
+      description: 'One entry for each active purpose and each of its channels.',
+    }),
     ...entityFields,
   },
   {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 
 describe('a record of an item stack', () => {
-  test('is created, read by both identifiers, patched, replaced and deleted', async () => {
+  it('is created, read by both identifiers, patched, replaced and deleted', async () => {
     const created = await send('POST', '/v1/stacks/orders', {
       external_id: 'o/1',
       attribute_values: { total: 10, note: 'x' },
@@ -45,7 +45,7 @@ describe('a record of an item stack', () => {
     expect((await send('GET', internal)).status).toBe(404)
   })
 
-  test('links to people, who link back, each created by the other', async () => {
+  it('links to people and is linked by them, and either link creates a placeholder', async () => {
     await send('POST', '/v1/stacks/orders', { external_id: 'o1', attribute_values: { buyer: 'ada' } })
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { orders: ['o1', 'o2'] } })
     expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({
@@ -55,24 +55,24 @@ describe('a record of an item stack', () => {
     expect((await send('GET', '/v1/stacks/orders/o2')).body.data).toMatchObject({ state: 'placeholder', version: 1 })
   })
 
-  test('knows its stack: the same name in another stack is another record', async () => {
+  it('differs from a record with the same external identifier in another stack', async () => {
     await send('POST', '/v1/stacks/orders', { external_id: 'same' })
     expect((await send('GET', '/v1/stacks/visits/same')).status).toBe(404)
     expect((await send('POST', '/v1/stacks/visits', { external_id: 'same' })).status).toBe(201)
   })
 
-  test.each([
+  it.each([
     ['POST', '/v1/stacks/nothing', 404, 'not_found'],
     ['GET', '/v1/stacks/nothing/o1', 404, 'not_found'],
     ['GET', '/v1/stacks/orders/nobody', 404, 'not_found'],
     ['PATCH', '/v1/stacks/orders/nobody', 404, 'not_found'],
     ['GET', '/v1/stacks/orders/internal/xyz', 400, 'invalid_parameter'],
-  ])('%s %s is %i', async (method, path, status, error) => {
+  ])('%s %s returns %i', async (method, path, status, error) => {
     const reply = await send(method, path, method === 'GET' ? undefined : {})
     expect([reply.status, reply.body.error]).toEqual([status, error])
   })
 
-  test('takes no field of a person', async () => {
+  it('refuses fields of a person', async () => {
     const reply = await send('POST', '/v1/stacks/orders', { first_name: 'Ada' })
     expect([reply.status, reply.body.details]).toEqual([400, [{ path: '/first_name', message: 'unknown key' }]])
   })
@@ -81,17 +81,17 @@ describe('a record of an item stack', () => {
 describe('a record of an event stack', () => {
   const visit = { external_id: 'v1', attribute_values: { page: '/', visitor: 'ada', at: { hour: 9 } } }
 
-  test('sent again is the same record, 200; sent differently a duplicate, 409', async () => {
+  it('is returned with 200 if it is sent again unchanged, and refused with 409 if its content differs', async () => {
     const first = await send('POST', '/v1/stacks/visits', visit)
     expect(first.status).toBe(201)
     const again = await send('POST', '/v1/stacks/visits', visit)
     expect([again.status, again.body.data]).toEqual([200, first.body.data])
-    const differently = [
+    const otherBodies = [
       { ...visit, attribute_values: { page: '/' } },
       { ...visit, attribute_values: { ...visit.attribute_values, more: 1 } },
       { ...visit, attribute_values: { ...visit.attribute_values, visitor: 'bob' } },
     ]
-    for (const body of differently) {
+    for (const body of otherBodies) {
       const reply = await send('POST', '/v1/stacks/visits', body)
       expect([reply.status, reply.body.error]).toEqual([409, 'duplicate_entry'])
       expect(reply.body.message).toBe('This event is already stored with other content.')
@@ -101,11 +101,11 @@ describe('a record of an event stack', () => {
     expect((await send('GET', '/v1/people/bob')).status).toBe(404)
   })
 
-  test.each([
+  it.each([
     ['PUT', '/v1/stacks/visits/v1'],
     ['PATCH', '/v1/stacks/visits/v1'],
     ['POST', '/v1/stacks/visits/upsert'],
-  ])('is immutable: %s %s is 405 and says what is allowed', async (method, path) => {
+  ])('is immutable: %s %s returns 405 with the allowed methods', async (method, path) => {
     await send('POST', '/v1/stacks/visits', visit)
     const reply = await send(method, path, { external_id: 'v1', attribute_values: { page: '/other' } })
     expect([reply.status, reply.body.error]).toEqual([405, 'invalid_parameter'])
@@ -113,7 +113,7 @@ describe('a record of an event stack', () => {
     expect((await send('GET', '/v1/stacks/visits/v1')).body.data.version).toBe(1)
   })
 
-  test('that a link made a placeholder of is completed once', async () => {
+  it('can be completed once if a link created it as a placeholder', async () => {
     await send('POST', '/v1/schema/attributes', {
       key: 'last_visit',
       owner: 'people',
@@ -132,7 +132,7 @@ describe('a record of an event stack', () => {
 })
 
 describe('an upsert', () => {
-  test('creates, then merges like PATCH', async () => {
+  it('creates, then merges like PATCH', async () => {
     const created = await send('POST', '/v1/people/upsert', {
       external_id: 'ada',
       first_name: 'Ada',
@@ -146,7 +146,7 @@ describe('an upsert', () => {
     expect([unchanged.status, unchanged.body.data.version]).toEqual([200, 2])
   })
 
-  test('at the same time makes one entity and merges the rest', async () => {
+  it('creates one entity if 30 requests are concurrent, and the others are merged into it', async () => {
     const keys = Array.from({ length: 30 }, (_, index) => `k${index}`)
     const replies = await Promise.all(
       keys.map(key => send('POST', '/v1/stacks/orders/upsert', { external_id: 'o', attribute_values: { [key]: 1 } })),
@@ -155,7 +155,7 @@ describe('an upsert', () => {
     expect(Object.keys((await send('GET', '/v1/stacks/orders/o')).body.data.attribute_values)).toHaveLength(30)
   })
 
-  test('needs an external identifier', async () => {
+  it('needs an external identifier', async () => {
     for (const external_id of [undefined, null, '']) {
       const reply = await send('POST', '/v1/people/upsert', { external_id, first_name: 'Ada' })
       expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, '/external_id'])

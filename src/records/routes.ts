@@ -2,14 +2,15 @@ import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
-import { type Answers, readingEndpoints } from '../filters/endpoints.ts'
+import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { record, recordBody } from './schema.ts'
 
-export function recordRoutes({ limits }: Config, answers: Answers): Route[] {
+/** The route table of records. `schemas` are the response schemas of both kinds of entity. */
+export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[] {
   const records: EntityKind = {
     noun: 'record',
     singular: 'Record',
@@ -32,12 +33,12 @@ export function recordRoutes({ limits }: Config, answers: Answers): Route[] {
   }
   return [
     ...entityEndpoints(records, limits),
-    ...readingEndpoints(records, answers, limits),
+    ...readingEndpoints(records, schemas, limits),
     ...transferEndpoints(records),
   ]
 }
 
-/** A stack never goes, and its key and kind never change: one that is known needs no second look. */
+/** The id of the stack in the path. A stack is never deleted and its key and kind never change, so a cached one is sufficient. */
 async function stackOf({ db, caller, params, signal }: Call): Promise<number> {
   const { id } = caller.organization
   const known = (await knownDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)

@@ -3,7 +3,7 @@ import type { Limits } from '../config.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
-/** The body of create, PUT and PATCH of a record. Every field is optional; null clears. */
+/** Body of create, PUT and PATCH of a record. Every field is optional, and null clears it. */
 export function recordBody(limits: Limits) {
   return Type.Object(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },

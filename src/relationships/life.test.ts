@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import { cleanDanglingLinks } from '../entities/dangling-link-cleanup.ts'
@@ -25,7 +25,7 @@ describe('a placeholder', () => {
     send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob', employer: 'acme' } }),
   )
 
-  test('holds its name only, and is completed by POST: 201, same identifier, links intact', async () => {
+  it('has only its external identifier, and POST completes it with the same id and links', async () => {
     const before = await person('bob')
     expect(before).toMatchObject({ state: 'placeholder', version: 1, first_name: null, attribute_values: {} })
     const reply = await send('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
@@ -34,22 +34,22 @@ describe('a placeholder', () => {
     expect((await send('POST', '/v1/people', { external_id: 'bob' })).status).toBe(409)
   })
 
-  test.each([
+  it.each([
     ['PATCH', { first_name: 'Bob' }, 'active'],
     ['PUT', { first_name: 'Bob' }, 'active'],
     ['PATCH', {}, 'placeholder'],
     ['PATCH', { external_id: 'bob' }, 'placeholder'],
-  ])('%s with %j leaves it %s', async (method, body, state) => {
+  ])('is written by %s with %j and is %s afterwards', async (method, body, state) => {
     expect((await send(method, '/v1/people/bob', body)).body.data).toBe(true)
     expect((await person('bob')).state).toBe(state)
   })
 
-  test('cannot be renamed onto', async () => {
+  it('blocks its external identifier for renames', async () => {
     const reply = await send('PATCH', '/v1/people/ada', { external_id: 'bob' })
     expect([reply.status, reply.body.error]).toEqual([400, 'duplicate_entry'])
   })
 
-  test('is refused by references=strict, with the place that names nobody', async () => {
+  it('is not created under references=strict, which refuses the path of the missing target', async () => {
     const strict = { Prefer: 'references=strict' }
     const reply = await send('PATCH', '/v1/people/ada', { attribute_values: { friends: ['bob', 'eve'] } }, strict)
     expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, '/attribute_values/friends/1'])
@@ -59,7 +59,7 @@ describe('a placeholder', () => {
 })
 
 describe('a link', () => {
-  test('follows its target through a rename, and the source stays at its version', async () => {
+  it('follows its target through a rename, and the version of the source does not change', async () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { friends: ['bob', 'eve'] } })
     await send('PATCH', '/v1/people/bob', { external_id: 'robert' })
     expect(await person('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['robert', 'eve'] } })
@@ -67,7 +67,7 @@ describe('a link', () => {
     expect((await valuesOf('ada')).friends).toEqual([null, 'eve'])
   })
 
-  test('goes with its target: from reads at once, from the table with the sweep', async () => {
+  it('disappears from reads when its target is deleted, and from the table with the cleanup', async () => {
     await send('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: { friends: ['bob', 'eve'], referrer: 'bob' },
@@ -76,18 +76,18 @@ describe('a link', () => {
     expect(await person('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['eve'] } })
     expect(await links()).toHaveLength(3)
     expect(await cleanDanglingLinks(service.db, { graceMs: 3_600_000 })).toBe(0)
-    const swept = await Promise.all([
+    const removed = await Promise.all([
       cleanDanglingLinks(service.db, { graceMs: -1 }),
       cleanDanglingLinks(service.db, { graceMs: -1 }),
     ])
-    expect(swept[0]! + swept[1]!).toBe(2)
+    expect(removed[0]! + removed[1]!).toBe(2)
     expect(await cleanDanglingLinks(service.db, { graceMs: -1 })).toBe(0)
     expect(await links()).toHaveLength(1)
     await send('POST', '/v1/people', { external_id: 'bob' })
     expect((await valuesOf('ada')).friends).toEqual(['eve'])
   })
 
-  test('may lead to oneself and in a circle', async () => {
+  it('can lead to its own source and form a circle', async () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'ada', friends: ['bob'] } })
     await send('POST', '/v1/people', {
       external_id: 'bob',
@@ -99,24 +99,24 @@ describe('a link', () => {
     expect(await valuesOf('bob')).toEqual({ friends: ['bob'] })
   })
 
-  test.each([null, '', '  ', []])('goes when its key is written with %j', async nothing => {
+  it.each([null, '', '  ', []])('is removed when its key is written with %j', async nothing => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob' } })
     await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: nothing } })
     expect(await valuesOf('ada')).toEqual({})
     expect(await links()).toHaveLength(0)
   })
 
-  test('is made from a query string as from a body', async () => {
+  it('can be written in a query string', async () => {
     await send('POST', '/v1/people', { external_id: 'ada' })
     await send('PATCH', '/v1/people/ada?attribute_values[referrer]=bob&attribute_values[friends][0]=x', undefined)
     expect(await valuesOf('ada')).toEqual({ referrer: 'bob', friends: ['x'] })
   })
 })
 
-describe('declaring and archiving concern later writes', () => {
+describe('a changed declaration', () => {
   const declare = (body: object) => send('POST', '/v1/schema/attributes', { owner: 'people', ...body })
 
-  test('a key declared a relationship over plain values leaves them until they are written', async () => {
+  it('leaves plain values under a new relationship unchanged until they are written', async () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { mentor: 'plain' } })
     await declare({ key: 'mentor', type: 'person' })
     expect(await valuesOf('ada')).toEqual({ mentor: 'plain' })
@@ -126,7 +126,7 @@ describe('declaring and archiving concern later writes', () => {
     expect(await links()).toHaveLength(1)
   })
 
-  test('an archived relationship reads on, is as undeclared, and may be declared anew', async () => {
+  it('keeps the links of an archived relationship readable and frees its key for a new declaration', async () => {
     const { id } = (await declare({ key: 'mentor', type: 'person' })).body.data
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { mentor: 'bob' } })
     await send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
@@ -141,7 +141,7 @@ describe('declaring and archiving concern later writes', () => {
     expect([back.status, back.body.error]).toEqual([409, 'duplicate_entry'])
   })
 
-  test('one may become many', async () => {
+  it('can turn a relationship from one to many but not back', async () => {
     const { id } = (await declare({ key: 'mentor', type: 'person' })).body.data
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { mentor: 'bob' } })
     expect((await send('PATCH', `/v1/schema/attributes/${id}`, { cardinality: 'many' })).status).toBe(200)

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { normalizeRelationship } from './normalize.ts'
 
 const one = (value: unknown) => normalizeRelationship(value, 'one', 1_000)
 const many = (value: unknown) => normalizeRelationship(value, 'many', 1_000)
-const refused = (value: unknown, cardinality: 'one' | 'many' = 'one') => {
+const faultPath = (value: unknown, cardinality: 'one' | 'many' = 'one') => {
   const normalized = normalizeRelationship(value, cardinality, 3)
-  return 'refused' in normalized ? normalized.refused.path : undefined
+  return 'fault' in normalized ? normalized.fault.path : undefined
 }
 
 describe('a relationship value', () => {
-  test.each([null, '', '   ', []])('%j unlinks', value => {
-    expect(one(value)).toEqual({ names: [], places: [] })
-    expect(many(value)).toEqual({ names: [], places: [] })
+  it.each([null, '', '   ', []])('%j unlinks', value => {
+    expect(one(value)).toEqual({ names: [], paths: [] })
+    expect(many(value)).toEqual({ names: [], paths: [] })
   })
 
-  test.each([
+  it.each([
     ['ada', ['ada']],
     ['  ada ', ['ada']],
     [42, ['42']],
@@ -24,12 +24,12 @@ describe('a relationship value', () => {
     [{ external_id: 42 }, ['42']],
     [{ external_id: null }, []],
     [['ada'], ['ada']],
-  ])('%j means %j', (value, names) => {
+  ])('%j names %j', (value, names) => {
     expect(one(value)).toMatchObject({ names })
     expect(many(value)).toMatchObject({ names })
   })
 
-  test.each([
+  it.each([
     ['\ufeffada', ['\ufeffada']],
     [{ external_id: 'ada\ufeff' }, ['ada\ufeff']],
     [
@@ -39,18 +39,18 @@ describe('a relationship value', () => {
     ['\u0085ada\u3000', ['ada']],
     [{ external_id: '\u0085ada' }, ['ada']],
     [['\u2003ada'], ['ada']],
-  ])('%j means %j: trimmed of white space as Unicode has it, and of nothing else', (value, names) => {
+  ])('%j names %j, because only Unicode white space is trimmed', (value, names) => {
     expect(many(value)).toMatchObject({ names })
   })
 
-  test('in a list keeps its order and loses duplicates, whatever shape they come in', () => {
+  it('keeps the order of a list and removes duplicates of any shape', () => {
     expect(many(['b', 7, { external_id: 'a' }, ' b ', '7', 'a'])).toEqual({
       names: ['b', '7', 'a'],
-      places: [[0], [1], [2]],
+      paths: [[0], [1], [2]],
     })
   })
 
-  test.each([
+  it.each([
     [true, []],
     [1.5, []],
     [{}, []],
@@ -62,20 +62,20 @@ describe('a relationship value', () => {
     ['a\u0007b', []],
     ['x'.repeat(256), []],
   ])('%j is refused for a link to one', (value, path) => {
-    expect(refused(value)).toEqual(path)
+    expect(faultPath(value)).toEqual(path)
   })
 
-  test.each([
+  it.each([
     [['a', null], [1]],
     [['a', ''], [1]],
     [[['a']], [0]],
     [['a', 'b', 1.5], [2]],
     [['a', 'b', 'c', 'd'], []],
-  ])('%j is refused for a link to many, at the place that is wrong', (value, path) => {
-    expect(refused(value, 'many')).toEqual(path)
+  ])('%j is refused for a link to many, with the path of the fault', (value, path) => {
+    expect(faultPath(value, 'many')).toEqual(path)
   })
 
-  test('normalized again is itself', () => {
+  it('does not change when it is normalized again', () => {
     const scalar = fc.oneof(fc.string(), fc.integer(), fc.record({ external_id: fc.string() }))
     fc.assert(
       fc.property(fc.oneof(scalar, fc.array(scalar, { maxLength: 5 })), value => {
@@ -85,7 +85,7 @@ describe('a relationship value', () => {
     )
   })
 
-  test('is never accepted with a name that could not be an external identifier', () => {
+  it('is accepted only if every name is a valid external identifier', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         const normalized = many(value)

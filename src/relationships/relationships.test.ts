@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../test/support/writes.ts'
 
@@ -27,14 +27,14 @@ const paths = (reply: Awaited<ReturnType<Send>>) => reply.body.details?.map(deta
 const rows = (table: 'entities' | 'links') =>
   service.sql<{ id: string }>(`select * from ${table} where organization_id = $1`, [shop.id])
 
-// The keys of each kind of target, and where a target is read.
+// For each kind of target: a key of cardinality one, a key of cardinality many, and the path of the targets.
 const kinds = [
   ['a person', 'referrer', 'friends', '/v1/people'],
   ['a record', 'employer', 'suppliers', '/v1/stacks/companies'],
 ] as const
 
 describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
-  test.each([
+  it.each([
     ['bob', 'bob'],
     ['  bob\t', 'bob'],
     [42, '42'],
@@ -43,7 +43,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     [{ external_id: 42 }, '42'],
     [['bob'], 'bob'],
     [[{ external_id: 'bob' }], 'bob'],
-  ])('given as %j is %j, alone for one and in an array for many', async (given, name) => {
+  ])('is written as %j and reads as %j, or as an array of it with cardinality many', async (given, name) => {
     expect((await post({ [one]: given, [many]: given })).body.data.attribute_values).toEqual({
       [one]: name,
       [many]: [name],
@@ -52,7 +52,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await rows('entities')).toHaveLength(2)
   })
 
-  test('in an array keeps its order and loses duplicates', async () => {
+  it('keeps its position in an array, and duplicates are removed', async () => {
     await post({ [many]: ['c', 1, ' a', { external_id: 'c' }, '1', 'b'] })
     expect(await values()).toEqual({ [many]: ['c', '1', 'a', 'b'] })
     await patch({ [many]: ['b', 'c'] })
@@ -60,14 +60,14 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect((await read()).version).toBe(2)
   })
 
-  test.each([null, '', ' \n', [], { external_id: null }, { external_id: '' }])('is unlinked by %j', async nothing => {
+  it.each([null, '', ' \n', [], { external_id: null }, { external_id: '' }])('is removed by %j', async nothing => {
     await post({ [one]: 'bob', [many]: ['bob', 'eve'] })
     await patch({ [one]: nothing, [many]: nothing })
     expect([await values(), await rows('links')]).toEqual([{}, []])
     expect((await read(`${targets}/bob`)).state).toBe('placeholder')
   })
 
-  test.each([
+  it.each([
     [one, true, ''],
     [one, 1.5, ''],
     [one, {}, ''],
@@ -85,18 +85,18 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     [many, ['bob', ' '], '/1'],
     [many, ['bob', ['eve']], '/1'],
     [many, { external_id: 1.5 }, ''],
-  ])('as %s: %j is refused at its place, and nothing is born', async (key, given, place) => {
+  ])('is refused for the key %s and the value %j with its path, and nothing is created', async (key, given, path) => {
     await post({})
-    const reply = await patch({ other: 'x', [key === one ? many : one]: 'born', [key]: given })
+    const reply = await patch({ other: 'x', [key === one ? many : one]: 'created', [key]: given })
     expect([reply.status, reply.body.error, paths(reply)]).toEqual([
       400,
       'invalid_parameter',
-      [`/attribute_values/${key}${place}`],
+      [`/attribute_values/${key}${path}`],
     ])
     expect([await values(), await rows('entities')]).toMatchObject([{}, [{ external_id: 'ada' }]])
   })
 
-  test('is to the one who bears the name already', async () => {
+  it('leads to an existing entity with the external identifier', async () => {
     const { data } = (await send('POST', targets, { external_id: 'bob' })).body
     await post({ [one]: 'bob', [many]: ['bob'] })
     expect(await read(`${targets}/bob`)).toEqual(data)
@@ -104,7 +104,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await rows('entities')).toHaveLength(2)
   })
 
-  test('stays with its target when that is completed, renamed or bereft of its name', async () => {
+  it('stays with its target when the target is completed, renamed or loses its external identifier', async () => {
     await post({ [one]: 'bob', [many]: ['bob', 'eve'] })
     const before = await rows('links')
     expect((await send('POST', targets, { external_id: 'bob', attribute_values: { a: 1 } })).status).toBe(201)
@@ -117,7 +117,7 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await values()).toEqual({ [many]: [null, 'eve'] })
   })
 
-  test('written again as it stands is no write', async () => {
+  it('does not change the version if it is written again unchanged', async () => {
     await post({ [one]: 42, [many]: ['bob', 'eve'] })
     await patch({ [one]: '42 ', [many]: ['bob', { external_id: 'eve' }, 'bob'] })
     expect((await read()).version).toBe(1)
@@ -125,22 +125,22 @@ describe.each(kinds)('a link to %s', (_kind, one, many, targets) => {
     expect(await read()).toMatchObject({ version: 2, attribute_values: { [many]: ['eve', 'bob'] } })
   })
 
-  test('that two hundred ask for at once makes one placeholder', async () => {
-    const asked = names('p', 200).map(external_id =>
+  it('creates one placeholder if two hundred concurrent requests name it', async () => {
+    const requests = names('p', 200).map(external_id =>
       send('POST', '/v1/people', { external_id, attribute_values: { [one]: 'hub', [many]: ['hub', 'other'] } }),
     )
-    expect(new Set((await Promise.all(asked)).map(reply => reply.status))).toEqual(new Set([201]))
+    expect(new Set((await Promise.all(requests)).map(reply => reply.status))).toEqual(new Set([201]))
     const hub = await read(`${targets}/hub`)
     expect([hub.state, hub.version]).toEqual(['placeholder', 1])
     expect([(await rows('entities')).length, (await rows('links')).length]).toEqual([202, 600])
-    const births = await service.sql('select 1 from changes where organization_id = $1 and version = 1', [shop.id])
-    expect(births).toHaveLength(202)
+    const creations = await service.sql('select 1 from changes where organization_id = $1 and version = 1', [shop.id])
+    expect(creations).toHaveLength(202)
   })
 })
 
-describe('a refused request leaves no placeholder, whatever refused it:', () => {
+describe('a refused request', () => {
   const links = { referrer: 'r', friends: ['f', 'g'], employer: 'e' }
-  test.each([
+  it.each([
     ['a wrong link', 400, 'PATCH', ada, { attribute_values: { ...links, suppliers: [true] } }],
     [
       'a wrong consent',
@@ -149,13 +149,13 @@ describe('a refused request leaves no placeholder, whatever refused it:', () => 
       ada,
       { attribute_values: links, consents: [{ consent_type_id: 9, channel: 'sms', state: true }] },
     ],
-    ['a name that is taken', 400, 'PATCH', ada, { attribute_values: links, external_id: 'bob' }],
-    ['a name that is taken', 409, 'POST', '/v1/people', { attribute_values: links, external_id: 'bob' }],
-    ['nobody there', 500, 'PATCH', '/v1/people/nobody', { attribute_values: links }],
-    ['nobody there', 404, 'PUT', '/v1/people/nobody', { attribute_values: links }],
+    ['a taken external identifier', 400, 'PATCH', ada, { attribute_values: links, external_id: 'bob' }],
+    ['a taken external identifier', 409, 'POST', '/v1/people', { attribute_values: links, external_id: 'bob' }],
+    ['a missing person', 500, 'PATCH', '/v1/people/nobody', { attribute_values: links }],
+    ['a missing person', 404, 'PUT', '/v1/people/nobody', { attribute_values: links }],
     ['101 new targets', 400, 'PATCH', ada, { attribute_values: { referrer: 'r', friends: names('n', 100) } }],
     ['1,001 links', 400, 'PATCH', ada, { attribute_values: { friends: names('n', 1_001) } }],
-  ])('%s (%i)', async (_what, status, method, path, body) => {
+  ])('fails because of %s (%i) and creates no placeholder', async (_description, status, method, path, body) => {
     await post({ city: 'Rome' })
     await send('POST', '/v1/people', { external_id: 'bob' })
     const before = [await rows('entities'), await rows('links')]
@@ -163,14 +163,14 @@ describe('a refused request leaves no placeholder, whatever refused it:', () => 
     expect([await rows('entities'), await rows('links')]).toEqual(before)
   })
 
-  test('1,001 links are refused with what to do instead', async () => {
+  it('says what to do instead of writing 1,001 links', async () => {
     await post({})
     const { status, body } = await patch({ friends: names('n', 1_001) })
     expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/attribute_values/friends']])
     expect(body.details![0]!.message).toMatch(/at most 1000 elements\. Model the relationship from the other side/)
   })
 
-  test('a hundred new targets are made, and a thousand links that stand are kept', async () => {
+  it('is not caused by 100 new targets, nor by 1,000 links that already exist', async () => {
     for (let part = 0; part < 10; part += 1) {
       const friends = names('n', (part + 1) * 100)
       expect((await (part === 0 ? post({ friends }) : patch({ friends }))).status).toBe(200 + Number(part === 0))
@@ -182,7 +182,7 @@ describe('a refused request leaves no placeholder, whatever refused it:', () => 
 describe('references=strict', () => {
   const strict = { Prefer: 'references=strict' }
 
-  test.each([
+  it.each([
     [{ referrer: 'eve' }, ['/attribute_values/referrer']],
     [{ employer: 'bob' }, ['/attribute_values/employer']],
     [{ friends: ['bob', 'eve'] }, ['/attribute_values/friends/1']],
@@ -192,7 +192,7 @@ describe('references=strict', () => {
       { referrer: 'eve', suppliers: ['x', 'y'] },
       ['/attribute_values/referrer', '/attribute_values/suppliers/0', '/attribute_values/suppliers/1'],
     ],
-  ])('refuses %j by the places that name nobody', async (given, where) => {
+  ])('refuses %j with the paths of the missing targets', async (given, where) => {
     await send('POST', '/v1/people', { external_id: 'bob' })
     await post({})
     const before = await rows('entities')
@@ -201,7 +201,7 @@ describe('references=strict', () => {
     expect(await rows('entities')).toEqual(before)
   })
 
-  test('links to whom there is, placeholders and oneself included', async () => {
+  it('links to existing entities, including placeholders and the entity itself', async () => {
     await send('POST', '/v1/people', { external_id: 'bob', attribute_values: { referrer: 'ghost' } })
     expect((await post({ friends: ['bob', 'ghost', 'ada'], referrer: 'ada' }, strict)).status).toBe(201)
     expect(await values()).toEqual({ friends: ['bob', 'ghost', 'ada'], referrer: 'ada' })
@@ -209,7 +209,7 @@ describe('references=strict', () => {
 })
 
 describe('a placeholder', () => {
-  test.each([
+  it.each([
     ['PATCH', { first_name: 'Bob' }, 'active', 2],
     ['PUT', { first_name: 'Bob' }, 'active', 2],
     ['PATCH', { attribute_values: { referrer: 'ada' } }, 'active', 2],
@@ -217,15 +217,18 @@ describe('a placeholder', () => {
     ['PATCH', { external_id: 'robert' }, 'active', 2],
     ['PATCH', {}, 'placeholder', 1],
     ['PATCH', { first_name: null, attribute_values: { city: null } }, 'placeholder', 1],
-  ])('addressed by %s %j is %s at version %i, its links intact', async (method, body, state, version) => {
-    await post({ referrer: 'bob' })
-    const { id } = await read('/v1/people/bob')
-    expect((await send(method, '/v1/people/bob', body)).status).toBe(200)
-    expect(await read(`/v1/people/internal/${id}`)).toMatchObject({ id, state, version })
-    expect((await values()).referrer).toBe((body as { external_id?: string }).external_id ?? 'bob')
-  })
+  ])(
+    'is addressed by %s with %j, is then %s at version %i, and keeps its links',
+    async (method, body, state, version) => {
+      await post({ referrer: 'bob' })
+      const { id } = await read('/v1/people/bob')
+      expect((await send(method, '/v1/people/bob', body)).status).toBe(200)
+      expect(await read(`/v1/people/internal/${id}`)).toMatchObject({ id, state, version })
+      expect((await values()).referrer).toBe((body as { external_id?: string }).external_id ?? 'bob')
+    },
+  )
 
-  test('in a circle: two who name each other before they are there', async () => {
+  it('is completed in a circle: two people can name each other before both exist', async () => {
     await post({ referrer: 'bob', friends: ['ada', 'bob'] })
     expect(
       (
@@ -243,11 +246,11 @@ describe('a placeholder', () => {
   })
 })
 
-test('links of an archived attribute read on, and go when its key, declared anew, is written', async () => {
+it('links of an archived attribute stay readable until its key is declared again and written', async () => {
   await post({ referrer: 'bob' })
   await send('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
-  const anew = { key: 'referrer', owner: 'people', type: 'stack', target_stack: 'companies' }
-  expect((await send('POST', '/v1/schema/attributes', anew)).status).toBe(201)
+  const declaration = { key: 'referrer', owner: 'people', type: 'stack', target_stack: 'companies' }
+  expect((await send('POST', '/v1/schema/attributes', declaration)).status).toBe(201)
   expect(await read()).toMatchObject({ version: 1, attribute_values: { referrer: 'bob' } })
   await patch({ referrer: 'bob' })
   expect(await read()).toMatchObject({ version: 2, attribute_values: { referrer: 'bob' } })

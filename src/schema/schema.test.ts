@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-it('the whole schema shows what the lists show, archived definitions too', async () => {
+it('the schema contains what the lists contain, including archived definitions', async () => {
   const { send } = await service.organization()
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   await send('POST', '/v1/schema/attributes', { key: 'buyer', owner: 'orders', type: 'person' })
@@ -24,7 +24,7 @@ it('the whole schema shows what the lists show, archived definitions too', async
   })
 })
 
-it('the schema of another organization shows nothing of it, and it takes the scope schema:read', async () => {
+it('the schema shows only definitions of its own organization and needs the scope schema:read', async () => {
   const other = await service.organization()
   await other.send('POST', '/v1/schema/stacks', { key: 'secrets', kind: 'item' })
   const { key, send } = await service.organization()

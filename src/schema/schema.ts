@@ -4,7 +4,7 @@ import { consent_type } from '../consents/schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { stack } from '../stacks/schema.ts'
 
-/** All that an organization has declared. */
+/** All definitions of an organization. */
 export const schema = Type.Object(
   { stacks: Type.Array(stack), attributes: Type.Array(attribute), consent_types: Type.Array(consent_type) },
   {

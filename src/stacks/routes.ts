@@ -2,13 +2,14 @@ import { type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { type NewStack, newStack, type StackPatch, stack as stack_shape, stackPatch } from './schema.ts'
-import { createStack, findStack, patchStack, shownStack } from './stacks.ts'
+import { type NewStack, newStack, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
+import { createStack, findStack, patchStack, stackToJson } from './stacks.ts'
 
 const path = '/v1/schema/stacks'
 const tag = 'Stacks'
-const one = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' }, answer: stack_shape } as const
+const byKey = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key: 'key' }, answer: stackSchema } as const
 
+/** The route table of stacks. */
 export function stackRoutes(): Route[] {
   return [
     route<NewStack>({
@@ -19,12 +20,12 @@ export function stackRoutes(): Route[] {
       operationId: 'createStack',
       summary: 'Create a stack',
       body: newStack,
-      answer: stack_shape,
+      answer: stackSchema,
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const stack = await createStack(authorOf(call), call.body)
-        return { status: 201, data: shownStack(stack), headers: { Location: `${path}/${stack.key}` } }
+        return { status: 201, data: stackToJson(stack), headers: { Location: `${path}/${stack.key}` } }
       },
     }),
     route({
@@ -34,33 +35,33 @@ export function stackRoutes(): Route[] {
       scope: 'schema:read',
       operationId: 'listStacks',
       summary: 'List the stacks',
-      answer: listSchema(stack_shape),
+      answer: listSchema(stackSchema),
       handle: async ({ db, caller, signal }) => {
         const { stacks } = await currentDefinitions(db, caller.organization.id, signal)
-        return { status: 200, data: { items: stacks.map(shownStack) } }
+        return { status: 200, data: { items: stacks.map(stackToJson) } }
       },
     }),
     route({
       method: 'GET',
-      ...one,
+      ...byKey,
       scope: 'schema:read',
       operationId: 'getStack',
       summary: 'Read a stack',
       handle: async ({ db, caller, params, signal }) => {
         const definitions = await currentDefinitions(db, caller.organization.id, signal)
-        return { status: 200, data: shownStack(findStack(definitions, params.stack_key!)) }
+        return { status: 200, data: stackToJson(findStack(definitions, params.stack_key!)) }
       },
     }),
     route<StackPatch>({
       method: 'PATCH',
-      ...one,
+      ...byKey,
       scope: 'schema:write',
       operationId: 'patchStack',
       summary: 'Rename a stack',
       body: stackPatch,
       handle: async call => {
         const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)
-        return { status: 200, data: shownStack(stack) }
+        return { status: 200, data: stackToJson(stack) }
       },
     }),
   ]

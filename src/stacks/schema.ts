@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
-  description: 'Records of an event stack are immutable. Never changes.',
+  description: 'Records of an event stack are immutable. The kind never changes.',
 })
 
 /** Body of POST /v1/schema/stacks. */
@@ -16,7 +16,7 @@ export const newStack = Type.Object(
 )
 export type NewStack = Static<typeof newStack>
 
-/** Body of PATCH /v1/schema/stacks/{stack_key}: the key and the kind never change. */
+/** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
 export const stackPatch = Type.Object(
   { name: Type.Optional(definitionName) },
   { additionalProperties: false, title: 'StackPatch', examples: [{}] },

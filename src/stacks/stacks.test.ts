@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 
 let service: Service
@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const path = '/v1/schema/stacks'
 const listed = async () => (await send('GET', path)).body.data.items
-/** All that is stored of definitions: the stacks, how many changes were logged, and the version of the whole. */
+/** The stored definitions: the stacks, the number of logged changes, and the version. */
 const stored = async () => ({
   items: await listed(),
   head: await service.sql('select sequence, schema_version from change_heads where organization_id = $1', [
@@ -25,7 +25,7 @@ const stored = async () => ({
 const longest = `a${'_9'.repeat(31)}`
 
 describe('a stack', () => {
-  test('is created from key and kind, named after its key, and found where Location says', async () => {
+  it('is created from key and kind, named after its key, and found at its Location', async () => {
     const created = await send('POST', path, { key: 'orders', kind: 'item' })
     expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/orders`])
     const { created_at, updated_at, ...rest } = created.body.data
@@ -35,25 +35,25 @@ describe('a stack', () => {
     expect((await send('GET', `${path}/orders`)).body.data).toEqual(created.body.data)
   })
 
-  test('is of kind item or event, and has a name of its own when given one, trimmed', async () => {
+  it('can be of kind event and can have its own name, which is trimmed', async () => {
     const reply = await send('POST', path, { key: 'visits', kind: 'event', name: '  Visits to us ' })
     expect(reply.body.data).toMatchObject({ kind: 'event', name: 'Visits to us' })
   })
 
-  test('has a key of one to 63 characters', async () => {
+  it('has a key of 1 to 63 characters', async () => {
     for (const key of ['a', longest]) expect((await send('POST', path, { key, kind: 'item' })).status).toBe(201)
   })
 
-  test('comes from query parameters, too', async () => {
+  it('can be created from query parameters', async () => {
     expect((await send('POST', `${path}?key=visits&kind=event`)).status).toBe(201)
   })
 
-  test('is listed in the order of creation', async () => {
+  it('is listed in the order of creation', async () => {
     for (const key of ['zebras', 'apples', 'mangos']) await send('POST', path, { key, kind: 'item' })
     expect((await listed()).map((stack: { key: string }) => stack.key)).toEqual(['zebras', 'apples', 'mangos'])
   })
 
-  test('takes a new name; its key, kind and birth stay', async () => {
+  it('can be renamed, and keeps its key, kind and time of creation', async () => {
     const { data } = (await send('POST', path, { key: 'orders', kind: 'item' })).body
     const patched = await send('PATCH', `${path}/orders`, { name: 'Orders' })
     expect(patched.status).toBe(200)
@@ -61,7 +61,7 @@ describe('a stack', () => {
     expect(await listed()).toEqual([patched.body.data])
   })
 
-  test.each([{}, { name: 'orders' }])('patched with %j, which changes nothing, stays as it is', async body => {
+  it.each([{}, { name: 'orders' }])('is not written by a PATCH with %j, which changes nothing', async body => {
     await send('POST', path, { key: 'orders', kind: 'item' })
     const before = await stored()
     const reply = await send('PATCH', `${path}/orders`, body)
@@ -69,17 +69,17 @@ describe('a stack', () => {
     expect(await stored()).toEqual(before)
   })
 
-  test('asked for by ten at once is made once; nine are told that the key is taken', async () => {
-    const asked = Array.from({ length: 10 }, () => send('POST', path, { key: 'orders', kind: 'item' }))
-    const replies = await Promise.all(asked)
+  it('exists once after ten concurrent requests to create it, nine of which get 409', async () => {
+    const requests = Array.from({ length: 10 }, () => send('POST', path, { key: 'orders', kind: 'item' }))
+    const replies = await Promise.all(requests)
     expect(replies.map(reply => reply.status).sort()).toEqual([201, ...Array(9).fill(409)])
     expect(await listed()).toHaveLength(1)
   })
 })
 
-describe('a rule of stacks that is broken is named, and changes nothing:', () => {
+describe('an invalid request for stacks', () => {
   const kind = 'item'
-  test.each([
+  it.each([
     [{ kind }, 400, 'invalid_parameter', '/key'],
     [{ key: 'visits' }, 400, 'invalid_parameter', '/kind'],
     [{ key: 'visits', kind: 'thing' }, 400, 'invalid_parameter', '/kind'],
@@ -99,7 +99,7 @@ describe('a rule of stacks that is broken is named, and changes nothing:', () =>
     [{ key: 'visits', kind, name: null }, 400, 'invalid_json', '/name'],
     [{ key: 'visits', kind, state: 'archived' }, 400, 'invalid_parameter', '/state'],
     [{ key: 'orders', kind: 'event' }, 409, 'duplicate_entry', '/key'],
-  ])('POST %j is %i %s at %s', async (body, status, word, where) => {
+  ])('POST with %j returns %i %s at %s and changes nothing', async (body, status, word, where) => {
     await send('POST', path, { key: 'orders', kind })
     const before = await stored()
     const reply = await send('POST', path, body)
@@ -111,14 +111,14 @@ describe('a rule of stacks that is broken is named, and changes nothing:', () =>
     expect(await stored()).toEqual(before)
   })
 
-  test.each([
+  it.each([
     [{ key: 'visits' }, '/key'],
     [{ kind: 'event' }, '/kind'],
     [{ kind: 'item' }, '/kind'],
     [{ name: '' }, '/name'],
     [{ name: 'x'.repeat(256) }, '/name'],
     [{ created_at: '2026-01-01T00:00:00Z' }, '/created_at'],
-  ])('PATCH %j is 400 at %s', async (body, where) => {
+  ])('PATCH with %j returns 400 at %s and changes nothing', async (body, where) => {
     await send('POST', path, { key: 'orders', kind })
     const before = await stored()
     const reply = await send('PATCH', `${path}/orders`, body)
@@ -130,14 +130,14 @@ describe('a rule of stacks that is broken is named, and changes nothing:', () =>
     expect(await stored()).toEqual(before)
   })
 
-  test.each([
+  it.each([
     ['GET', `${path}/nothing`, 404],
     ['PATCH', `${path}/nothing`, 404],
     ['GET', `${path}/people`, 404],
     ['PUT', `${path}/orders`, 405],
     ['DELETE', `${path}/orders`, 405],
     ['DELETE', path, 405],
-  ])('%s %s is %i', async (method, address, status) => {
+  ])('%s %s returns %i and changes nothing', async (method, address, status) => {
     await send('POST', path, { key: 'orders', kind })
     const before = await stored()
     expect((await send(method, address, method === 'GET' ? undefined : { name: 'x' })).status).toBe(status)
@@ -145,7 +145,7 @@ describe('a rule of stacks that is broken is named, and changes nothing:', () =>
   })
 })
 
-test('a stack is made with schema:write and read with schema:read, each alone', async () => {
+it('creating a stack needs only schema:write, and reading it needs only schema:read', async () => {
   const reader = service.sender(await service.tokenFor(organization.key, 'schema:read people:write'))
   const writer = service.sender(await service.tokenFor(organization.key, 'schema:write'))
   const body = { key: 'orders', kind: 'item' }

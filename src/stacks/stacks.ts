@@ -12,21 +12,22 @@ import { type Definitions, peopleKey, type Stack } from '../organizations/defini
 import type { NewStack, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
 
-/** The stack of that key; a Fault of 404 where there is none. */
+/** The stack with that key. Throws a Fault of 404 if there is none. */
 export function findStack({ stacks }: Definitions, key: string): Stack {
-  const details = [{ path: pointer('stack_key'), message: 'is the key of no stack' }]
+  const details = [{ path: pointer('stack_key'), message: 'is not the key of a stack' }]
   return (
     stacks.find(stack => stack.key === key) ??
     fail('not_found', `There is no such stack: ${JSON.stringify(key)}.`, { details })
   )
 }
 
+/** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
-  if (body.key === peopleKey) refuseField('/key', 'is reserved: people are no stack')
-  const after = await changeDefinitions(author, (standing, at) => {
-    const { stacks } = standing
+  if (body.key === peopleKey) refuseField('/key', 'is reserved: people are not a stack')
+  const after = await changeDefinitions(author, (current, at) => {
+    const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
-    refuseMore('stacks', standing, author.limits)
+    refuseMore('stacks', current, author.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
     const values = [id, stack.key, stack.name, stack.kind, at]
@@ -35,6 +36,7 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
   return findStack(after, body.key)
 }
 
+/** Renames a stack. Throws a Fault of 404 if there is none with that key. */
 export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
   const after = await changeDefinitions(author, (definitions, at) => {
     const stack = findStack(definitions, key)
@@ -47,6 +49,6 @@ export async function patchStack(author: Author, key: string, patch: StackPatch)
 }
 
 /** A stack as a read shows it. */
-export function shownStack({ key, name, kind, created_at, updated_at }: Stack) {
+export function stackToJson({ key, name, kind, created_at, updated_at }: Stack) {
   return { key, name, kind, created_at, updated_at }
 }

@@ -57,7 +57,7 @@ describe('an import of people', () => {
     const first = await importLines(organization, path, lines)
     expect(first.counts).toEqual({ ...none, received: 3, created: 2, failed: 1 })
     expect(first.refused).toMatchObject([
-      { line: 1, error: 'duplicate_entry', message: 'The entity exists already, and the import creates only.' },
+      { line: 1, error: 'duplicate_entry', message: 'The entity already exists, and the import has `create_only`.' },
     ])
     const second = await importLines(organization, path, lines)
     expect(second.counts).toEqual({ ...none, received: 3, unchanged: 2, failed: 1 })

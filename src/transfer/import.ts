@@ -1,7 +1,7 @@
 import { keyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { Turns } from '../entities/write-ordering.ts'
+import { WriteOrder } from '../entities/write-ordering.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write-request.ts'
 import { writeEntities } from '../entities/write-sets.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
@@ -73,7 +73,7 @@ async function* answerLines(
     tell(outcome)
   }
   const pace = { saidAtMs: performance.now(), everyMs: progressMs }
-  const turns = new Turns()
+  const writeOrder = new WriteOrder()
   const writing = new Set<Promise<RefusedLine[]>>()
   const textOfRefused = createRefusals()
   const failures: unknown[] = []
@@ -85,7 +85,7 @@ async function* answerLines(
   const write = (set: Entry[]) =>
     inTurn(call.db, call.caller.organization.id, undefined, () => {
       if (isOver || call.draining()) throw shuttingDown
-      const written = writeSet(call, set, turns, count)
+      const written = writeSet(call, set, writeOrder, count)
         .catch(error => {
           failures.push(error)
           throw error
@@ -163,9 +163,14 @@ function writeOf(
 }
 
 /** Writes one set within its own time, counts, and answers the refused lines. Throws what fails for all of them. */
-async function writeSet(call: Call<ImportQuery>, set: Entry[], turns: Turns, count: Count): Promise<RefusedLine[]> {
+async function writeSet(
+  call: Call<ImportQuery>,
+  set: Entry[],
+  writeOrder: WriteOrder,
+  count: Count,
+): Promise<RefusedLine[]> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
-  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
+  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, writeOrder)
   const errors = errorsOf(outcomes)
   const unavailable = errors.find(isUnavailable)
   if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
@@ -188,7 +193,7 @@ const errorsOf = (outcomes: Outcome[]) =>
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
   writes: Write[],
-  turns: Turns,
+  writeOrder: WriteOrder,
 ): Promise<Outcome[]> {
   const controller = new AbortController()
   const late = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
@@ -196,7 +201,7 @@ async function writeWithin(
     () => controller.abort(new Fault(refuse('operation_failed', late, { status: 504 }))),
     limits.requestMs,
   )
-  const options = { limits, signal: controller.signal, setSize, turns }
+  const options = { limits, signal: controller.signal, setSize, writeOrder }
   try {
     const write = body.dry_run ? dryRun : writeEntities
     const outcomes = await write(db, caller.organization.id, writes, options)

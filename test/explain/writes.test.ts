@@ -1,15 +1,15 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Database, type Statement, statement, type Transaction } from '../../src/db/db.ts'
 import type { Write } from '../../src/entities/write-request.ts'
 import { type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
-// One large organization beside many small ones: what an average organization needs is not what this one needs.
+// One large organization next to many small ones: PostgreSQL's average statistics do not fit the large one.
 const people = 20_000
 const smallOrganizations = 5_000
-// Of a set of one, with a margin for a target's neighbours on the page.
-const rowsLimit = 40
+// The limit for a set of one write, with a margin for other rows on a target's page.
+const maxRows = 40
 
 let service: Service
 let shop: Shop
@@ -48,16 +48,16 @@ type Node = {
   Plans?: Node[]
 }
 
-/** Statement by name, to the most rows that any step of its plan looked at. */
-type Looks = Map<string, number>
+/** By statement name, the maximum number of rows that a step of its plan read. */
+type RowsByStatement = Map<string, number>
 
-/** A database that explains every statement of a transaction before it runs it. */
-function explaining(db: Database): { db: Database; looks: Looks } {
-  const looks: Looks = new Map()
+/** Returns a database that runs EXPLAIN ANALYZE for every statement of a transaction before the statement itself. */
+function withExplain(db: Database): { db: Database; rowsByStatement: RowsByStatement } {
+  const rowsByStatement: RowsByStatement = new Map()
   const transaction: Database['transaction'] = (work, options) =>
     db.transaction(
       tx => {
-        // One after the other, for the statements of a flush do not wait for each other.
+        // The statements of a flush are sent concurrently, so this puts them in order.
         let last: Promise<unknown> = Promise.resolve()
         const inOrder = <T>(next: () => Promise<T>): Promise<T> => {
           const result = last.then(next)
@@ -67,13 +67,13 @@ function explaining(db: Database): { db: Database; looks: Looks } {
         return work({
           query: (statement, values) =>
             inOrder(async () => {
-              looks.set(statement.name, await explain(tx, statement, values))
+              rowsByStatement.set(statement.name, await explain(tx, statement, values))
               return tx.query(statement, values)
             }),
           copy: (statement, rows) =>
             inOrder(() => {
-              // It looks at nothing but the indexes that it adds to.
-              looks.set(statement.name, 0)
+              // EXPLAIN does not support COPY. A COPY reads only the indexes that it adds to.
+              rowsByStatement.set(statement.name, 0)
               return tx.copy(statement, rows)
             }),
           commit: () => inOrder(() => tx.commit()),
@@ -81,7 +81,7 @@ function explaining(db: Database): { db: Database; looks: Looks } {
       },
       { ...options, lockTimeoutMs: undefined },
     )
-  return { db: { ...db, transaction }, looks }
+  return { db: { ...db, transaction }, rowsByStatement }
 }
 
 async function explain(tx: Transaction, { text }: Statement, values: unknown[]): Promise<number> {
@@ -92,20 +92,20 @@ async function explain(tx: Transaction, { text }: Statement, values: unknown[]):
   const [row] = await run(`explain (analyze, format json) execute explained(${literals})`)
   await run('deallocate explained')
   await run('rollback to savepoint explained')
-  return mostRows(row!['QUERY PLAN'][0].Plan)
+  return maxRowsOf(row!['QUERY PLAN'][0].Plan)
 }
 
-function mostRows(node: Node): number {
-  const own = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  return Math.max(own, ...(node.Plans ?? []).map(mostRows))
+function maxRowsOf(node: Node): number {
+  const ownRows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  return Math.max(ownRows, ...(node.Plans ?? []).map(maxRowsOf))
 }
 
-const everything = { city: 'Rome', referrer: 'p7', friends: ['p8', 'new friend'], employer: 'acme' }
+const allFields = { city: 'Rome', referrer: 'p7', friends: ['p8', 'new friend'], employer: 'acme' }
 
-test.each<[string, Write, string[]]>([
+it.each<[string, Write, string[]]>([
   [
-    'a patch of everything',
-    write('patch', 'p500', { first_name: 'Ada', attribute_values: everything }),
+    'a patch of all kinds of values',
+    write('patch', 'p500', { first_name: 'Ada', attribute_values: allFields }),
     [
       'lock_named',
       'read_names_left',
@@ -122,28 +122,28 @@ test.each<[string, Write, string[]]>([
   ['a rename', write('patch', 'p501', { external_id: 'renamed' }), ['lock_named', 'read_bearers', 'apply_changes']],
   ['a deletion', write('delete', 'p502'), ['lock_named', 'read_links', 'unlink', 'index_terms', 'apply_changes']],
   [
-    'a patch that answers the person',
+    'a patch that returns the person',
     write('patch', 'p503', { first_name: 'Ada' }, { represent: true }),
     ['lock_named', 'apply_changes', 'read_by_id'],
   ],
-])('%s in a large organization looks at a few rows', async (_, item, statements) => {
-  expect(await looksOf(item)).toEqual(statements)
+])('reads only a few rows of a large organization for %s', async (_, item, statements) => {
+  expect(await statementsOf(item)).toEqual(statements)
 })
 
-test('a patch by internal identifier in a large organization looks at a few rows', async () => {
+it('reads only a few rows of a large organization for a patch by internal identifier', async () => {
   const [found] = await service.sql<{ id: string }>(
     `select id from entities where organization_id = $1 and stack_id = 0 and external_id = 'p504'`,
     [shop.id],
   )
   const item = write('patch', '', { first_name: 'Ada' }, { address: { id: found!.id } })
-  expect(await looksOf(item)).toEqual(['lock_entities', 'apply_changes'])
+  expect(await statementsOf(item)).toEqual(['lock_entities', 'apply_changes'])
 })
 
-/** The statements that a write takes, none of which looks at many rows. */
-async function looksOf(item: Write): Promise<string[]> {
-  const { db, looks } = explaining(service.db)
+/** Runs a write and returns the names of its statements. Expects each to read fewer than `maxRows` rows. */
+async function statementsOf(item: Write): Promise<string[]> {
+  const { db, rowsByStatement } = withExplain(service.db)
   const [outcome] = await writeAll(db, shop, [item])
   expect(outcome).toHaveProperty('done')
-  for (const [name, rows] of looks) expect(rows, name).toBeLessThan(rowsLimit)
-  return [...looks.keys()]
+  for (const [name, rows] of rowsByStatement) expect(rows, name).toBeLessThan(maxRows)
+  return [...rowsByStatement.keys()]
 }

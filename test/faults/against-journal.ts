@@ -1,61 +1,67 @@
-import { deletion, type Entry, type Journal } from './journal.ts'
+import { deletionIdentity, type Entry, type Journal } from './journal.ts'
 import type { Finding } from './replay.ts'
 import type { Change, Stored } from './stored.ts'
 
-/** What a change is called in the journal; undefined of a birth, which is its cause's. */
+/** Returns the journal's identity of a change; undefined for the create of a placeholder, which another change caused. */
 export function identityOf({ operation, before, after, request_id }: Change): string | undefined {
-  if (operation === 'delete') return deletion(request_id, String(before?.external_id))
+  if (operation === 'delete') return deletionIdentity(request_id, String(before?.external_id))
   return (after.attribute_values as { mark?: string } | undefined)?.mark
 }
 
-/** The change log, compared with what is known from outside: done as often as it was acknowledged, and in that order. */
+/** Compares the change log with the journal: every acknowledged write was done once, no refused one, and in order. */
 export function compareWithJournal({ changes }: Stored, journal: Journal): Finding[] {
   const entities = changes.filter(({ subject }) => subject === 'entity')
-  const done = Map.groupBy(entities, identityOf)
-  const births = done.get(undefined) ?? []
-  done.delete(undefined)
+  const changesByIdentity = Map.groupBy(entities, identityOf)
+  const placeholderCreates = changesByIdentity.get(undefined) ?? []
+  changesByIdentity.delete(undefined)
   return [
-    ...journal.surprises.map((text): Finding => ({ kind: 'an answer that no fault explains', text })),
-    ...journal.entries.flatMap(entry => compareEntry(entry, done)),
-    ...compareUnknown(journal, done),
-    ...compareBirths(entities, births),
-    ...compareOrder(journal, done),
+    ...journal.unexplained.map((text): Finding => ({ kind: 'an unexplained response', text })),
+    ...journal.entries.flatMap(entry => compareEntry(entry, changesByIdentity)),
+    ...compareUnrequested(journal, changesByIdentity),
+    ...comparePlaceholders(entities, placeholderCreates),
+    ...compareOrder(journal, changesByIdentity),
   ]
 }
 
-type Done = Map<string | undefined, Change[]>
+type ChangesByIdentity = Map<string | undefined, Change[]>
 
-function compareEntry({ method, path, writes, atomic, status }: Entry, done: Done): Finding[] {
+function compareEntry(
+  { method, path, writes, atomic, status }: Entry,
+  changesByIdentity: ChangesByIdentity,
+): Finding[] {
   const findings: Finding[] = []
-  const place = `${method} ${path}, answered ${status}`
+  const requestLine = `${method} ${path}, answered ${status}`
   for (const { identity, outcome } of writes) {
-    const times = done.get(identity)?.length ?? 0
-    const text = `${identity}: ${place}`
-    if (times > 1) findings.push({ kind: 'a write was done twice', text })
-    if (times === 0 && outcome === 'acknowledged') findings.push({ kind: 'a write is lost', text })
-    if (times > 0 && outcome === 'refused') findings.push({ kind: 'a refused write was done', text })
+    const changeCount = changesByIdentity.get(identity)?.length ?? 0
+    const text = `${identity}: ${requestLine}`
+    if (changeCount > 1) findings.push({ kind: 'a write was done twice', text })
+    if (changeCount === 0 && outcome === 'acknowledged') findings.push({ kind: 'a write is lost', text })
+    if (changeCount > 0 && outcome === 'refused') findings.push({ kind: 'a refused write was done', text })
   }
-  const doneOfIt = writes.filter(({ identity }) => done.has(identity)).length
-  if (atomic && doneOfIt > 0 && doneOfIt < writes.length)
-    findings.push({ kind: 'half of a batch was done', text: `${doneOfIt} of ${writes.length}: ${place}` })
+  const doneCount = writes.filter(({ identity }) => changesByIdentity.has(identity)).length
+  if (atomic && doneCount > 0 && doneCount < writes.length)
+    findings.push({
+      kind: 'an atomic batch was done in part',
+      text: `${doneCount} of ${writes.length}: ${requestLine}`,
+    })
   return findings
 }
 
-function compareUnknown({ entries }: Journal, done: Done): Finding[] {
-  const asked = new Set(entries.flatMap(({ writes }) => writes.map(({ identity }) => identity)))
-  const strangers = [...done.keys()].filter(identity => !asked.has(identity!))
-  return strangers.map(identity => ({ kind: 'a write comes from nowhere', text: String(identity) }))
+function compareUnrequested({ entries }: Journal, changesByIdentity: ChangesByIdentity): Finding[] {
+  const requestedIdentities = new Set(entries.flatMap(({ writes }) => writes.map(({ identity }) => identity)))
+  const unrequested = [...changesByIdentity.keys()].filter(identity => !requestedIdentities.has(identity!))
+  return unrequested.map(identity => ({ kind: 'an unrequested write was done', text: String(identity) }))
 }
 
-/** A placeholder is born of a later change of the same request, which names it. */
-function compareBirths(entities: Change[], births: Change[]): Finding[] {
+/** A placeholder's create is followed by a change of the same request that names the placeholder. */
+function comparePlaceholders(entities: Change[], placeholderCreates: Change[]): Finding[] {
   const byRequest = Map.groupBy(entities, ({ request_id }) => request_id)
-  const orphans = births.filter(({ operation, request_id, sequence, after }) => {
-    const named = JSON.stringify(after.external_id)
+  const orphans = placeholderCreates.filter(({ operation, request_id, sequence, after }) => {
+    const nameJson = JSON.stringify(after.external_id)
     const causes = byRequest.get(request_id)!.filter(change => change.sequence > sequence && identityOf(change))
     return (
       operation !== 'create' ||
-      !causes.some(cause => JSON.stringify(cause.after.attribute_values ?? {}).includes(named))
+      !causes.some(cause => JSON.stringify(cause.after.attribute_values ?? {}).includes(nameJson))
     )
   })
   return orphans.map(({ after, sequence }) => ({
@@ -64,25 +70,25 @@ function compareBirths(entities: Change[], births: Change[]): Finding[] {
   }))
 }
 
-/** What was answered before another was asked has the lower number. */
-function compareOrder({ entries }: Journal, done: Done): Finding[] {
+/** A write that was acknowledged before another was sent has the lower change number. */
+function compareOrder({ entries }: Journal, changesByIdentity: ChangesByIdentity): Finding[] {
   const acknowledged = entries.flatMap(entry =>
     entry.writes.flatMap(({ identity, outcome }) => {
-      const sequence = outcome === 'acknowledged' ? done.get(identity)?.[0]?.sequence : undefined
+      const sequence = outcome === 'acknowledged' ? changesByIdentity.get(identity)?.[0]?.sequence : undefined
       return sequence === undefined ? [] : [{ ...entry, identity, sequence }]
     }),
   )
   const byStart = acknowledged.toSorted((a, b) => a.started - b.started)
   const byEnd = acknowledged.toSorted((a, b) => a.finished - b.finished)
   const findings: Finding[] = []
-  let ended = 0
+  let finishedCount = 0
   let highest = 0
   for (const { started, sequence, identity } of byStart) {
-    for (; ended < byEnd.length && byEnd[ended]!.finished < started; ended += 1)
-      highest = Math.max(highest, byEnd[ended]!.sequence)
+    for (; finishedCount < byEnd.length && byEnd[finishedCount]!.finished < started; finishedCount += 1)
+      highest = Math.max(highest, byEnd[finishedCount]!.sequence)
     if (sequence < highest)
       findings.push({
-        kind: 'later writes come before earlier ones',
+        kind: 'change numbers are out of order',
         text: `${identity}: ${sequence} after ${highest}`,
       })
   }

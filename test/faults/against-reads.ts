@@ -7,21 +7,21 @@ type Item = { id?: string; record_id?: string; version: number; attribute_values
 
 const pageSize = 500
 
-/** What the service shows of every entity, compared with what is stored. */
+/** Compares every entity as the service returns it with its stored rows. */
 export async function compareWithReads(send: Send, stored: Stored): Promise<Finding[]> {
   const findings: Finding[] = []
   const collections = [
     { stack_id: 0, path: '/v1/people' },
     ...stored.stacks.map(({ id, key }) => ({ stack_id: id, path: `/v1/stacks/${key}` })),
   ]
-  const shown = shower(stored)
+  const expectedReadOf = createExpectedRead(stored)
   for (const { stack_id, path } of collections) {
-    const expected = stored.entities.filter(entity => entity.stack_id === stack_id).map(shown)
+    const expected = stored.entities.filter(entity => entity.stack_id === stack_id).map(expectedReadOf)
     const items = (await readAll(send, path)).map(pick)
-    const difference = expected.find(each => !items.some(item => isDeepStrictEqual(item, each)))
+    const difference = expected.find(expectedItem => !items.some(item => isDeepStrictEqual(item, expectedItem)))
     if (difference || items.length !== expected.length) {
       const text = `${path}: ${items.length} of ${expected.length} ${JSON.stringify(difference)}`
-      findings.push({ kind: 'a read is not what is stored', text })
+      findings.push({ kind: 'a read differs from the stored entities', text })
     }
   }
   return findings
@@ -46,8 +46,8 @@ const pick = ({ id, record_id, version, attribute_values }: Item) => ({
   attribute_values,
 })
 
-/** How a stored entity is to be shown: its plain values, and the present names of whom it is linked with. */
-function shower({ entities, links, attributes }: Stored) {
+/** Returns a function that builds the expected read of a stored entity: its plain values, and the current names of its link targets. */
+function createExpectedRead({ entities, links, attributes }: Stored) {
   const byId = new Map(entities.map(entity => [entity.id, entity]))
   const bySource = Map.groupBy(links, ({ source_id }) => source_id)
   const declared = new Map(attributes.map(attribute => [attribute.id, attribute]))

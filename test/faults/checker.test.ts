@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../support/service.ts'
-import { check, linesOf } from './checker.ts'
+import { check, formatFindings } from './checker.ts'
 import { type Entry, type Journal, newJournal, type Outcome } from './journal.ts'
 import { startLoad } from './load.ts'
 import type { FindingKind } from './replay.ts'
@@ -15,45 +15,45 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** Each test has an organization that was written to, and was found to be whole. */
+/** Each test has an organization of its own, which was written to and has no findings. */
 beforeEach(async ({ task }) => {
   world = await makeWorld(service.databaseUrl, service.address)
   journal = newJournal()
   await writeMore(task.name)
-  expect(linesOf(await check(world, journal, service.address))).toEqual([])
+  expect(formatFindings(await check(world, journal, service.address))).toEqual([])
 })
 
-/** Goes on with the journal. */
-async function writeMore(...words: (string | number)[]) {
-  const load = startLoad({ world, addresses: [service.address], clients: 4, words })
-  await load.acknowledged(60)
+/** Writes more under load and appends to the journal. */
+async function writeMore(...seedParts: (string | number)[]) {
+  const load = startLoad({ world, addresses: [service.address], clients: 4, seedParts })
+  await load.waitForAcknowledged(60)
   await load.stop()
   journal.entries.push(...load.journal.entries)
-  journal.surprises.push(...load.journal.surprises)
+  journal.unexplained.push(...load.journal.unexplained)
 }
 
-/** Stored data are changed past the service; `o` stands for the organization. */
+/** Changes stored data directly in the database; `$o` is replaced by the organization's id. Returns the number of rows. */
 async function mutate(text: string): Promise<number> {
   const client = new pg.Client({ connectionString: service.databaseUrl })
   await client.connect()
-  const bound = text.replaceAll('$o', String(world.organization_id))
-  const { rowCount } = await client.query(bound).finally(() => client.end())
+  const boundText = text.replaceAll('$o', String(world.organization_id))
+  const { rowCount } = await client.query(boundText).finally(() => client.end())
   return rowCount ?? 0
 }
 
-const kindsFound = async () => new Set((await check(world, journal, service.address)).map(({ kind }) => kind))
+const findKinds = async () => new Set((await check(world, journal, service.address)).map(({ kind }) => kind))
 
 const lastUpdate = `(select max(sequence) from changes where organization_id = $o and operation = 'update' and after->'attribute_values' ? 'mark')`
 
-/** What is done to the stored data, and what has to be found. */
-const mutations: [what: string, text: string, found: FindingKind][] = [
+/** Mutations of the stored data, and the finding that each must cause. */
+const mutations: [mutation: string, text: string, expectedKind: FindingKind][] = [
   [
-    'a change is taken out of the log',
+    'a change is missing in the log',
     `delete from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'a write is lost',
   ],
   [
-    'a change is taken out of the log',
+    'a change is missing in the log',
     `delete from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'the change log has a gap',
   ],
@@ -63,23 +63,23 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
     'the change log has a gap',
   ],
   [
-    'a change stands in the log twice',
+    'a change is in the log twice',
     `insert into changes select organization_id, (select sequence + 1 from change_heads where organization_id = $o), at, subject, stack_id,
        entity_id, definition_id, operation, version, before, after, actor, request_id from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'a write was done twice',
   ],
   [
-    'a change bears a mark that nobody sent',
+    'a change has a mark that no request sent',
     `update changes set after = jsonb_set(after, '{attribute_values,mark}', '"stranger"') where organization_id = $o and sequence = ${lastUpdate}`,
-    'a write comes from nowhere',
+    'an unrequested write was done',
   ],
   [
     'a version is left out',
     `update changes set version = version + 1 where organization_id = $o and sequence = ${lastUpdate}`,
-    'a version skips',
+    'a version is skipped',
   ],
   [
-    'what a change found is not what the one before left',
+    'the before value of a change differs from the change before',
     `update changes set before = jsonb_set(before, '{attribute_values,mark}', '"another"') where organization_id = $o and sequence = ${lastUpdate}`,
     'the change log does not replay',
   ],
@@ -91,7 +91,7 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
     'two entities have one name',
   ],
   [
-    'a placeholder is born of nothing',
+    'a placeholder is created without a cause',
     `with head as (update change_heads set sequence = sequence + 1 where organization_id = $o returning sequence)
      insert into changes select $o, head.sequence, now(), 'entity', 0, gen_random_uuid(), null, 'create', 1, '{"state": null, "external_id": null}',
        '{"state": "placeholder", "external_id": "orphan"}', 'x', (select request_id from changes where organization_id = $o and sequence = ${lastUpdate}) from head`,
@@ -100,25 +100,25 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
   [
     'an entity lost its last change',
     `update entities e set attributes = attributes - 'mark' where organization_id = $o and id = (select id from entities where organization_id = $o and attributes ? 'mark' limit 1)`,
-    'what is stored is not what the change log tells',
+    'stored entities differ from the change log',
   ],
   [
     'an entity has another version',
     `update entities set version = version + 1 where ctid = (select ctid from entities where organization_id = $o limit 1)`,
-    'what is stored is not what the change log tells',
+    'stored entities differ from the change log',
   ],
   [
-    'an entity is gone without a deletion',
+    'an entity is missing without a deletion',
     `delete from entities where ctid = (select ctid from entities where organization_id = $o limit 1)`,
-    'what is stored is not what the change log tells',
+    'stored entities differ from the change log',
   ],
   [
-    'an entity is there without a change',
+    'an entity exists without a change',
     `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at) values ($o, 0, gen_random_uuid(), 'x', false, 1, now(), now())`,
-    'what is stored is not what the change log tells',
+    'stored entities differ from the change log',
   ],
   [
-    'an answer of the history is another',
+    'a previous state in the history is wrong',
     `update consent_history set previous_state = not coalesce(previous_state, false) where ctid = (select ctid from consent_history where organization_id = $o limit 1)`,
     'the consent history does not replay',
   ],
@@ -128,54 +128,54 @@ const mutations: [what: string, text: string, found: FindingKind][] = [
     'the consent history does not replay',
   ],
   [
-    'a current answer is none of the history',
+    'the current answers lack one of the history',
     `update entities set answers = '{}' where ctid = (select ctid from entities where organization_id = $o and answers <> '{}' limit 1)`,
     'the consent history does not replay',
   ],
   [
-    'a summary flag is not what the answers say',
+    'a summary flag contradicts the answers',
     `update entities set email_consent = not email_consent where ctid = (select ctid from entities where organization_id = $o and email_consent is not null limit 1)`,
     'the consent history does not replay',
   ],
   [
-    'a link leads to nobody',
+    'a link has no target',
     `update links set target_id = gen_random_uuid() where ctid = (select ctid from links where organization_id = $o limit 1)`,
-    'a link leads to nothing',
+    'a link is dangling',
   ],
   [
-    'a link comes from nobody',
+    'a link has no source',
     `insert into links select organization_id, gen_random_uuid(), attribute_id, target_stack_id, target_id, 0 from links where organization_id = $o limit 1`,
-    'a link leads to nothing',
+    'a link is dangling',
   ],
   [
     'a link is missing',
     `delete from links l where ctid = (select k.ctid from links k join entities s on s.organization_id = $o and s.id = k.source_id
        join entities t on t.organization_id = $o and t.id = k.target_id and t.external_id like 'born%' where k.organization_id = $o limit 1)`,
-    'links are not what the change log tells',
+    'stored links differ from the change log',
   ],
   [
-    'a link leads to somebody else',
+    'a link has another target',
     `update links l set target_id = (select id from entities where organization_id = $o and external_id is null and stack_id = 0 limit 1)
      where ctid = (select k.ctid from links k join entities s on s.organization_id = $o and s.id = k.source_id
        where k.organization_id = $o and k.target_stack_id = 0 limit 1)
        and exists (select from entities where organization_id = $o and external_id is null and stack_id = 0)`,
-    'links are not what the change log tells',
+    'stored links differ from the change log',
   ],
   [
     'a term is missing in the index',
     `delete from terms where ctid = (select ctid from terms where organization_id = $o limit 1)`,
-    'an index is not what is stored',
+    'the index differs from the stored entities',
   ],
 ]
 
 describe('the checker', () => {
-  it.each(mutations)('sees it when %s', async (_, text, found) => {
-    // What is to be spoilt has to be there.
-    for (let more = 1; (await mutate(text)) === 0; more += 1) await writeMore(text, more)
-    expect(await kindsFound()).toContain(found)
+  it.each(mutations)('reports that %s', async (_, text, expectedKind) => {
+    // The load must have written a row that the mutation can change.
+    for (let attempt = 1; (await mutate(text)) === 0; attempt += 1) await writeMore(text, attempt)
+    expect(await findKinds()).toContain(expectedKind)
   })
 
-  it('sees it when later writes have lower numbers than earlier ones', async () => {
+  it('reports change numbers that are out of order', async () => {
     const [first, second] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
     for (const mark of [first, second]) {
       const started = performance.now()
@@ -184,7 +184,7 @@ describe('the checker', () => {
       expect(reply.status).toBe(201)
       journal.entries.push(entryOf(mark, 'acknowledged', started))
     }
-    expect(await kindsFound()).toEqual(new Set())
+    expect(await findKinds()).toEqual(new Set())
     const [a, b] = [
       `(select max(sequence) - 1 from changes where organization_id = $o)`,
       `(select max(sequence) from changes where organization_id = $o)`,
@@ -196,29 +196,29 @@ describe('the checker', () => {
     await mutate(
       `update changes set sequence = (select sequence from change_heads where organization_id = $o) where organization_id = $o and sequence = ${b}`,
     )
-    expect(await kindsFound()).toEqual(new Set(['later writes come before earlier ones']))
+    expect(await findKinds()).toEqual(new Set(['change numbers are out of order']))
   })
 
-  it('sees it when what was refused is done, and when half of a batch is', async () => {
+  it('reports a refused write that was done, and an atomic batch that was done in part', async () => {
     const entry = journal.entries.find(({ writes }) => writes.every(({ outcome }) => outcome === 'acknowledged'))!
     entry.writes[0]!.outcome = 'refused'
-    expect(await kindsFound()).toEqual(new Set(['a refused write was done']))
+    expect(await findKinds()).toEqual(new Set(['a refused write was done']))
     entry.writes[0]!.outcome = 'acknowledged'
     entry.atomic = true
     entry.writes.push({ identity: 'never done', outcome: 'unknown' })
-    expect(await kindsFound()).toEqual(new Set(['half of a batch was done']))
+    expect(await findKinds()).toEqual(new Set(['an atomic batch was done in part']))
   })
 
-  it('sees it when an answer is none that a fault explains', async () => {
-    journal.surprises.push('500')
-    expect(await kindsFound()).toEqual(new Set(['an answer that no fault explains']))
+  it('reports an unexplained response', async () => {
+    journal.unexplained.push('500')
+    expect(await findKinds()).toEqual(new Set(['an unexplained response']))
   })
 
-  it('sees it when a read shows something else than what is stored', async () => {
+  it('reports a read that differs from the stored data', async () => {
     const other = await makeWorld(service.databaseUrl, service.address)
     await service.sender(other.token)('POST', '/v1/people', { external_id: 'ada' })
     world = { ...world, token: other.token }
-    expect(await kindsFound()).toEqual(new Set(['a read is not what is stored']))
+    expect(await findKinds()).toEqual(new Set(['a read differs from the stored entities']))
   })
 })
 

@@ -7,7 +7,7 @@ import { type Finding, replay } from './replay.ts'
 import { readStored } from './stored.ts'
 import type { World } from './world.ts'
 
-/** Compares the journal of a world with its change log, the change log with all that is stored, and that with what is shown. */
+/** Compares a world's journal with its change log, the change log with the stored rows, and the stored rows with reads. */
 export async function check(world: World, journal: Journal, address: string): Promise<Finding[]> {
   const stored = await readStored(world.databaseUrl, world.organization_id)
   const replayed = replay(stored)
@@ -19,8 +19,8 @@ export async function check(world: World, journal: Journal, address: string): Pr
   ]
 }
 
-const linesLimit = 12
+const maxLines = 12
 
-/** What was found, a line each, as many as can be read. */
-export const linesOf = (findings: Finding[]): string[] =>
-  findings.slice(0, linesLimit).map(({ kind, text }) => `${kind}: ${text}`)
+/** Formats the first 12 findings, one per line. */
+export const formatFindings = (findings: Finding[]): string[] =>
+  findings.slice(0, maxLines).map(({ kind, text }) => `${kind}: ${text}`)

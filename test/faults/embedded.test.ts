@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { killServer } from '../support/embedded-service.ts'
 import { endProcesses, type Kith, launch, makeFolder } from '../support/process.ts'
-import { check, linesOf } from './checker.ts'
-import { settleKeyed, startLoad } from './load.ts'
-import { tell } from './report.ts'
-import { chanceOf, rounds } from './rounds.ts'
+import { check, formatFindings } from './checker.ts'
+import { resolveUnknownOutcomes, startLoad } from './load.ts'
+import { printRound } from './report.ts'
+import { createRandom, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
 let dataDir: string
@@ -24,27 +24,27 @@ async function start() {
   address = await kith.ready
 }
 
-/** The address of the embedded database, for as long as `work` takes. */
+/** Runs `work` with the URL of the embedded database, which is only open that long. */
 async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
   const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   return work(url).finally(stop)
 }
 
-describe('the service and its embedded PostgreSQL killed together under write load', () => {
-  it.each(rounds(20))('loses nothing, and starts again by itself: round %i', async round => {
-    const chance = chanceOf('embedded', round)
+describe('kith and its embedded PostgreSQL killed together under write load', () => {
+  it.each(rounds(20))('loses no write and starts again without repair: round %i', async round => {
+    const random = createRandom('embedded', round)
     const world = await withDatabase(url => makeWorld(url, address))
-    const load = startLoad({ world, addresses: [address], words: ['embedded', round], untilBroken: true })
-    await load.acknowledged(20 + chance.below(120))
-    await setTimeout(chance.below(20))
+    const load = startLoad({ world, addresses: [address], seedParts: ['embedded', round], stopsOnDisconnect: true })
+    await load.waitForAcknowledged(20 + random.below(120))
+    await setTimeout(random.below(20))
     kith.child.kill('SIGKILL')
     await Promise.all([load.stop(), kith.ended, killServer(join(dataDir, 'postgresql'))])
     const started = performance.now()
     await start()
     const startMs = performance.now() - started
-    await settleKeyed({ journal: load.journal, world, address })
-    tell('kill -9 of both, embedded', round, { start_ms: startMs }, load.journal)
+    await resolveUnknownOutcomes({ journal: load.journal, world, address })
+    printRound('kill -9 of both, embedded', round, { start_ms: startMs }, load.journal)
     const findings = await withDatabase(databaseUrl => check({ ...world, databaseUrl }, load.journal, address))
-    expect(linesOf(findings)).toEqual([])
+    expect(formatFindings(findings)).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { killServer } from '../support/embedded-service.ts'
 import { endProcesses, launch, makeFolder, senderTo, stopProcesses, terminate, tokenFrom } from '../support/process.ts'
-import { fill, fillerOf, mountDisk, unmountDisk } from './small-disk.ts'
+import { fillDisk, fillerOf, mountDisk, unmountDisk } from './small-disk.ts'
 
 let disk: string
 let environment: { KITH_DATA_DIR: string }
@@ -23,14 +23,14 @@ async function mount(megabytes: number) {
   await chmod(disk, 0o711)
 }
 
-/** Starts the service on a disk with room for its data, which take some 48 MB. */
+/** Starts kith on a disk of 90 MB. Its data take about 48 MB. */
 async function startWithRoom() {
   await mount(90)
   const kith = launch(environment)
   return { kith, address: await kith.ready }
 }
 
-/** A start fails, and says nothing to a person but that the disk is full. */
+/** Expects a start to fail with one line on stderr, which says that the disk is full. */
 async function expectFullDisk() {
   const kith = launch(environment)
   expect({ code: await kith.ended, stderr: kith.said.stderr }).toEqual({
@@ -43,17 +43,17 @@ async function expectFullDisk() {
   })
 }
 
-// Starts and recoveries of a server of its own.
-describe('a full disk is told as one', { timeout: 300_000 }, () => {
-  it('by a first start, which has no room for its data', async () => {
+// The long timeout covers several starts and recoveries of a PostgreSQL server.
+describe('a full disk', { timeout: 300_000 }, () => {
+  it('is reported by a first start without space for its data', async () => {
     await mount(8)
     await expectFullDisk()
   })
 
-  it('by a start after a clean stop, and with room again it starts', async () => {
+  it('is reported by a start after a clean stop, which succeeds once there is space', async () => {
     const { kith } = await startWithRoom()
     expect(await terminate(kith)).toBe(0)
-    await fill(disk)
+    await fillDisk(disk)
     await expectFullDisk()
     await rm(fillerOf(disk))
     const later = launch(environment)
@@ -61,21 +61,21 @@ describe('a full disk is told as one', { timeout: 300_000 }, () => {
     expect(await terminate(later)).toBe(0)
   })
 
-  it('by a start after everything was killed, which cannot recover', async () => {
+  it('is reported by a start after a crash, which cannot recover without space', async () => {
     const { kith } = await startWithRoom()
     kith.child.kill('SIGKILL')
     await kith.ended
     await killServer(join(environment.KITH_DATA_DIR, 'postgresql'))
-    await fill(disk)
+    await fillDisk(disk)
     await expectFullDisk()
   })
 
-  it('by the log of a service that writes', async () => {
+  it('is reported in the log when a write fails', async () => {
     const { kith, address } = await startWithRoom()
     const send = senderTo(address, await tokenFrom(environment))
-    await fill(disk)
+    await fillDisk(disk)
     const attribute_values = Object.fromEntries([1, 2, 3, 4].map(key => [key, `${Math.random()}`.repeat(3_000)]))
-    // The first ones find room in the files of the database.
+    // The first writes fit in the existing files of the database.
     const statuses = new Set<number>()
     for (let index = 0; index < 500 && !statuses.has(503); index += 1)
       statuses.add((await send('POST', '/v1/people', { external_id: `p${index}`, attribute_values })).status)

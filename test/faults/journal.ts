@@ -1,57 +1,61 @@
 import type { Reply } from '../support/service.ts'
 
 /**
- * What is known from outside of a write: it was `acknowledged`, so it is done; `refused`, so it never will be; or nobody
- * can say (`unknown`): no answer came, or one that says so.
+ * The outcome of a write as its client knows it: `acknowledged` was done, `refused` was not done and never will be. `unknown` had no
+ * response, or one that reports an unknown outcome.
  */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
-/** One write, as the change log will name it: the mark that its body carries, or of a deletion who was deleted by which request. */
-export type Written = { identity: string; outcome: Outcome }
+/** One write. `identity` finds its change in the change log: the mark in its body, or for a deletion its name and request id. */
+export type RecordedWrite = { identity: string; outcome: Outcome }
 
-/** One request, of one write or of a batch. Moments are milliseconds of one clock, outside of the victim. */
+/** One request with one write or a batch. Times are milliseconds of the test process's clock, not of the process under test. */
 export type Entry = {
   method: string
   path: string
   body: unknown
   headers: Record<string, string>
-  /** All or nothing. */
+  /** Whether all writes are done or none. */
   atomic: boolean
-  writes: Written[]
+  writes: RecordedWrite[]
   started: number
-  /** When the answer was there; Infinity while there is none. */
+  /** The time of the response; Infinity before. */
   finished: number
-  /** The last answer's status; 0 where none came. */
+  /** The status of the last response; 0 if there was none. */
   status: number
 }
 
-/** Kept outside of the victim. `surprises` are answers that no fault explains. */
-export type Journal = { entries: Entry[]; surprises: string[] }
+/** The journal of a load, outside the process under test. `unexplained` are responses that no injected fault explains. */
+export type Journal = { entries: Entry[]; unexplained: string[] }
 
-export const newJournal = (): Journal => ({ entries: [], surprises: [] })
+export const newJournal = (): Journal => ({ entries: [], unexplained: [] })
 
-/** A deletion has no body to carry a mark in. */
-export const deletion = (request_id: string, external_id: string): string => `delete ${external_id} by ${request_id}`
+/** Returns the identity of a deletion, whose request has no body for a mark. */
+export const deletionIdentity = (request_id: string, external_id: string): string =>
+  `delete ${external_id} by ${request_id}`
 
-/** What the service says when the connection was lost at COMMIT. */
+/** The message of a response whose connection to PostgreSQL was lost at COMMIT. */
 const unknownMessage = /may have been done/
 
-/** Notes an answer; `undefined` is a connection that broke, `never sent` one that was not made. */
-export function note(journal: Journal, entry: Entry, reply: Reply | 'never sent' | undefined) {
+/** Records a response. `undefined` is a connection that broke, `never sent` one that could not be opened. */
+export function recordReply(journal: Journal, entry: Entry, reply: Reply | 'never sent' | undefined) {
   entry.finished = performance.now()
   entry.status = typeof reply === 'object' ? reply.status : 0
   if (typeof reply !== 'object') {
-    for (const written of entry.writes) written.outcome = reply === undefined ? 'unknown' : 'refused'
+    for (const write of entry.writes) write.outcome = reply === undefined ? 'unknown' : 'refused'
     return
   }
   const items = reply.status === 200 && entry.path.endsWith('/batch') ? (reply.body.data.items as Item[]) : undefined
-  for (const [index, written] of entry.writes.entries())
-    written.outcome = items ? outcomeOf(items[index]!) : outcomeOf({ ...reply.body, status: reply.status })
-  // Its elements are written in sets, one after the other: those before the end of its time are done.
+  for (const [index, write] of entry.writes.entries())
+    write.outcome = items ? outcomeOf(items[index]!) : outcomeOf({ ...reply.body, status: reply.status })
+  // A batch is written in sets, one after the other. The sets before the deadline are done.
   if (!items && reply.status === 504 && entry.path.endsWith('/batch') && !entry.atomic)
-    for (const written of entry.writes) written.outcome = 'unknown'
-  const strange = items ? items.find(isStrange) : isStrange({ ...reply.body, status: reply.status }) && reply.body
-  if (strange) journal.surprises.push(`${entry.method} ${entry.path}: ${reply.status} ${JSON.stringify(strange)}`)
+    for (const write of entry.writes) write.outcome = 'unknown'
+  const unexplained = items
+    ? items.find(isUnexplained)
+    : isUnexplained({ ...reply.body, status: reply.status }) && reply.body
+  if (unexplained)
+    journal.unexplained.push(`${entry.method} ${entry.path}: ${reply.status} ${JSON.stringify(unexplained)}`)
 }
 
 type Item = { status: number; error?: string; message?: string }
@@ -61,14 +65,14 @@ function outcomeOf({ status, message = '' }: Item): Outcome {
   return unknownMessage.test(message) ? 'unknown' : 'refused'
 }
 
-/** A write that the mix makes is done, collides with another's, misses its entity, or meets the fault. */
-function isStrange({ status, error }: Item): boolean {
+/** Returns whether a status is neither success, a name conflict, a missing entity nor the injected fault. */
+function isUnexplained({ status, error }: Item): boolean {
   if (status < 300 || status === 503 || status === 504) return false
   if (status === 500 || status === 404) return error !== 'not_found'
   return !(status === 409 || (status === 400 && error === 'duplicate_entry'))
 }
 
-/** How many writes came to what. */
+/** Counts the writes by outcome. */
 export function countOutcomes(journal: Journal): Record<Outcome, number> {
   const counts = { acknowledged: 0, refused: 0, unknown: 0 }
   for (const { outcome } of journal.entries.flatMap(({ writes }) => writes)) counts[outcome] += 1

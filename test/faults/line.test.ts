@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, type Kith, launch } from '../support/process.ts'
-import { check, linesOf } from './checker.ts'
-import { settleKeyed, startLoad } from './load.ts'
-import { tell } from './report.ts'
-import { chanceOf, rounds } from './rounds.ts'
+import { check, formatFindings } from './checker.ts'
+import { resolveUnknownOutcomes, startLoad } from './load.ts'
+import { printRound } from './report.ts'
+import { createRandom, rounds } from './rounds.ts'
 import { openWire, type Plan, type Wire } from './wire.ts'
-import { findDeadlocksSoon, makeWorld } from './world.ts'
+import { makeWorld, shortenDeadlockTimeout } from './world.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let wire: Wire
@@ -14,7 +14,7 @@ let kith: Kith
 let address: string
 beforeAll(async () => {
   database = await createTestDatabase()
-  await findDeadlocksSoon(database.url)
+  await shortenDeadlockTimeout(database.url)
   wire = await openWire(database.url)
   kith = launch({ DATABASE_URL: wire.url, LOG_LEVEL: 'warn' })
   address = await kith.ready
@@ -25,65 +25,65 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Where a connection is reset, again and again; `hit` is called each time. */
-const cuts: [where: string, plan: (chance: () => boolean, hit: () => void) => Plan][] = [
+/** The moments at which connections are reset; `countCut` is called for each reset. */
+const cuts: [moment: string, makePlan: (shouldCut: () => boolean, countCut: () => void) => Plan][] = [
   [
     'in the middle of a statement',
-    (chance, hit) => ({
+    (shouldCut, countCut) => ({
       onMessage: ({ type }) => {
-        if (type !== 'B' || !chance()) return 'pass'
-        hit()
+        if (type !== 'B' || !shouldCut()) return 'pass'
+        countCut()
         return 'cut'
       },
     }),
   ],
   [
     'when COMMIT has been sent',
-    (chance, hit) => ({
+    (shouldCut, countCut) => ({
       onMessage: ({ text }) => {
-        if (text?.toLowerCase() !== 'commit' || !chance()) return 'pass'
-        hit()
+        if (text?.toLowerCase() !== 'commit' || !shouldCut()) return 'pass'
+        countCut()
         return 'pass and cut'
       },
     }),
   ],
   [
     'when COMMIT has been done, before its answer arrives',
-    (chance, hit) => ({
+    (shouldCut, countCut) => ({
       onCommitted: () => {
-        if (!chance()) return 'pass'
-        hit()
+        if (!shouldCut()) return 'pass'
+        countCut()
         return 'cut'
       },
     }),
   ],
 ]
 
-const cutsARound = 3
+const cutsPerRound = 3
 
-describe('connections to the database that are reset under write load', () => {
-  it.each(rounds(20))('lose nothing, and what is told of each write is true: round %i', async round => {
-    const chance = chanceOf('line', round)
-    const [where, makePlan] = cuts[round % cuts.length]!
+describe('database connections that are reset under write load', () => {
+  it.each(rounds(20))('lose no write, and every response states the true outcome: round %i', async round => {
+    const random = createRandom('line', round)
+    const [moment, makePlan] = cuts[round % cuts.length]!
     const world = await makeWorld(database.url, address)
-    const hits: number[] = []
-    const cutting = Promise.withResolvers<void>()
-    const load = startLoad({ world, addresses: [address], words: ['line', round] })
-    await load.acknowledged(20)
-    const hit = () => {
-      hits.push(performance.now())
-      if (hits.length >= cutsARound) cutting.resolve()
+    const cutTimes: number[] = []
+    const allCut = Promise.withResolvers<void>()
+    const load = startLoad({ world, addresses: [address], seedParts: ['line', round] })
+    await load.waitForAcknowledged(20)
+    const countCut = () => {
+      cutTimes.push(performance.now())
+      if (cutTimes.length >= cutsPerRound) allCut.resolve()
     }
-    wire.plan = makePlan(() => hits.length < cutsARound && chance.oneIn(4), hit)
-    await cutting.promise
+    wire.plan = makePlan(() => cutTimes.length < cutsPerRound && random.oneIn(4), countCut)
+    await allCut.promise
     wire.plan = {}
-    await load.acknowledged(40)
+    await load.waitForAcknowledged(40)
     await load.stop()
-    await settleKeyed({ journal: load.journal, world, address })
-    const faults = load.journal.entries.filter(({ status }) => status === 503).length
-    tell(`a reset ${where}`, round, { resets: hits.length, 'answered 503': faults }, load.journal)
-    expect(linesOf(await check(world, load.journal, address))).toEqual([])
-    expect(hits).toHaveLength(cutsARound)
+    await resolveUnknownOutcomes({ journal: load.journal, world, address })
+    const refusedCount = load.journal.entries.filter(({ status }) => status === 503).length
+    printRound(`a reset ${moment}`, round, { resets: cutTimes.length, 'answered 503': refusedCount }, load.journal)
+    expect(formatFindings(await check(world, load.journal, address))).toEqual([])
+    expect(cutTimes).toHaveLength(cutsPerRound)
     expect(kith.child.exitCode).toBeNull()
   })
 })

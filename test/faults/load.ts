@@ -1,91 +1,91 @@
 import { setTimeout } from 'node:timers/promises'
 import { senderTo } from '../support/process.ts'
 import type { Reply, Send } from '../support/service.ts'
-import { type Entry, type Journal, newJournal, note } from './journal.ts'
+import { type Entry, type Journal, newJournal, recordReply } from './journal.ts'
 import { drawRequest } from './mix.ts'
-import { type Chance, chanceOf } from './rounds.ts'
+import { createRandom, type Random } from './rounds.ts'
 import type { World } from './world.ts'
 
 export type Load = {
   journal: Journal
-  /** Resolves once so many more requests have been acknowledged. */
-  acknowledged(count: number): Promise<void>
-  /** No request is begun any more; resolves when all are answered or broken. */
+  /** Resolves after `count` further requests were acknowledged, or when all clients have ended. */
+  waitForAcknowledged(count: number): Promise<void>
+  /** Starts no further request. Resolves when all pending ones have a response or a broken connection. */
   stop(): Promise<void>
-  /** Resolves when the last client is done. */
+  /** Resolves when the last client has ended. */
   ended: Promise<unknown>
 }
 
 type LoadOptions = {
   world: World
-  /** One is drawn for each request. */
+  /** Each request goes to a random one. */
   addresses: string[]
   clients?: number
-  /** Words that make the chance of this load its own. */
-  words: (string | number)[]
-  /** After a connection that broke, a client is done; else it goes on a moment later. */
-  untilBroken?: boolean
-  /** After a 503 a client waits as long as Retry-After says. */
-  patient?: boolean
+  /** Seeds the random numbers of this load, together with the seed of the run. */
+  seedParts: (string | number)[]
+  /** Whether a client ends after its connection broke. Otherwise it continues after a pause of 20 ms. */
+  stopsOnDisconnect?: boolean
+  /** Whether a client waits for Retry-After after a 503. */
+  honorsRetryAfter?: boolean
   onAnswer?: (entry: Entry, reply: Reply | 'never sent' | undefined) => void
 }
 
 const pauseMs = 20
 
-/** Clients that write without a pause, each one request at a time, and keep the journal. */
+/** Starts clients that write without a pause, each one request at a time, and records a journal. */
 export function startLoad({
   world,
   addresses,
   clients = 16,
-  words,
-  untilBroken,
-  patient,
+  seedParts,
+  stopsOnDisconnect,
+  honorsRetryAfter,
   onAnswer,
 }: LoadOptions): Load {
   const journal = newJournal()
   const senders = addresses.map(address => senderTo(address, world.token))
-  let stopped = false
-  let answered = 0
-  let waiting: { count: number; resolve: () => void } | undefined
-  const ask = async (chance: Chance) => {
-    const entry = drawRequest(chance)
+  let isStopped = false
+  let acknowledgedCount = 0
+  let waiter: { count: number; resolve: () => void } | undefined
+  const sendNext = async (random: Random) => {
+    const entry = drawRequest(random)
     entry.started = performance.now()
     journal.entries.push(entry)
-    const reply = await send(chance.pick(senders), entry)
-    note(journal, entry, reply)
+    const reply = await send(random.pick(senders), entry)
+    recordReply(journal, entry, reply)
     onAnswer?.(entry, reply)
-    if (entry.status >= 200 && entry.status < 300) answered += 1
-    if (waiting && answered >= waiting.count) waiting.resolve()
+    if (entry.status >= 200 && entry.status < 300) acknowledgedCount += 1
+    if (waiter && acknowledgedCount >= waiter.count) waiter.resolve()
     return reply
   }
   const run = async (client: number) => {
-    const chance = chanceOf(...words, client)
-    while (!stopped) {
-      const reply = await ask(chance)
+    const random = createRandom(...seedParts, client)
+    while (!isStopped) {
+      const reply = await sendNext(random)
       if (typeof reply === 'object' && reply.status < 503) continue
-      if (untilBroken && typeof reply !== 'object') return
-      const askedS = patient && typeof reply === 'object' ? Number(reply.headers.get('Retry-After')) : 0
-      await setTimeout(1_000 * askedS || pauseMs)
+      if (stopsOnDisconnect && typeof reply !== 'object') return
+      const retryAfterS = honorsRetryAfter && typeof reply === 'object' ? Number(reply.headers.get('Retry-After')) : 0
+      await setTimeout(1_000 * retryAfterS || pauseMs)
     }
   }
-  const running = Promise.all(Array.from({ length: clients }, (_, client) => run(client)))
+  const clientsDone = Promise.all(Array.from({ length: clients }, (_, client) => run(client)))
   return {
     journal,
-    acknowledged: async count => {
+    waitForAcknowledged: async count => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      waiting = { count: answered + count, resolve }
-      await Promise.race([promise, running])
-      waiting = undefined
+      waiter = { count: acknowledgedCount + count, resolve }
+      await Promise.race([promise, clientsDone])
+      waiter = undefined
     },
-    ended: running,
+    ended: clientsDone,
     stop: async () => {
-      stopped = true
-      await running
+      isStopped = true
+      await clientsDone
     },
   }
 }
 
-/** A broken connection answers nothing; one that was never made has sent nothing. */
+/** Sends a request. Returns `undefined` for a broken connection, and `never sent` for one that could not be opened. */
 async function send(sender: Send, { method, path, body, headers }: Entry): Promise<Reply | 'never sent' | undefined> {
   try {
     return await sender(method, path, body, headers)
@@ -95,22 +95,30 @@ async function send(sender: Send, { method, path, body, headers }: Entry): Promi
   }
 }
 
-const settleMs = 30_000
+const resolveTimeoutMs = 30_000
 
-/** What nobody could say of requests under an Idempotency-Key is found out: each is sent again under its key until it is answered. */
-export async function settleKeyed({ journal, world, address }: { journal: Journal; world: World; address: string }) {
+/** Resolves the unknown outcomes of requests with an Idempotency-Key: repeats each until it has a response, for 30 s at most. */
+export async function resolveUnknownOutcomes({
+  journal,
+  world,
+  address,
+}: {
+  journal: Journal
+  world: World
+  address: string
+}) {
   const sender = senderTo(address, world.token)
-  const giveUpAt = performance.now() + settleMs
-  for (const entry of journal.entries.filter(isUnsettled)) {
+  const deadline = performance.now() + resolveTimeoutMs
+  for (const entry of journal.entries.filter(isUnresolved)) {
     for (;;) {
       const reply = await send(sender, entry)
-      const answered = typeof reply === 'object' && reply.status < 503 && !isRunning(reply)
-      if (answered) {
-        note(journal, entry, reply)
+      const isSettled = typeof reply === 'object' && reply.status < 503 && !isStillRunning(reply)
+      if (isSettled) {
+        recordReply(journal, entry, reply)
         break
       }
-      if (performance.now() > giveUpAt) {
-        journal.surprises.push(`a request under its Idempotency-Key is not answered: ${JSON.stringify(reply)}`)
+      if (performance.now() > deadline) {
+        journal.unexplained.push(`a repeated request with an Idempotency-Key has no response: ${JSON.stringify(reply)}`)
         break
       }
       await setTimeout(pauseMs)
@@ -118,7 +126,7 @@ export async function settleKeyed({ journal, world, address }: { journal: Journa
   }
 }
 
-const isUnsettled = ({ headers, writes }: Entry) =>
+const isUnresolved = ({ headers, writes }: Entry) =>
   'Idempotency-Key' in headers && writes.some(({ outcome }) => outcome === 'unknown')
 
-const isRunning = ({ status, body }: Reply) => status === 409 && body.error === 'invalid_parameter'
+const isStillRunning = ({ status, body }: Reply) => status === 409 && body.error === 'invalid_parameter'

@@ -2,59 +2,63 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dumpSchema, withClient, withScratchDatabase } from '../../scripts/schema.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, launch, terminate } from '../support/process.ts'
-import { tell } from './report.ts'
+import { printRound } from './report.ts'
 import { rounds } from './rounds.ts'
 import { openWire } from './wire.ts'
 
-const count = 10
+const roundCount = 10
 
 let migrated: Awaited<ReturnType<typeof createTestDatabase>>
-let whole: string
-let messages: number
+let completeSchema: string
+let totalMessages: number
 beforeAll(async () => {
   migrated = await createTestDatabase()
-  whole = await withClient(migrated.url, dumpSchema)
-  messages = await withScratchDatabase(migrated.url, url => migrateUntil(url, Infinity))
+  completeSchema = await withClient(migrated.url, dumpSchema)
+  totalMessages = await withScratchDatabase(migrated.url, url => migrateUntil(url, Infinity))
 })
 afterAll(async () => {
   await endProcesses()
   await migrated.drop()
 })
 
-/** Migrates through a line that kills the command at the so-many-th message; how many there were. */
-async function migrateUntil(url: string, last: number): Promise<number> {
+/** Runs `kith migrate` through a proxy that kills it at message `killAt`. Returns the number of messages seen. */
+async function migrateUntil(url: string, killAt: number): Promise<number> {
   const wire = await openWire(url)
   const command = launch({ DATABASE_URL: wire.url }, ['migrate'])
-  let seen = 0
+  let messageCount = 0
   wire.plan = {
     onMessage: () => {
-      seen += 1
-      if (seen < last) return 'pass'
+      messageCount += 1
+      if (messageCount < killAt) return 'pass'
       command.child.kill('SIGKILL')
-      return seen % 2 === 0 ? 'cut' : 'pass and cut'
+      return messageCount % 2 === 0 ? 'cut' : 'pass and cut'
     },
   }
   const code = await command.ended
   wire.close()
-  if (last === Infinity && code !== 0) throw new Error(command.said.stderr)
-  return seen
+  if (killAt === Infinity && code !== 0) throw new Error(command.said.stderr)
+  return messageCount
 }
 
-describe('migrations killed half-way', () => {
-  it.each(rounds(count))('leave all or nothing, and are made whole by the next start: round %i', async round => {
-    // The last rounds are those around the COMMIT.
-    const last = round > count - 3 ? messages - (count - round) : Math.ceil((round * messages) / count)
-    await withScratchDatabase(migrated.url, async url => {
-      await migrateUntil(url, last)
-      const left = await withClient(url, dumpSchema)
-      const tables = left.match(/^create table (?!migrations)/gm)?.length ?? 0
-      tell('migrations killed', round, { 'at message': last, of: messages, 'tables left': tables })
-      const kith = launch({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
-      const address = await kith.ready
-      expect((await fetch(`${address}/readyz`)).status).toBe(200)
-      expect(await withClient(url, dumpSchema)).toBe(whole)
-      expect(await terminate(kith)).toBe(0)
-      if (tables > 0) expect(left).toBe(whole)
-    })
-  })
+describe('migrations that are killed', () => {
+  it.each(rounds(roundCount))(
+    'leave the schema complete or empty, and the next start completes it: round %i',
+    async round => {
+      // The last rounds kill the command around the COMMIT.
+      const killAt =
+        round > roundCount - 3 ? totalMessages - (roundCount - round) : Math.ceil((round * totalMessages) / roundCount)
+      await withScratchDatabase(migrated.url, async url => {
+        await migrateUntil(url, killAt)
+        const schemaLeft = await withClient(url, dumpSchema)
+        const tables = schemaLeft.match(/^create table (?!migrations)/gm)?.length ?? 0
+        printRound('migrations killed', round, { 'at message': killAt, of: totalMessages, 'tables left': tables })
+        const kith = launch({ DATABASE_URL: url, LOG_LEVEL: 'warn' })
+        const address = await kith.ready
+        expect((await fetch(`${address}/readyz`)).status).toBe(200)
+        expect(await withClient(url, dumpSchema)).toBe(completeSchema)
+        expect(await terminate(kith)).toBe(0)
+        if (tables > 0) expect(schemaLeft).toBe(completeSchema)
+      })
+    },
+  )
 })

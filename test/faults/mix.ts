@@ -1,123 +1,144 @@
 import { randomUUID } from 'node:crypto'
-import { deletion, type Entry } from './journal.ts'
-import type { Chance } from './rounds.ts'
+import { deletionIdentity, type Entry } from './journal.ts'
+import type { Random } from './rounds.ts'
 
 type Body = Record<string, unknown> & { attribute_values: Record<string, unknown> }
 type Operation = { op: string; external_id?: string; body?: Body }
 
-/** What is written to: few names, so that writes meet each other. */
+/** The names to write to. They are few, so that writes conflict. */
 const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
 const orders = Array.from({ length: 6 }, (_, index) => `o${index}`)
 
 /**
- * Draws the next request: creates, patches, replacements, deletions, upserts, batches, renames, with consents and links to
- * entities that are there, were there, or are born by it. Each write carries a mark, so that each that is done shows.
+ * Draws the next request: a create, patch, replacement, deletion, upsert, batch or rename, with consents, and with links to existing,
+ * deleted and new entities. Each write has a mark, which identifies its change in the change log.
  */
-export function drawRequest(chance: Chance): Entry {
+export function drawRequest(random: Random): Entry {
   const request_id = randomUUID()
-  const kinds = [single, single, single, single, single, keyedCreate, batch, atomicBatch, record, record]
-  const drawn = chance.pick(kinds)(chance, request_id)
-  const headers = { 'X-Request-Id': request_id, ...drawn.headers }
-  return { atomic: false, ...drawn, headers, started: 0, finished: Infinity, status: 0 }
+  const kinds = [
+    personWrite,
+    personWrite,
+    personWrite,
+    personWrite,
+    personWrite,
+    keyedCreate,
+    batch,
+    atomicBatch,
+    recordWrite,
+    recordWrite,
+  ]
+  const draft = random.pick(kinds)(random, request_id)
+  const headers = { 'X-Request-Id': request_id, ...draft.headers }
+  return { atomic: false, ...draft, headers, started: 0, finished: Infinity, status: 0 }
 }
 
-type Drawn = Pick<Entry, 'method' | 'path' | 'body' | 'writes'> & Partial<Pick<Entry, 'headers' | 'atomic'>>
+type RequestDraft = Pick<Entry, 'method' | 'path' | 'body' | 'writes'> & Partial<Pick<Entry, 'headers' | 'atomic'>>
 
-function single(chance: Chance, request_id: string): Drawn {
-  const operation = drawOperation(chance, people, mark => personBody(chance, mark), request_id)
-  return alone('/v1/people', operation, request_id)
+function personWrite(random: Random, request_id: string): RequestDraft {
+  const operation = drawOperation(random, people, mark => personBody(random, mark), request_id)
+  return singleRequest('/v1/people', operation, request_id)
 }
 
-function record(chance: Chance, request_id: string): Drawn {
-  if (chance.oneIn(3)) {
-    const body = { attribute_values: { mark: request_id, visitor: chance.pick(people) } }
-    return alone('/v1/stacks/visits', { op: 'create', body }, request_id)
+function recordWrite(random: Random, request_id: string): RequestDraft {
+  if (random.oneIn(3)) {
+    const body = { attribute_values: { mark: request_id, visitor: random.pick(people) } }
+    return singleRequest('/v1/stacks/visits', { op: 'create', body }, request_id)
   }
-  const operation = drawOperation(chance, orders, mark => orderBody(chance, mark), request_id)
-  return alone('/v1/stacks/orders', operation, request_id)
+  const operation = drawOperation(random, orders, mark => orderBody(random, mark), request_id)
+  return singleRequest('/v1/stacks/orders', operation, request_id)
 }
 
-function keyedCreate(chance: Chance, request_id: string): Drawn {
-  const body = personBody(chance, request_id)
-  if (chance.oneIn(2)) body.external_id = chance.pick(people)
-  return { ...alone('/v1/people', { op: 'create', body }, request_id), headers: { 'Idempotency-Key': request_id } }
+function keyedCreate(random: Random, request_id: string): RequestDraft {
+  const body = personBody(random, request_id)
+  if (random.oneIn(2)) body.external_id = random.pick(people)
+  return {
+    ...singleRequest('/v1/people', { op: 'create', body }, request_id),
+    headers: { 'Idempotency-Key': request_id },
+  }
 }
 
-function batch(chance: Chance, request_id: string): Drawn {
-  const drawn = Array.from({ length: 2 + chance.below(5) }, (_, index) =>
-    drawOperation(chance, people, mark => personBody(chance, mark), `${request_id}_${index}`),
+function batch(random: Random, request_id: string): RequestDraft {
+  const drafts = Array.from({ length: 2 + random.below(5) }, (_, index) =>
+    drawOperation(random, people, mark => personBody(random, mark), `${request_id}_${index}`),
   )
-  // Of two deletions of one name in a request nobody could tell which was done.
-  const operations = drawn.filter(
+  // Two deletions of one name in a request would have the same identity.
+  const operations = drafts.filter(
     ({ op, external_id }, index) =>
-      op !== 'delete' || drawn.findIndex(other => other.op === op && other.external_id === external_id) === index,
+      op !== 'delete' || drafts.findIndex(other => other.op === op && other.external_id === external_id) === index,
   )
   const writes = operations.map(operation =>
-    written(operation, String(operation.body?.attribute_values.mark), request_id),
+    unresolvedWrite(operation, String(operation.body?.attribute_values.mark), request_id),
   )
   return { method: 'POST', path: '/v1/people/batch', body: { operations }, writes }
 }
 
-/** Upserts only: most are done, and all or none of them. */
-function atomicBatch(chance: Chance, request_id: string): Drawn {
-  const operations = Array.from({ length: 2 + chance.below(5) }, (_, index) => {
-    const body = personBody(chance, `${request_id}_${index}`)
-    return { op: chance.oneIn(8) ? 'patch' : 'upsert', external_id: chance.pick(people), body }
+/** Draws an atomic batch of upserts and a few patches. Most of these batches succeed. */
+function atomicBatch(random: Random, request_id: string): RequestDraft {
+  const operations = Array.from({ length: 2 + random.below(5) }, (_, index) => {
+    const body = personBody(random, `${request_id}_${index}`)
+    return { op: random.oneIn(8) ? 'patch' : 'upsert', external_id: random.pick(people), body }
   })
-  const writes = operations.map((operation, index) => written(operation, `${request_id}_${index}`, request_id))
+  const writes = operations.map((operation, index) => unresolvedWrite(operation, `${request_id}_${index}`, request_id))
   return { method: 'POST', path: '/v1/people/batch', body: { operations, atomic: true }, writes, atomic: true }
 }
 
-function drawOperation(chance: Chance, names: string[], makeBody: (mark: string) => Body, mark: string): Operation {
-  const external_id = chance.pick(names)
-  const op = chance.pick(['create', 'patch', 'patch', 'patch', 'put', 'put', 'upsert', 'delete', 'rename'])
+function drawOperation(random: Random, names: string[], makeBody: (mark: string) => Body, mark: string): Operation {
+  const external_id = random.pick(names)
+  const op = random.pick(['create', 'patch', 'patch', 'patch', 'put', 'put', 'upsert', 'delete', 'rename'])
   if (op === 'delete') return { op, external_id }
   const body = makeBody(mark)
-  if (op === 'create') return { op, body: { ...body, ...(chance.below(4) > 0 && { external_id }) } }
-  // Renames deadlock with each other, and each deadlock takes the server a second.
-  if (op === 'rename' && chance.oneIn(3))
-    return { op: 'patch', external_id, body: { ...body, external_id: chance.pick(names) } }
+  if (op === 'create') return { op, body: { ...body, ...(random.below(4) > 0 && { external_id }) } }
+  // Renames are rare: they deadlock with each other, and PostgreSQL detects a deadlock only after a second.
+  if (op === 'rename' && random.oneIn(3))
+    return { op: 'patch', external_id, body: { ...body, external_id: random.pick(names) } }
   return { op: op === 'rename' ? 'patch' : op, external_id, body }
 }
 
-const written = ({ op, external_id }: Operation, mark: string, request_id: string): Entry['writes'][number] => ({
-  identity: op === 'delete' ? deletion(request_id, external_id!) : mark,
+const unresolvedWrite = (
+  { op, external_id }: Operation,
+  mark: string,
+  request_id: string,
+): Entry['writes'][number] => ({
+  identity: op === 'delete' ? deletionIdentity(request_id, external_id!) : mark,
   outcome: 'unknown',
 })
 
 const methods: Record<string, string> = { create: 'POST', upsert: 'POST', put: 'PUT', patch: 'PATCH', delete: 'DELETE' }
 
-/** An operation as a request of its own. */
-function alone(collection: string, operation: Operation, request_id: string): Drawn {
+/** Builds the request of a single operation. */
+function singleRequest(collection: string, operation: Operation, request_id: string): RequestDraft {
   const { op, external_id, body } = operation
-  const writes = [written(operation, request_id, request_id)]
+  const writes = [unresolvedWrite(operation, request_id, request_id)]
   const method = methods[op]!
   if (op === 'create') return { method, path: collection, body, writes }
   if (op === 'upsert') return { method, path: `${collection}/upsert`, body: { ...body, external_id }, writes }
   return { method, path: `${collection}/${external_id}`, body, writes }
 }
 
-/** Somebody who is there, was there, or is brought to life by being named. */
-const someone = (chance: Chance) => (chance.oneIn(4) ? `born${chance.below(1_000_000)}` : chance.pick(people))
+/** Returns the name of a person that exists, was deleted, or is created as a placeholder by the link. */
+const randomPersonName = (random: Random) => (random.oneIn(4) ? `born${random.below(1_000_000)}` : random.pick(people))
 
-function personBody(chance: Chance, mark: string): Body {
-  const attribute_values: Record<string, unknown> = { mark, n: chance.below(1_000), tag: `t${chance.below(20)}` }
-  if (chance.oneIn(3)) attribute_values.referrer = chance.oneIn(5) ? null : someone(chance)
-  if (chance.oneIn(4)) attribute_values.friends = [...new Set([someone(chance), someone(chance), someone(chance)])]
-  if (chance.oneIn(5)) attribute_values.owns = [chance.pick(orders), `order${chance.below(1_000)}`]
-  if (chance.oneIn(5)) attribute_values[`k${chance.below(5)}`] = { deep: [chance.below(9), 'text', null] }
-  const body: Body = { first_name: `name ${chance.below(1_000)}`, attribute_values }
-  if (chance.oneIn(3))
-    return { ...body, ...chance.pick(['email_consent', 'sms_consent'].map(flag => ({ [flag]: chance.oneIn(2) }))) }
-  if (chance.oneIn(3))
+function personBody(random: Random, mark: string): Body {
+  const attribute_values: Record<string, unknown> = { mark, n: random.below(1_000), tag: `t${random.below(20)}` }
+  if (random.oneIn(3)) attribute_values.referrer = random.oneIn(5) ? null : randomPersonName(random)
+  if (random.oneIn(4))
+    attribute_values.friends = [
+      ...new Set([randomPersonName(random), randomPersonName(random), randomPersonName(random)]),
+    ]
+  if (random.oneIn(5)) attribute_values.owns = [random.pick(orders), `order${random.below(1_000)}`]
+  if (random.oneIn(5)) attribute_values[`k${random.below(5)}`] = { deep: [random.below(9), 'text', null] }
+  const body: Body = { first_name: `name ${random.below(1_000)}`, attribute_values }
+  if (random.oneIn(3))
+    return { ...body, ...random.pick(['email_consent', 'sms_consent'].map(flag => ({ [flag]: random.oneIn(2) }))) }
+  if (random.oneIn(3))
     body.consents = [
-      { consent_type_id: 1 + chance.below(2), channel: chance.pick(['email', 'sms']), state: chance.oneIn(2) },
+      { consent_type_id: 1 + random.below(2), channel: random.pick(['email', 'sms']), state: random.oneIn(2) },
     ]
   return body
 }
 
-function orderBody(chance: Chance, mark: string): Body {
-  const attribute_values: Record<string, unknown> = { mark, n: chance.below(1_000) }
-  if (chance.oneIn(2)) attribute_values.buyer = someone(chance)
+function orderBody(random: Random, mark: string): Body {
+  const attribute_values: Record<string, unknown> = { mark, n: random.below(1_000) }
+  if (random.oneIn(2)) attribute_values.buyer = randomPersonName(random)
   return { attribute_values }
 }

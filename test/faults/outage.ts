@@ -4,66 +4,73 @@ import type { Entry } from './journal.ts'
 import { startLoad } from './load.ts'
 import type { World } from './world.ts'
 
-/** What the clients of a load saw of an outage, in milliseconds. */
-export type Seen = {
-  /** The longest that a request under way during the outage waited for its answer. */
+/** Observations of the clients of a load during an outage. Durations are in milliseconds. */
+export type OutageObservations = {
+  /** The longest time that a request pending during the outage waited for its response. */
   slowestAnswerMs: number
-  /** How many were answered 503; how many of those without a Retry-After. */
+  /** The number of 503 responses. */
   refused: number
+  /** The number of 503 responses without a valid Retry-After. */
   withoutRetryAfter: number
-  /** Statuses from 500 up that are not 503, and connections that broke. */
-  others: number[]
-  /** From the database's return to the first write that was acknowledged. */
+  /** Statuses of 500 and above other than 503, and 0 for each broken connection. */
+  otherFailures: number[]
+  /** The time from the end of the outage to the first acknowledged write that was sent after it. */
   recoveryMs: number
 }
 
 export type Outage = {
   world: World
   address: string
-  words: (string | number)[]
-  /** Takes the database away. */
+  seedParts: (string | number)[]
+  /** Starts the outage. */
   begin(): Promise<void>
-  /** Resolves when it is back. */
+  /** Ends the outage. Resolves when the database is available again. */
   end(): Promise<void>
-  /** How long it stays away. */
-  lastsMs: number
+  /** The duration of the outage. */
+  durationMs: number
 }
 
-/** Writes before, during and after an outage of the database; what the clients saw, and their journal. */
-export async function sitThrough({ world, address, words, begin, end, lastsMs }: Outage) {
-  const seen: Seen = { slowestAnswerMs: 0, refused: 0, withoutRetryAfter: 0, others: [], recoveryMs: Infinity }
-  let away = false
-  let began = Infinity
-  let back = Infinity
+/** Writes before, during and after an outage of the database. Returns the clients' observations and their journal. */
+export async function runOutage({ world, address, seedParts, begin, end, durationMs }: Outage) {
+  const observed: OutageObservations = {
+    slowestAnswerMs: 0,
+    refused: 0,
+    withoutRetryAfter: 0,
+    otherFailures: [],
+    recoveryMs: Infinity,
+  }
+  let isAway = false
+  let beganAt = Infinity
+  let restoredAt = Infinity
   const recovered = Promise.withResolvers<void>()
   const onAnswer = (entry: Entry, reply: Reply | 'never sent' | undefined) => {
     const acknowledged = entry.status >= 200 && entry.status < 300
-    if (acknowledged && entry.started > back && seen.recoveryMs === Infinity) {
-      seen.recoveryMs = entry.finished - back
+    if (acknowledged && entry.started > restoredAt && observed.recoveryMs === Infinity) {
+      observed.recoveryMs = entry.finished - restoredAt
       recovered.resolve()
     }
-    if (away || entry.started > began) {
-      // A request that began before the outage waits for its end from its beginning.
-      const waitedMs = entry.finished - Math.max(entry.started, began)
-      seen.slowestAnswerMs = Math.max(seen.slowestAnswerMs, waitedMs)
+    if (isAway || entry.started > beganAt) {
+      // For a request that began before the outage, the wait counts from the start of the outage.
+      const waitedMs = entry.finished - Math.max(entry.started, beganAt)
+      observed.slowestAnswerMs = Math.max(observed.slowestAnswerMs, waitedMs)
     }
-    if (typeof reply !== 'object') seen.others.push(0)
+    if (typeof reply !== 'object') observed.otherFailures.push(0)
     else if (reply.status === 503) {
-      seen.refused += 1
-      if (!/^\d+$/.test(reply.headers.get('Retry-After') ?? '')) seen.withoutRetryAfter += 1
-    } else if (reply.status >= 500 && reply.body.error !== 'not_found') seen.others.push(reply.status)
+      observed.refused += 1
+      if (!/^\d+$/.test(reply.headers.get('Retry-After') ?? '')) observed.withoutRetryAfter += 1
+    } else if (reply.status >= 500 && reply.body.error !== 'not_found') observed.otherFailures.push(reply.status)
   }
-  const load = startLoad({ world, addresses: [address], words, onAnswer })
-  await load.acknowledged(60)
-  began = performance.now()
-  away = true
+  const load = startLoad({ world, addresses: [address], seedParts, onAnswer })
+  await load.waitForAcknowledged(60)
+  beganAt = performance.now()
+  isAway = true
   await begin()
-  await setTimeout(lastsMs)
+  await setTimeout(durationMs)
   await end()
-  back = performance.now()
+  restoredAt = performance.now()
   await Promise.race([recovered.promise, setTimeout(20_000, undefined, { ref: false })])
-  away = false
-  await load.acknowledged(30)
+  isAway = false
+  await load.waitForAcknowledged(30)
   await load.stop()
-  return { seen, journal: load.journal }
+  return { observed, journal: load.journal }
 }

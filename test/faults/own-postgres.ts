@@ -8,32 +8,32 @@ import { type Cluster, openCluster, superuser } from '../../src/db/embedded/clus
 import { cleanEnvironment, run } from '../../src/db/embedded/processes.ts'
 import { makeFolder } from '../support/process.ts'
 
-/** A PostgreSQL of the test's own, to be killed, frozen and started again at one address. */
+/** A PostgreSQL server of one test, which can be killed, frozen and restarted under the same URL. */
 export type OwnPostgres = {
   url: string
-  /** The server's data lie below. */
+  /** The folder that contains the server's data. */
   path: string
   cluster: Cluster
   start(): Promise<void>
-  /** SIGINT, as `pg_ctl restart` sends it: running statements are ended. Resolves when it has ended. */
+  /** Sends SIGINT, as `pg_ctl restart` does, which aborts running statements. Resolves when the server has ended. */
   stop(): Promise<void>
-  /** kill -9 of the server process alone, or of its other processes too. */
-  kill(whom: 'postmaster' | 'all'): Promise<void>
-  /** SIGSTOP of every process, as on a machine that stands still. */
+  /** Sends SIGKILL to the server process alone, or to all its processes. */
+  kill(target: 'postmaster' | 'all'): Promise<void>
+  /** Sends SIGSTOP to every process, which simulates a frozen machine. */
   freeze(): Promise<void>
   thaw(): Promise<void>
 }
 
 const pollMs = 20
-// Few names and many renames deadlock, and the rounds are not about that.
+// The load has few names and many renames, so it deadlocks. A short timeout keeps deadlocks from dominating the rounds.
 const quickDeadlocks = { deadlock_timeout: '100ms' }
 
-/** Makes one and starts it; `settings` as in postgresql.conf. */
+/** Creates and starts a server; `settings` as in postgresql.conf. */
 export async function startOwnPostgres(settings: Record<string, string> = {}): Promise<OwnPostgres> {
   return startCluster(await openCluster(join(await makeFolder(), '.kith'), () => {}), settings)
 }
 
-/** Makes a streaming standby of a server, which is stopped for as long as its data are copied, and starts both. */
+/** Creates a streaming standby of a server and starts both. The primary is stopped while its data are copied. */
 export async function startStandby({ cluster, ...primary }: OwnPostgres): Promise<OwnPostgres> {
   const data = join(cluster.path, 'data')
   const standby = { ...cluster, path: join(await makeFolder(), 'postgresql') }
@@ -47,7 +47,7 @@ export async function startStandby({ cluster, ...primary }: OwnPostgres): Promis
   await primary.start()
   return startCluster(standby, {
     primary_conninfo: `host=${data} port=5432 user=${superuser} password=${password}`,
-    // A read must not wait for long: it is what the standby cancels it for that is tested.
+    // Short, because the tests need the standby to cancel reads.
     max_standby_streaming_delay: '200ms',
   })
 }
@@ -55,34 +55,34 @@ export async function startStandby({ cluster, ...primary }: OwnPostgres): Promis
 async function startCluster(cluster: Cluster, settings: Record<string, string>): Promise<OwnPostgres> {
   const host = encodeURIComponent(join(cluster.path, 'data'))
   const url = `postgresql://${superuser}:${cluster.password}@localhost:5432/postgres?host=${host}`
-  const all = {
+  const allSettings = {
     listen_addresses: '',
     unix_socket_directories: '.',
     shared_buffers: '64MB',
     ...quickDeadlocks,
     ...settings,
   }
-  const words = [
+  const args = [
     '-D',
     join(cluster.path, 'data'),
-    ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ...Object.entries(allSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]
   let child: ChildProcess | undefined
 
   async function launch(): Promise<void> {
     const options = { ...cluster.user, cwd: '/', env: cleanEnvironment, stdio: 'ignore' } as const
-    child = spawn(cluster.binaries.postgres, words, options)
+    child = spawn(cluster.binaries.postgres, args, options)
     while (child.exitCode === null) {
-      if (await answers(url)) return
+      if (await acceptsConnections(url)) return
       await setTimeout(pollMs)
     }
   }
-  const own: OwnPostgres = {
+  const postgres: OwnPostgres = {
     url,
     path: cluster.path,
     cluster,
     start: async () => {
-      // The processes of one that was killed hold its memory for a moment: until then the new one ends at once.
+      // The processes of a killed server hold its shared memory for a moment. Until then a new server exits at once.
       for (;;) {
         await launch()
         if (child!.exitCode === null) return
@@ -90,8 +90,8 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
       }
     },
     stop: () => end(child!, 'SIGINT'),
-    kill: async whom => {
-      const pids = whom === 'all' ? await childrenOf(child!.pid!) : []
+    kill: async target => {
+      const pids = target === 'all' ? await childrenOf(child!.pid!) : []
       const ended = end(child!, 'SIGKILL')
       for (const pid of pids) signal(pid, 'SIGKILL')
       await ended
@@ -99,11 +99,11 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
     freeze: () => signalAll(child!, 'SIGSTOP'),
     thaw: () => signalAll(child!, 'SIGCONT'),
   }
-  await own.start()
-  return own
+  await postgres.start()
+  return postgres
 }
 
-async function answers(url: string): Promise<boolean> {
+async function acceptsConnections(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   return client.connect().then(
@@ -128,7 +128,7 @@ async function childrenOf(pid: number): Promise<number[]> {
   return text.trim().split(' ').filter(Boolean).map(Number)
 }
 
-/** The server process first, so that it starts no other meanwhile. */
+/** Signals the server process first, so that it starts no other process meanwhile. */
 async function signalAll(child: ChildProcess, name: 'SIGSTOP' | 'SIGCONT') {
   signal(child.pid!, name)
   for (const pid of await childrenOf(child.pid!)) signal(pid, name)
@@ -138,6 +138,6 @@ function signal(pid: number, name: NodeJS.Signals) {
   try {
     process.kill(pid, name)
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }

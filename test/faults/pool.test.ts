@@ -2,67 +2,71 @@ import pg from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, launch, lockPerson, senderTo } from '../support/process.ts'
-import { check, linesOf } from './checker.ts'
-import { settleKeyed, startLoad } from './load.ts'
-import { sitThrough } from './outage.ts'
+import { check, formatFindings } from './checker.ts'
+import { resolveUnknownOutcomes, startLoad } from './load.ts'
+import { runOutage } from './outage.ts'
 import { startOwnPostgres } from './own-postgres.ts'
-import { lastFaults, tell } from './report.ts'
+import { lastErrors, printRound } from './report.ts'
 import { rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
 afterEach(endProcesses)
 
 const requestMs = 2_000
-const lateMs = 1_000
-const recoveredWithinMs = 5_000
+const maxLatenessMs = 1_000
+const maxRecoveryMs = 5_000
 
-describe('all connections of the pool in use', () => {
-  it.each(rounds(5))('keeps nobody waiting past the time of a request, and passes: round %i', async round => {
+describe('an exhausted connection pool', () => {
+  it.each(rounds(5))('ends every waiting request by its deadline, and recovers: round %i', async round => {
     const database = await createTestDatabase()
     const limits = { KITH_LIMIT_REQUEST_MS: String(requestMs), KITH_DATABASE_CONNECTIONS: '2' }
     const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...limits })
     const address = await kith.ready
-    const holders = [await makeWorld(database.url, address), await makeWorld(database.url, address)]
+    const lockedWorlds = [await makeWorld(database.url, address), await makeWorld(database.url, address)]
     const world = await makeWorld(database.url, address)
-    const holding = holders.map(({ token }) => senderTo(address, token))
-    for (const [index, send] of holding.entries()) await send('POST', '/v1/people', { external_id: `held ${index}` })
+    const lockedSenders = lockedWorlds.map(({ token }) => senderTo(address, token))
+    for (const [index, send] of lockedSenders.entries())
+      await send('POST', '/v1/people', { external_id: `held ${index}` })
     const locks = [await lockPerson(database.url, 'held 0'), await lockPerson(database.url, 'held 1')]
-    const patch = () => holding.map((send, index) => send('PATCH', `/v1/people/held ${index}`, { first_name: 'x' }))
-    const held = patch()
+    const patch = () =>
+      lockedSenders.map((send, index) => send('PATCH', `/v1/people/held ${index}`, { first_name: 'x' }))
+    const heldReplies = patch()
     await expect.poll(locks[0]!.waiting).toBe(2)
     let slowestMs = 0
     const load = startLoad({
       world,
       addresses: [address],
-      words: ['pool', round],
+      seedParts: ['pool', round],
       onAnswer: entry => {
         slowestMs = Math.max(slowestMs, entry.finished - entry.started)
       },
     })
-    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([504, 504])
-    const freed = performance.now()
-    const again = patch()
+    expect((await Promise.all(heldReplies)).map(({ status }) => status)).toEqual([504, 504])
+    const firstAnsweredAt = performance.now()
+    const repeatedReplies = patch()
     await expect.poll(locks[0]!.waiting).toBe(2)
     for (const lock of locks) await lock.release()
-    const released = performance.now()
-    expect((await Promise.all(again)).map(({ status }) => status)).toEqual([200, 200])
-    await load.acknowledged(50)
-    const recoveryMs = performance.now() - released
+    const locksReleasedAt = performance.now()
+    expect((await Promise.all(repeatedReplies)).map(({ status }) => status)).toEqual([200, 200])
+    await load.waitForAcknowledged(50)
+    const recoveryMs = performance.now() - locksReleasedAt
     await load.stop()
-    await settleKeyed({ journal: load.journal, world, address })
-    const waited = load.journal.entries.filter(({ started, finished }) => started < freed && finished > freed).length
-    tell('pool exhausted', round, { waited, slowest_ms: slowestMs, recoveryMs }, load.journal)
-    expect(linesOf(await check(world, load.journal, address)), lastFaults(kith)).toEqual([])
-    expect(waited).toBeGreaterThan(0)
-    expect(slowestMs).toBeLessThan(requestMs + lateMs)
-    expect(recoveryMs).toBeLessThan(recoveredWithinMs)
+    await resolveUnknownOutcomes({ journal: load.journal, world, address })
+    const waitedCount = load.journal.entries.filter(
+      ({ started, finished }) => started < firstAnsweredAt && finished > firstAnsweredAt,
+    ).length
+    printRound('pool exhausted', round, { waited: waitedCount, slowest_ms: slowestMs, recoveryMs }, load.journal)
+    expect(formatFindings(await check(world, load.journal, address)), lastErrors(kith)).toEqual([])
+    expect(waitedCount).toBeGreaterThan(0)
+    expect(slowestMs).toBeLessThan(requestMs + maxLatenessMs)
+    expect(recoveryMs).toBeLessThan(maxRecoveryMs)
     await endProcesses()
     await database.drop()
   })
 })
 
-describe('no connection left on the database server', () => {
-  it.each(rounds(5))('is 503 until there is one: round %i', async round => {
+describe('a database server without free connections', () => {
+  it.each(rounds(5))('causes 503 until a connection is free: round %i', async round => {
     const postgres = await startOwnPostgres({ max_connections: '20' })
     const kith = launch({ DATABASE_URL: postgres.url, LOG_LEVEL: 'warn' })
     const address = await kith.ready
@@ -79,20 +83,27 @@ describe('no connection left on the database server', () => {
     const end = async () => {
       for (const client of taken.splice(0)) await client.end()
     }
-    const { seen, journal } = await sitThrough({ world, address, words: ['full', round], begin, end, lastsMs: 1_000 })
-    await settleKeyed({ journal, world, address })
-    tell('no connection left', round, seen, journal)
-    expect(linesOf(await check(world, journal, address)), lastFaults(kith)).toEqual([])
-    expect(seen.others).toEqual([])
-    expect(seen.refused).toBeGreaterThan(0)
-    expect(seen.withoutRetryAfter).toBe(0)
-    expect(seen.slowestAnswerMs).toBeLessThan(3_000)
-    expect(seen.recoveryMs).toBeLessThan(recoveredWithinMs)
+    const { observed, journal } = await runOutage({
+      world,
+      address,
+      seedParts: ['full', round],
+      begin,
+      end,
+      durationMs: 1_000,
+    })
+    await resolveUnknownOutcomes({ journal, world, address })
+    printRound('no connection left', round, observed, journal)
+    expect(formatFindings(await check(world, journal, address)), lastErrors(kith)).toEqual([])
+    expect(observed.otherFailures).toEqual([])
+    expect(observed.refused).toBeGreaterThan(0)
+    expect(observed.withoutRetryAfter).toBe(0)
+    expect(observed.slowestAnswerMs).toBeLessThan(3_000)
+    expect(observed.recoveryMs).toBeLessThan(maxRecoveryMs)
     await postgres.stop()
   })
 })
 
-/** A connection, or nothing where none is left. */
+/** Opens a connection. Returns undefined if the server has none left. */
 async function takeConnection(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})

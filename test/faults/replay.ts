@@ -1,68 +1,74 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Change, Stored } from './stored.ts'
 
-/** An entity as the change log tells it. */
-export type Told = {
+/** An entity as replayed from the change log. */
+export type ReplayedEntity = {
   stack_id: number
   id: string
   external_id: string | null
   state: unknown
   version: number
   columns: Record<string, unknown>
-  plain: Record<string, unknown>
-  /** The names that each relationship was last written with. */
-  linked: Map<string, string[]>
+  plainValues: Record<string, unknown>
+  /** The names that each relationship was last written with, by key. */
+  linkedNames: Map<string, string[]>
 }
 
 export type Replayed = {
-  live: Map<string, Told>
-  gone: Set<string>
-  /** Every name that an entity has ever borne, with its stack. */
-  borne: Map<string, Set<string>>
-  /** The version at which each name was left. */
-  left: Map<string, number>
+  live: Map<string, ReplayedEntity>
+  deleted: Set<string>
+  /** Every name that an entity ever had, with its stack, by id. */
+  namesHeld: Map<string, Set<string>>
+  /** The version of an entity when it gave up its name, by name. */
+  releasedVersions: Map<string, number>
   findings: Finding[]
 }
 
 export type FindingKind =
   | 'a write is lost'
-  | 'a write comes from nowhere'
+  | 'an unrequested write was done'
   | 'a refused write was done'
   | 'a write was done twice'
-  | 'half of a batch was done'
-  | 'later writes come before earlier ones'
+  | 'an atomic batch was done in part'
+  | 'change numbers are out of order'
   | 'two entities have one name'
-  | 'a version skips'
+  | 'a version is skipped'
   | 'the change log has a gap'
   | 'the change log does not replay'
   | 'a placeholder has no cause'
-  | 'what is stored is not what the change log tells'
+  | 'stored entities differ from the change log'
   | 'the consent history does not replay'
-  | 'a link leads to nothing'
-  | 'links are not what the change log tells'
-  | 'an index is not what is stored'
-  | 'a read is not what is stored'
-  | 'an answer that no fault explains'
+  | 'a link is dangling'
+  | 'stored links differ from the change log'
+  | 'the index differs from the stored entities'
+  | 'a read differs from the stored entities'
+  | 'an unexplained response'
 
 export type Finding = { kind: FindingKind; text: string }
 
 export const nameKey = (stack_id: number, external_id: string): string => `${stack_id} ${external_id}`
 
-/** Keys of attribute values that are relationships, by the stack that owns them. */
+/** Returns the keys of relationship attributes, each prefixed with the id of its stack. */
 export function relationshipsOf({ attributes }: Stored): Set<string> {
   const relationships = attributes.filter(({ target_stack_id }) => target_stack_id !== null)
   return new Set(relationships.map(({ owner_stack_id, key }) => `${owner_stack_id} ${key}`))
 }
 
-/** Tells the whole change log again, and notes where a change does not follow from those before it. */
+/** Replays the whole change log. Records a finding for each change that does not follow from those before it. */
 export function replay(stored: Stored): Replayed {
   const relationships = relationshipsOf(stored)
-  const replayed: Replayed = { live: new Map(), gone: new Set(), borne: new Map(), left: new Map(), findings: [] }
+  const replayed: Replayed = {
+    live: new Map(),
+    deleted: new Set(),
+    namesHeld: new Map(),
+    releasedVersions: new Map(),
+    findings: [],
+  }
   const names = new Map<string, string>()
   for (const [index, change] of stored.changes.entries()) {
     if (change.sequence !== index + 1)
-      replayed.findings.push({ kind: 'the change log has a gap', text: `${change.sequence} at place ${index + 1}` })
-    if (change.subject === 'entity') tell(replayed, names, relationships, change)
+      replayed.findings.push({ kind: 'the change log has a gap', text: `${change.sequence} at position ${index + 1}` })
+    if (change.subject === 'entity') applyChange(replayed, names, relationships, change)
   }
   const last = stored.changes.length
   if (stored.head !== last)
@@ -73,89 +79,94 @@ export function replay(stored: Stored): Replayed {
   return replayed
 }
 
-function tell(replayed: Replayed, names: Map<string, string>, relationships: Set<string>, change: Change) {
-  const { live, gone, findings } = replayed
+function applyChange(replayed: Replayed, names: Map<string, string>, relationships: Set<string>, change: Change) {
+  const { live, deleted, findings } = replayed
   const { entity_id, operation, stack_id, version } = change
-  const find = (kind: FindingKind, text: string) =>
+  const addFinding = (kind: FindingKind, text: string) =>
     findings.push({ kind, text: `${text}: change ${change.sequence}, ${operation} of ${entity_id}` })
-  const known = live.get(entity_id)
-  if ((operation === 'create') !== (known === undefined) || gone.has(entity_id))
-    return find('the change log does not replay', known ? 'is there already' : 'is not there')
-  const told = known ?? nobody(change)
-  const before = known ? known.version : versionBefore(replayed, change)
-  if (version !== before + 1) find('a version skips', `${version} follows ${before}`)
-  const difference = differenceBefore(told, change, relationships)
-  if (difference) find('the change log does not replay', difference)
-  if (told.external_id !== null && (operation === 'delete' || 'external_id' in change.after)) {
-    const name = nameKey(stack_id, told.external_id)
+  const existing = live.get(entity_id)
+  if ((operation === 'create') !== (existing === undefined) || deleted.has(entity_id))
+    return addFinding('the change log does not replay', existing ? 'exists already' : 'does not exist')
+  const entity = existing ?? blankEntity(change)
+  const before = existing ? existing.version : versionBefore(replayed, change)
+  if (version !== before + 1) addFinding('a version is skipped', `${version} follows ${before}`)
+  const difference = differenceBefore(entity, change, relationships)
+  if (difference) addFinding('the change log does not replay', difference)
+  if (entity.external_id !== null && (operation === 'delete' || 'external_id' in change.after)) {
+    const name = nameKey(stack_id, entity.external_id)
     names.delete(name)
-    replayed.left.set(name, Math.max(version, replayed.left.get(name) ?? 0))
+    replayed.releasedVersions.set(name, Math.max(version, replayed.releasedVersions.get(name) ?? 0))
   }
   if (operation === 'delete') {
     live.delete(entity_id)
-    gone.add(entity_id)
+    deleted.add(entity_id)
     return
   }
-  apply(told, change, relationships)
-  live.set(entity_id, told)
-  if (told.external_id === null) return
-  const name = nameKey(stack_id, told.external_id)
-  const bearer = names.get(name)
-  if (bearer !== undefined && bearer !== entity_id) find('two entities have one name', told.external_id)
+  applyFields(entity, change, relationships)
+  live.set(entity_id, entity)
+  if (entity.external_id === null) return
+  const name = nameKey(stack_id, entity.external_id)
+  const holder = names.get(name)
+  if (holder !== undefined && holder !== entity_id) addFinding('two entities have one name', entity.external_id)
   names.set(name, entity_id)
-  replayed.borne.set(entity_id, (replayed.borne.get(entity_id) ?? new Set()).add(name))
+  replayed.namesHeld.set(entity_id, (replayed.namesHeld.get(entity_id) ?? new Set()).add(name))
 }
 
-/** A new entity goes on from the version at which its name was left. */
-function versionBefore({ left }: Replayed, { stack_id, after }: Change): number {
-  return (typeof after.external_id === 'string' && left.get(nameKey(stack_id, after.external_id))) || 0
+/** Returns the version that a new entity continues from: the one at which its name was released, or 0. */
+function versionBefore({ releasedVersions }: Replayed, { stack_id, after }: Change): number {
+  return (typeof after.external_id === 'string' && releasedVersions.get(nameKey(stack_id, after.external_id))) || 0
 }
 
-const nobody = ({ stack_id, entity_id }: Change): Told => ({
+const blankEntity = ({ stack_id, entity_id }: Change): ReplayedEntity => ({
   stack_id,
   id: entity_id,
   external_id: null,
   state: null,
   version: 0,
   columns: {},
-  plain: {},
-  linked: new Map(),
+  plainValues: {},
+  linkedNames: new Map(),
 })
 
-/** Where `before` is not what the changes before have told. A relationship's names may have changed meanwhile. */
-function differenceBefore(told: Told, { stack_id, before, operation }: Change, relationships: Set<string>) {
-  if (before === null && operation !== 'create') return 'what stood before is not told'
+/** Returns how `before` differs from the replayed entity. Relationships are skipped, since their targets may have been renamed. */
+function differenceBefore(entity: ReplayedEntity, { stack_id, before, operation }: Change, relationships: Set<string>) {
+  if (before === null && operation !== 'create') return 'the previous values are missing'
   for (const [key, value] of Object.entries(before ?? {})) {
     if (key === 'attribute_values') {
-      for (const [name, was] of Object.entries(value as Record<string, unknown>))
-        if (!relationships.has(`${stack_id} ${name}`) && !isDeepStrictEqual(was, told.plain[name] ?? null))
-          return `${name} was ${JSON.stringify(told.plain[name])}, not ${JSON.stringify(was)}`
+      for (const [name, previous] of Object.entries(value as Record<string, unknown>))
+        if (!relationships.has(`${stack_id} ${name}`) && !isDeepStrictEqual(previous, entity.plainValues[name] ?? null))
+          return `${name} was ${JSON.stringify(entity.plainValues[name])}, not ${JSON.stringify(previous)}`
     } else if (key === 'external_id' || key === 'state') {
-      if (value !== told[key]) return `${key} was ${told[key]}, not ${value}`
-    } else if (key !== 'consents' && key !== 'version' && !isDeepStrictEqual(value, told.columns[key] ?? null))
-      return `${key} was ${told.columns[key]}, not ${value}`
+      if (value !== entity[key]) return `${key} was ${entity[key]}, not ${value}`
+    } else if (key !== 'consents' && key !== 'version' && !isDeepStrictEqual(value, entity.columns[key] ?? null))
+      return `${key} was ${entity.columns[key]}, not ${value}`
   }
-  const kept = Object.keys((before?.attribute_values ?? {}) as object)
-  if (operation === 'delete' && Object.keys(told.plain).some(key => !kept.includes(key)))
-    return 'not all that was deleted is told'
+  const deletedKeys = Object.keys((before?.attribute_values ?? {}) as object)
+  if (operation === 'delete' && Object.keys(entity.plainValues).some(key => !deletedKeys.includes(key)))
+    return 'the deletion lacks some of the deleted values'
   return undefined
 }
 
-function apply(told: Told, { stack_id, after, version }: Change, relationships: Set<string>) {
-  told.version = version
+function applyFields(entity: ReplayedEntity, { stack_id, after, version }: Change, relationships: Set<string>) {
+  entity.version = version
   for (const [key, value] of Object.entries(after)) {
-    if (key === 'external_id' || key === 'state') told[key] = value as string | null
+    if (key === 'external_id' || key === 'state') entity[key] = value as string | null
     else if (key === 'attribute_values')
-      applyAttributes(told, stack_id, value as Record<string, unknown>, relationships)
-    else if (key !== 'consents' && key !== 'version') told.columns[key] = value
+      applyAttributes(entity, stack_id, value as Record<string, unknown>, relationships)
+    else if (key !== 'consents' && key !== 'version') entity.columns[key] = value
   }
 }
 
-function applyAttributes(told: Told, stack_id: number, values: Record<string, unknown>, relationships: Set<string>) {
+function applyAttributes(
+  entity: ReplayedEntity,
+  stack_id: number,
+  values: Record<string, unknown>,
+  relationships: Set<string>,
+) {
   for (const [key, value] of Object.entries(values)) {
     if (relationships.has(`${stack_id} ${key}`))
-      told.linked.set(key, value === null ? [] : ([value].flat() as string[]))
-    else if (value === null) delete told.plain[key]
-    else told.plain[key] = value
+      entity.linkedNames.set(key, value === null ? [] : ([value].flat() as string[]))
+    else if (value === null) delete entity.plainValues[key]
+    else entity.plainValues[key] = value
   }
 }

@@ -1,10 +1,10 @@
 import type { Kith } from '../support/process.ts'
 import { countOutcomes, type Journal } from './journal.ts'
 
-/** A line of what a round measured and counted: milliseconds are rounded. */
-export function tell(fault: string, round: number, measured: Record<string, unknown>, journal?: Journal) {
-  const all = { ...measured, ...(journal && countOutcomes(journal)) }
-  const parts = Object.entries(all).map(
+/** Prints the measurements and outcomes of a round in one line. Numbers are rounded. */
+export function printRound(fault: string, round: number, measured: Record<string, unknown>, journal?: Journal) {
+  const values = { ...measured, ...(journal && countOutcomes(journal)) }
+  const parts = Object.entries(values).map(
     ([name, value]) => `${name} ${typeof value === 'number' ? Math.round(value) : value}`,
   )
   console.log(`  ${fault}, round ${round}: ${parts.join(', ')}`)
@@ -12,8 +12,8 @@ export function tell(fault: string, round: number, measured: Record<string, unkn
 
 const linesLimit = 5
 
-/** The last faults in a service's log, for whoever has to find out what happened. */
-export const lastFaults = ({ said }: Kith): string =>
+/** Returns the last 5 error lines of kith's log, for the message of a failed test. */
+export const lastErrors = ({ said }: Kith): string =>
   said.stdout
     .split('\n')
     .filter(line => /"level":(50|60|"error"|"fatal")/.test(line))

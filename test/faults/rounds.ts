@@ -1,25 +1,25 @@
-/** What the program behind `npm run test:faults` tells the tests: of each count they take one in so many, and the seed. */
+/** Set by run.ts: the tests run 1 in FAULTS_SHARE rounds, with the seed FAULTS_SEED. */
 const share = Number(process.env.FAULTS_SHARE ?? 1)
 const seed = Number(process.env.FAULTS_SEED ?? 1)
 
-/** Whether this run takes a part of the rounds only. */
+/** Whether this run takes only a part of the rounds. */
 export const isPartial = share > 1
 
-/** The numbers of the rounds to run, of `count` in a full run; one at least. */
+/** Returns the numbers of the rounds to run, at least one. `count` is their number in a full run. */
 export const rounds = (count: number): number[] =>
   Array.from({ length: Math.max(1, Math.round(count / share)) }, (_, index) => index + 1)
 
-/** Numbers that look like chance and come again with the seed of the run and the words. */
-export type Chance = {
-  /** A whole number from 0, below `limit`. */
+/** Pseudorandom numbers, reproducible from the seed of the run and the parts given to `createRandom`. */
+export type Random = {
+  /** Returns an integer from 0 to `limit` - 1. */
   below(limit: number): number
   pick<T>(from: readonly T[]): T
-  /** True once in so many. */
+  /** Returns true with a probability of 1 / `many`. */
   oneIn(many: number): boolean
 }
 
-export function chanceOf(...words: (string | number)[]): Chance {
-  let state = [seed, ...words].join(' ').split('').reduce(mix, 2166136261)
+export function createRandom(...seedParts: (string | number)[]): Random {
+  let state = [seed, ...seedParts].join(' ').split('').reduce(mix, 2166136261)
   const next = () => {
     // mulberry32
     state = (state + 0x6d2b79f5) | 0
@@ -31,5 +31,5 @@ export function chanceOf(...words: (string | number)[]): Chance {
   return { below, pick: from => from[below(from.length)]!, oneIn: many => below(many) === 0 }
 }
 
-/** FNV-1a, a letter at a time. */
+/** One step of the hash FNV-1a. */
 const mix = (hash: number, letter: string) => Math.imul(hash ^ letter.charCodeAt(0), 16777619)

@@ -1,6 +1,6 @@
-// Runs the fault tests: all of their rounds, or with --tenth a tenth of them.
+// Runs the fault tests: all rounds, or with --tenth a tenth of them.
 //   npm run test:faults -- [--tenth] [--seed <number>] [<part of a file's name> …]
-// Prints the seed and, last and alone on its line, what it comes to: `N passed, N failed`.
+// Prints the seed, and as the last line the result: `N passed, N failed`.
 
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -14,12 +14,12 @@ import { parseArgs } from 'node:util'
 const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
 const config = fileURLToPath(new URL('./vitest.config.ts', import.meta.url))
 
-const { values, positionals } = parseArgs({
+const { values: options, positionals } = parseArgs({
   options: { tenth: { type: 'boolean', default: false }, seed: { type: 'string' } },
   allowPositionals: true,
 })
-const seed = values.seed ?? String(randomInt(2 ** 31))
-console.log(`fault tests: ${values.tenth ? 'a tenth of the rounds' : 'all rounds'}, seed ${seed}`)
+const seed = options.seed ?? String(randomInt(2 ** 31))
+console.log(`fault tests: ${options.tenth ? 'a tenth of the rounds' : 'all rounds'}, seed ${seed}`)
 
 const folder = await mkdtemp(join(tmpdir(), 'kith-faults-'))
 const summaryFile = join(folder, 'summary')
@@ -27,7 +27,7 @@ try {
   await writeFile(summaryFile, '0 passed, 1 failed\n')
   const environment = {
     ...process.env,
-    FAULTS_SHARE: values.tenth ? '10' : '1',
+    FAULTS_SHARE: options.tenth ? '10' : '1',
     FAULTS_SEED: seed,
     TEST_SUMMARY_FILE: summaryFile,
   }
@@ -37,7 +37,7 @@ try {
   })
   const [code] = await once(child, 'close')
   const [passed = 0, failed = 0, skipped = 0] = (await readFile(summaryFile, 'utf8')).match(/\d+/g)!.map(Number)
-  // What could not run has failed.
+  // A skipped test counts as failed.
   const summary = `${passed} passed, ${failed + skipped} failed\n`
   if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, summary)
   console.log(`fault tests: seed ${seed}`)

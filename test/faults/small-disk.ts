@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Mounts a disk of its own on a folder: only root may, and where it is refused every test that needs it fails. */
+/** Mounts a tmpfs of `megabytes` on a folder. Needs root. Without it the tests that use it fail. */
 export async function mountDisk(folder: string, megabytes: number): Promise<void> {
   await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder])
 }
@@ -14,8 +14,8 @@ export const unmountDisk = (folder: string) => run('umount', [folder]).catch(() 
 
 export const fillerOf = (disk: string) => join(disk, 'filler')
 
-/** Takes all the room there is. */
-export async function fill(disk: string): Promise<void> {
+/** Fills the disk until a write fails with ENOSPC. */
+export async function fillDisk(disk: string): Promise<void> {
   const file = await open(fillerOf(disk), 'a')
   const zeros = Buffer.alloc(65_536)
   try {

@@ -3,10 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { endProcesses, hasServer, isAlive, type Kith, launchByNpm, makeFolder } from '../support/process.ts'
-import { check, linesOf } from './checker.ts'
-import { settleKeyed, startLoad } from './load.ts'
-import { tell } from './report.ts'
-import { chanceOf, rounds } from './rounds.ts'
+import { check, formatFindings } from './checker.ts'
+import { resolveUnknownOutcomes, startLoad } from './load.ts'
+import { printRound } from './report.ts'
+import { createRandom, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
 
 let dataDir: string
@@ -23,13 +23,13 @@ async function start() {
   address = await kith.ready
 }
 
-/** The address of the embedded database, for as long as `work` takes. */
+/** Runs `work` with the URL of the embedded database, which is only open that long. */
 async function withDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
   const { url, stop } = await startEmbedded({ dataDir, purpose: 'command', log: () => {} })
   return work(url).finally(stop)
 }
 
-const secondAfterMs = 10
+const secondSignalAfterMs = 10
 
 describe.each([
   { stop: 'SIGTERM to its process group', signals: ['SIGTERM'] },
@@ -37,30 +37,37 @@ describe.each([
   { stop: 'two signals to its process group, 10 ms apart', signals: ['SIGTERM', 'SIGTERM'] },
 ] as const)('npm start under eight clients, stopped by $stop', ({ stop, signals }) => {
   it.each(rounds(30))(
-    'leaves no request without an answer and no process behind, and loses nothing: round %i',
+    'leaves no request unanswered and no process running, and loses no write: round %i',
     async round => {
-      const chance = chanceOf('stop', stop, round)
+      const random = createRandom('stop', stop, round)
       const world = await withDatabase(url => makeWorld(url, address))
       const clients = { clients: 8, untilBroken: true, patient: true }
-      const load = startLoad({ world, addresses: [address], words: ['stop', stop, round], ...clients })
-      await load.acknowledged(20 + chance.below(120))
-      await setTimeout(chance.below(20))
+      const load = startLoad({ world, addresses: [address], seedParts: ['stop', stop, round], ...clients })
+      await load.waitForAcknowledged(20 + random.below(120))
+      await setTimeout(random.below(20))
       const { pid } = kith.child
       const stopped = performance.now()
       for (const [index, signal] of signals.entries()) {
-        if (index > 0) await setTimeout(secondAfterMs)
+        if (index > 0) await setTimeout(secondSignalAfterMs)
         process.kill(-pid!, signal)
       }
       const [code] = await Promise.all([kith.ended, load.ended])
       const stopMs = performance.now() - stopped
-      const left = { processes: isAlive(-pid!), postgresql: await hasServer(dataDir) }
-      const cut = load.journal.entries.filter(({ writes }) => writes.some(({ outcome }) => outcome === 'unknown'))
+      const leftovers = { processes: isAlive(-pid!), postgresql: await hasServer(dataDir) }
+      const unanswered = load.journal.entries.filter(({ writes }) =>
+        writes.some(({ outcome }) => outcome === 'unknown'),
+      )
       await start()
-      tell(`npm start stopped by ${stop}`, round, { stop_ms: stopMs, code, cut: cut.length, ...left }, load.journal)
-      expect([cut, left]).toEqual([[], { processes: false, postgresql: false }])
-      await settleKeyed({ journal: load.journal, world, address })
+      printRound(
+        `npm start stopped by ${stop}`,
+        round,
+        { stop_ms: stopMs, code, cut: unanswered.length, ...leftovers },
+        load.journal,
+      )
+      expect([unanswered, leftovers]).toEqual([[], { processes: false, postgresql: false }])
+      await resolveUnknownOutcomes({ journal: load.journal, world, address })
       const findings = await withDatabase(databaseUrl => check({ ...world, databaseUrl }, load.journal, address))
-      expect(linesOf(findings)).toEqual([])
+      expect(formatFindings(findings)).toEqual([])
     },
   )
 })

@@ -7,7 +7,7 @@ export type Change = {
   entity_id: string
   operation: 'create' | 'update' | 'delete'
   version: number
-  /** Null of a creation. */
+  /** The previous values; null for a create. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>
   request_id: string
@@ -37,7 +37,7 @@ export const plainColumns = [
 ] as const
 
 export type StoredLink = { source_id: string; attribute_id: number; target_id: string }
-export type Answered = {
+export type ConsentAnswer = {
   person_id: string
   version: number
   consent_type_id: number
@@ -46,7 +46,7 @@ export type Answered = {
   state: boolean
   request_id: string
 }
-export type Declared = {
+export type AttributeDefinition = {
   id: number
   owner_stack_id: number
   key: string
@@ -54,20 +54,19 @@ export type Declared = {
   target_stack_id: number | null
 }
 
-/** All that is stored of an organization, as of one moment, read past the service and past its indexes. */
+/** All rows of an organization from one snapshot, read directly from the database and without its indexes. */
 export type Stored = {
   head: number
   changes: Change[]
   entities: StoredEntity[]
   links: StoredLink[]
-  answers: Answered[]
+  answers: ConsentAnswer[]
   terms: string[]
-  attributes: Declared[]
+  attributes: AttributeDefinition[]
   stacks: { id: number; key: string }[]
   keys: number
 }
 
-/** `text` of the terms: value and entity. */
 const statements = {
   changes: 'select *, sequence::integer as sequence from changes where organization_id = $1 order by changes.sequence',
   entities: 'select * from entities where organization_id = $1 order by id',
@@ -81,7 +80,7 @@ export async function readStored(databaseUrl: string, organization_id: number): 
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    // The tables themselves: an index that lost a row, or has it twice, must not hide that.
+    // Sequential scans read the tables themselves. A damaged index could hide a lost or duplicate row.
     await client.query('begin isolation level repeatable read read only')
     await client.query(
       'set local enable_indexscan = off; set local enable_bitmapscan = off; set local enable_indexonlyscan = off',
@@ -90,9 +89,9 @@ export async function readStored(databaseUrl: string, organization_id: number): 
     const [{ head }] = await rows('select sequence::integer as head from change_heads where organization_id = $1')
     const [{ keys }] = await rows('select count(*)::integer as keys from idempotency_keys where organization_id = $1')
     const terms = await rows(`select value || ' ' || entity_id as term from terms where organization_id = $1`)
-    const read: Record<string, unknown> = {}
-    for (const [name, text] of Object.entries(statements)) read[name] = await rows(text)
-    return { ...(read as unknown as Stored), head, keys, terms: terms.map(({ term }) => term) }
+    const tables: Record<string, unknown> = {}
+    for (const [name, text] of Object.entries(statements)) tables[name] = await rows(text)
+    return { ...(tables as unknown as Stored), head, keys, terms: terms.map(({ term }) => term) }
   } finally {
     await client.end()
   }

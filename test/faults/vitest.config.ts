@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-// One file after the other: the times that are measured here are those of a machine with nothing else to do.
+// Files run one at a time, because the tests measure times that assume an otherwise idle machine.
 export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,

@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** What a client sends to PostgreSQL: a message of the protocol by its letter, and its SQL where it has any. */
+/** A protocol message from the client to PostgreSQL: its type letter, and its SQL if it has any. */
 export type Message = { type: string; text: string | undefined }
 
-/** What happens on the line. */
+/** The decisions of the proxy about messages. */
 export type Plan = {
-  /** Asked of each message before it goes on: `cut` sends half of it and resets both ends. */
+  /** Decides each message before it is forwarded. `cut` sends half of it and resets both connections. */
   onMessage?(message: Message): 'pass' | 'cut' | 'pass and cut'
-  /** Asked when the server says that it has committed: `cut` keeps that to itself and resets both ends. */
+  /** Decides each COMMIT confirmation of the server. `cut` drops it and resets both connections. */
   onCommitted?(): 'pass' | 'cut'
 }
 
-/** A way to a PostgreSQL server that reads along. */
+/** A proxy to a PostgreSQL server that parses the client's messages. */
 export type Wire = {
   url: string
   plan: Plan
@@ -23,78 +23,78 @@ const sslRequest = 80877103
 const cancelRequest = 80877102
 
 /**
- * Opens a way to the server of this URL, on a port of its own. It knows the messages of
- * https://www.postgresql.org/docs/current/protocol-message-formats.html as far as they carry SQL.
+ * Starts a proxy to the server of this URL on a free port. It parses the messages that contain SQL, as described in
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html.
  */
 export async function openWire(url: string): Promise<Wire> {
   const wire: Wire = { url: '', plan: {}, close }
-  const ends = new Set<Socket>()
-  const server = createServer(near => {
-    const far = connect(targetOf(url))
-    const cut = () => {
-      near.resetAndDestroy()
-      far.destroy()
+  const sockets = new Set<Socket>()
+  const server = createServer(clientSocket => {
+    const serverSocket = connect(targetOf(url))
+    const resetBoth = () => {
+      clientSocket.resetAndDestroy()
+      serverSocket.destroy()
     }
-    for (const end of [near, far]) {
-      ends.add(end)
-      end.on('error', () => {})
-      end.on('close', () => {
-        ends.delete(end)
-        near.destroy()
-        far.destroy()
+    for (const socket of [clientSocket, serverSocket]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        clientSocket.destroy()
+        serverSocket.destroy()
       })
     }
-    near.on(
+    clientSocket.on(
       'data',
-      readMessages(message => forward(message, far, wire.plan, cut)),
+      readMessages(message => forward(message, serverSocket, wire.plan, resetBoth)),
     )
-    far.on('data', (part: Buffer) => {
+    serverSocket.on('data', (part: Buffer) => {
       const committed = part.includes('COMMIT\0')
-      if (committed && wire.plan.onCommitted?.() === 'cut') return cut()
-      near.write(part)
+      if (committed && wire.plan.onCommitted?.() === 'cut') return resetBoth()
+      clientSocket.write(part)
     })
   })
   function close() {
     server.close()
-    for (const end of ends) end.destroy()
+    for (const socket of sockets) socket.destroy()
   }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const through = new URL(url)
-  through.searchParams.delete('host')
-  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`
-  wire.url = through.href
+  const proxyUrl = new URL(url)
+  proxyUrl.searchParams.delete('host')
+  proxyUrl.host = `127.0.0.1:${(server.address() as { port: number }).port}`
+  wire.url = proxyUrl.href
   return wire
 }
 
-function forward(message: Buffer, far: Socket, plan: Plan, cut: () => void) {
+function forward(message: Buffer, serverSocket: Socket, plan: Plan, resetBoth: () => void) {
   const decision = plan.onMessage?.({ type: String.fromCharCode(message[0]!), text: textOf(message) }) ?? 'pass'
-  if (far.destroyed) return
-  far.write(decision === 'cut' ? message.subarray(0, message.length / 2) : message, () => {
-    if (decision !== 'pass') cut()
+  if (serverSocket.destroyed) return
+  serverSocket.write(decision === 'cut' ? message.subarray(0, message.length / 2) : message, () => {
+    if (decision !== 'pass') resetBoth()
   })
 }
 
-/** Cuts what arrives into messages: the first has no type, the others have one letter before their length. */
-function readMessages(take: (message: Buffer) => void) {
-  let rest = Buffer.alloc(0)
-  let greeted = false
+/** Splits the received bytes into messages. Startup messages have no type letter, the later ones have one before their length. */
+function readMessages(onMessage: (message: Buffer) => void) {
+  let remaining = Buffer.alloc(0)
+  let isStarted = false
   return (part: Buffer) => {
-    rest = Buffer.concat([rest, part])
+    remaining = Buffer.concat([remaining, part])
     for (;;) {
-      const head = greeted ? 5 : 4
-      if (rest.length < head) return
-      const length = rest.readUInt32BE(head - 4) + head - 4
-      if (rest.length < length) return
-      const message = rest.subarray(0, length)
-      rest = rest.subarray(length)
-      if (!greeted) greeted = ![sslRequest, cancelRequest].includes(message.readUInt32BE(4))
-      take(message)
+      const headerLength = isStarted ? 5 : 4
+      if (remaining.length < headerLength) return
+      const length = remaining.readUInt32BE(headerLength - 4) + headerLength - 4
+      if (remaining.length < length) return
+      const message = remaining.subarray(0, length)
+      remaining = remaining.subarray(length)
+      if (!isStarted) isStarted = ![sslRequest, cancelRequest].includes(message.readUInt32BE(4))
+      onMessage(message)
     }
   }
 }
 
-/** The SQL of a Query or a Parse. */
+/** Returns the SQL of a Query or Parse message; undefined for others. */
 function textOf(message: Buffer): string | undefined {
   const type = String.fromCharCode(message[0]!)
   if (type === 'Q') return message.toString('utf8', 5, message.length - 1)

@@ -8,19 +8,19 @@ import { query } from '../support/embedded-service.ts'
 import { senderTo } from '../support/process.ts'
 import { allScopes, type Send } from '../support/service.ts'
 
-/** An organization of a round's own, with what the mix writes declared. */
+/** The organization of one round, with the definitions that the mix uses. */
 export type World = { organization_id: number; token: string; databaseUrl: string }
 
-/** Makes one in the database, and declares its definitions through the service at `address`. */
+/** Creates the organization in the database and declares its definitions through kith at `address`. */
 export async function makeWorld(databaseUrl: string, address: string): Promise<World> {
   const db = openDatabase(databaseUrl, { connections: 1, statementTimeoutMs: 10_000 })
   try {
     const key = `round_${randomUUID().slice(0, 8)}`
     const { id } = await createOrganization(db, key)
     const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config: loadConfig({}) })
-    const asked = { organizationKey: key, scope: allScopes, subject: 'faults', ttlSeconds: 3_600 }
-    const token = await authenticator.issueToken(asked)
-    await declare(senderTo(address, token))
+    const tokenRequest = { organizationKey: key, scope: allScopes, subject: 'faults', ttlSeconds: 3_600 }
+    const token = await authenticator.issueToken(tokenRequest)
+    await declareDefinitions(senderTo(address, token))
     return { organization_id: id, token, databaseUrl }
   } finally {
     await db.close()
@@ -39,7 +39,7 @@ const attributes = [
   { key: 'buyer', owner: 'orders', type: 'person' },
   { key: 'visitor', owner: 'visits', type: 'person' },
 ]
-const news = {
+const newsConsentType = {
   key: 'news',
   name: 'News',
   channels: [
@@ -48,15 +48,18 @@ const news = {
   ],
 }
 
-async function declare(send: Send) {
+async function declareDefinitions(send: Send) {
   const replies = []
   for (const stack of stacks) replies.push(await send('POST', '/v1/schema/stacks', stack))
   for (const attribute of attributes) replies.push(await send('POST', '/v1/schema/attributes', attribute))
-  replies.push(await send('POST', '/v1/schema/consent-types', news))
+  replies.push(await send('POST', '/v1/schema/consent-types', newsConsentType))
   const refused = replies.find(({ status }) => status !== 201)
   if (refused) throw new Error(JSON.stringify(refused.body))
 }
 
-/** Few names and many renames deadlock, and most rounds are not about that. For connections that are opened from now on. */
-export const findDeadlocksSoon = (databaseUrl: string): Promise<unknown> =>
+/**
+ * Sets deadlock_timeout to 100 ms for new connections. The load has few names and many renames, so it deadlocks. The default of a second
+ * would dominate the rounds.
+ */
+export const shortenDeadlockTimeout = (databaseUrl: string): Promise<unknown> =>
   query(databaseUrl, `alter database ${new URL(databaseUrl).pathname.slice(1)} set deadlock_timeout = '100ms'`)

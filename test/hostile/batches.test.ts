@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
 import { type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 describe('a batch with `atomic: true`', () => {
-  test('answers the refusal of the first operation that fails', async () => {
+  it('returns the error of the first operation that fails', async () => {
     const operations = [
       { op: 'patch', external_id: 'nobody', body: {} },
       { op: 'create', body: { email: 'none' } },
@@ -21,8 +21,8 @@ describe('a batch with `atomic: true`', () => {
   })
 })
 
-describe('an operation of a batch with a text that is too long', () => {
-  test('is refused by itself', async () => {
+describe('a batch operation with a text that is too long', () => {
+  it('is refused without affecting the other operations', async () => {
     const operations = [
       { op: 'create', body: {} },
       { op: 'create', body: { attribute_values: { a: 'x'.repeat(65_537) } } },
@@ -32,15 +32,15 @@ describe('an operation of a batch with a text that is too long', () => {
   })
 })
 
-describe('the document', () => {
-  test('says that related needs a body', () => {
+describe('the OpenAPI document', () => {
+  it('declares the body of the related endpoint as required', () => {
     const { requestBody } = openApiDocument(service).paths['/v1/people/{external_id}/related']!.post!
     expect(requestBody).toMatchObject({ required: true })
   })
 })
 
-describe('a write while definitions change', () => {
-  test('is not answered with a fault, however often they do', async () => {
+describe('a write while the definitions change', () => {
+  it('returns 503, not 500, when every retry finds new definitions', async () => {
     const { id, send } = await service.organization()
     await service.sql(
       `create function change_definitions() returns trigger language plpgsql as
@@ -57,8 +57,8 @@ describe('a write while definitions change', () => {
   })
 })
 
-describe('a query string, where all is text', () => {
-  test('gives the fields of an operation of a batch their types', async () => {
+describe('a query string, in which every value is text', () => {
+  it('converts the fields of a batch operation to their types', async () => {
     const query = 'operations[0][op]=create&operations[0][body][push_notification_consent]=true'
     const { items } = (await shop.send('POST', `/v1/people/batch?${query}`)).body.data
     expect(items[0]).toMatchObject({ status: 201 })

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
 import { external_id, freeKey, json, padded, text } from './texts.ts'
-import { type Knowledge, valuesOf } from './values.ts'
+import { type FieldGenerators, valuesOf } from './values.ts'
 
-const moments = ['2020-02-29T12:00:00Z', '2020-02-29t13:00:00.123456789+01:00', '0001-01-01T00:00:00+23:59']
+const dateTimes = ['2020-02-29T12:00:00Z', '2020-02-29t13:00:00.123456789+01:00', '0001-01-01T00:00:00+23:59']
 const dates = ['2020-02-29', '0001-01-01', '9999-12-31']
 const numbers = fc.oneof(fc.integer(), fc.constantFrom(0.1, -2.25, 1.5e-7))
-const many = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
+const arrayOf = <T>(values: fc.Arbitrary<T>) => fc.array(values, { maxLength: 3 })
 
 const target: fc.Arbitrary<unknown> = fc.oneof(
   padded(external_id),
@@ -17,26 +17,26 @@ const target: fc.Arbitrary<unknown> = fc.oneof(
 const oneTarget = fc.oneof(target, fc.constantFrom(null, '', ' '), fc.constant([]), fc.tuple(target))
 const targets = fc.oneof(oneTarget, fc.array(target, { maxLength: 4 }))
 
-const ofPeople = {
+const personAttributes = {
   city: padded(text),
   score: numbers,
-  joined: fc.constantFrom(...moments),
+  joined: fc.constantFrom(...dateTimes),
   born: fc.constantFrom(...dates),
   vip: fc.boolean(),
-  tags: many(padded(text)),
-  counts: many(numbers),
+  tags: arrayOf(padded(text)),
+  counts: arrayOf(numbers),
   anything: json.filter(value => value !== null),
   referrer: oneTarget,
   mixed: oneTarget,
   friends: targets,
   bought: targets,
 }
-const ofStacks: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
+const recordAttributes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   orders: { total: numbers, buyer: oneTarget },
   visits: { page: padded(text) },
 }
 
-/** Values of declared attributes in their types, null among them, beside any JSON under other keys. */
+/** Generates attribute values: declared attributes in their types or null, and any JSON under undeclared keys. */
 function attributeValues(model: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<unknown> {
   const declared = fc.record(
     Object.fromEntries(Object.entries(model).map(([key, value]) => [key, fc.option(value, { freq: 8 })])),
@@ -52,7 +52,7 @@ function attributeValues(model: Record<string, fc.Arbitrary<unknown>>): fc.Arbit
 const pick = (values: Record<string, unknown>, keys: string[]) =>
   Object.fromEntries(keys.filter(key => key in values).map(key => [key, values[key]]))
 
-const pairs = [
+const consentPairs = [
   [1, 'email'],
   [1, 'sms'],
   [2, 'email'],
@@ -60,7 +60,7 @@ const pairs = [
 const consents = fc.oneof(
   fc.constantFrom(null, []),
   fc
-    .tuple(fc.subarray([...pairs]), fc.boolean())
+    .tuple(fc.subarray([...consentPairs]), fc.boolean())
     .map(([chosen, state]) => chosen.map(([consent_type_id, channel]) => ({ consent_type_id, channel, state }))),
 )
 
@@ -68,10 +68,10 @@ const channels = fc
   .uniqueArray(fc.constantFrom('email', 'sms'), { minLength: 1, maxLength: 2 })
   .map(names => names.map((channel, index) => (index ? { channel, is_default: false } : { channel })))
 
-/** Keys of definitions that meet nobody's attributes: what is declared here must not change what values are allowed. */
+/** Keys for new definitions. They differ from all generated attribute keys, so a definition never changes which values are valid. */
 const definitionKey = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
 
-const shared: Knowledge = {
+const shared: FieldGenerators = {
   channels,
   key: padded(definitionKey),
   mandatory: fc.constant(false),
@@ -82,22 +82,22 @@ const shared: Knowledge = {
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }
 
-/** What the bodies of an operation on people, or on records of a stack, may hold. */
-export function knowledgeOf(template: string, stack_key: string, document: OpenApiDocument): Knowledge {
-  const ofPeopleAlone = template.startsWith('/v1/people')
-  const model = ofPeopleAlone ? ofPeople : (ofStacks[stack_key] ?? {})
-  const known: Knowledge = {
+/** Returns the generators for the body fields of an operation on people, or on the records of a stack. */
+export function fieldGenerators(template: string, stack_key: string, document: OpenApiDocument): FieldGenerators {
+  const isPeople = template.startsWith('/v1/people')
+  const model = isPeople ? personAttributes : (recordAttributes[stack_key] ?? {})
+  const generators: FieldGenerators = {
     ...shared,
     consents,
     attribute_values: attributeValues(model),
-    filter: ofPeopleAlone ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
+    filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
   if (template.includes('/related')) {
-    known.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
-    known.direction = fc.constant('both')
+    generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
+    generators.direction = fc.constant('both')
   }
-  if (template.endsWith('/batch')) known.operations = batchOperations(document, ofPeopleAlone, known)
-  return known
+  if (template.endsWith('/batch')) generators.operations = batchOperations(document, isPeople, generators)
+  return generators
 }
 
 const plainFilters = (stack_key: string): fc.Arbitrary<unknown> =>
@@ -105,9 +105,9 @@ const plainFilters = (stack_key: string): fc.Arbitrary<unknown> =>
     ? orderFilters({ levels: 2, hops: 1 })
     : fc.tuple(freeKey, json).map(([key, operand]) => ({ [`attribute_values.${key}`]: { $eq: operand } }))
 
-function batchOperations(document: OpenApiDocument, ofPeopleAlone: boolean, known: Knowledge) {
-  const schema = { $ref: `#/components/schemas/${ofPeopleAlone ? 'PersonBody' : 'RecordBody'}` }
-  const bodies = valuesOf(schema, document, known) as fc.Arbitrary<Record<string, unknown>>
+function batchOperations(document: OpenApiDocument, isPeople: boolean, generators: FieldGenerators) {
+  const schema = { $ref: `#/components/schemas/${isPeople ? 'PersonBody' : 'RecordBody'}` }
+  const bodies = valuesOf(schema, document, generators) as fc.Arbitrary<Record<string, unknown>>
   const nameless = bodies.map(({ external_id: _, ...rest }) => rest)
   const addressed = fc.record(
     { external_id, if_match: fc.constantFrom('*', '"1"') },

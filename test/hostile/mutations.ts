@@ -1,17 +1,17 @@
 import type { ErrorWord } from '../../src/errors.ts'
 import { pointer } from '../../src/errors.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { resolved, type Schema, typesOf } from './operations.ts'
+import { resolveSchema, type Schema, typesOf } from './operations.ts'
 
 type Values = Record<string, unknown>
 
 /**
- * One rule of the document, broken: the body that breaks it, the word it is refused with, and the place it is named at.
- * A body that is a text or bytes goes out as it is.
+ * A body that breaks one rule of the document, the expected error code, and the expected path (JSON Pointer).
+ * A body that is a string or bytes is sent unencoded.
  */
-export type Break = { rule: string; word: ErrorWord; path: string; body: unknown }
+export type Mutation = { rule: string; code: ErrorWord; path: string; body: unknown }
 
-type Place = { document: OpenApiDocument; path: (string | number)[]; put: (value: unknown) => unknown }
+type Location = { document: OpenApiDocument; path: (string | number)[]; replace: (value: unknown) => unknown }
 
 const malformed: Record<string, string[]> = {
   'external-id': ['', '.', '..', 'a\u0007b', 'x'.repeat(256), '\u{1f600}'.repeat(256), ' \u2003 '],
@@ -22,38 +22,40 @@ const malformed: Record<string, string[]> = {
   'object-id': ['', 'x', 'f'.repeat(23), 'g'.repeat(24), `0x${'f'.repeat(22)}`],
 }
 
-/** Every way to break one rule of a schema in a value that keeps them all; each leaves the rest of the value as it is. */
-export function breaksOf(schema: Schema, value: unknown, document: OpenApiDocument): Break[] {
-  return breaksAt(schema, value, { document, path: [], put: whole => whole })
+/** Returns every mutation of a valid value that breaks one rule of its schema. The rest of the value stays the same. */
+export function mutationsOf(schema: Schema, value: unknown, document: OpenApiDocument): Mutation[] {
+  return mutationsAt(schema, value, { document, path: [], replace: whole => whole })
 }
 
-function breaksAt(schema: Schema, value: unknown, place: Place): Break[] {
-  const meant = resolved(schema, place.document)
-  if (meant.anyOf) return []
-  const here = (rule: string, word: ErrorWord, wrong: unknown): Break => ({
+function mutationsAt(schema: Schema, value: unknown, location: Location): Mutation[] {
+  const resolvedSchema = resolveSchema(schema, location.document)
+  if (resolvedSchema.anyOf) return []
+  const mutate = (rule: string, code: ErrorWord, wrong: unknown): Mutation => ({
     rule,
-    word,
-    path: pointer(...place.path),
-    body: place.put(wrong),
+    code,
+    path: pointer(...location.path),
+    body: location.replace(wrong),
   })
-  const isRoot = place.path.length === 0
-  const found = isRoot ? [] : wrongTypes(meant).map(wrong => here('type', 'invalid_json', wrong))
-  for (const wrong of wrongValues(meant)) found.push(here('value', 'invalid_parameter', wrong))
-  if (Array.isArray(value)) return [...found, ...inArray(meant, value, place, here)]
-  if (typeof value === 'object' && value !== null && meant.properties)
-    return [...found, ...inObject(meant, value as Values, place)]
-  if (meant.maxProperties !== undefined) {
-    const many = Object.fromEntries(Array.from({ length: meant.maxProperties + 1 }, (_, nth) => [`k${nth}`, nth]))
-    found.push(here('maxProperties', 'invalid_parameter', many))
+  const isRoot = location.path.length === 0
+  const mutations = isRoot ? [] : wrongTypes(resolvedSchema).map(wrong => mutate('type', 'invalid_json', wrong))
+  for (const wrong of wrongValues(resolvedSchema)) mutations.push(mutate('value', 'invalid_parameter', wrong))
+  if (Array.isArray(value)) return [...mutations, ...arrayMutations(resolvedSchema, value, location, mutate)]
+  if (typeof value === 'object' && value !== null && resolvedSchema.properties)
+    return [...mutations, ...objectMutations(resolvedSchema, value as Values, location)]
+  if (resolvedSchema.maxProperties !== undefined) {
+    const many = Object.fromEntries(
+      Array.from({ length: resolvedSchema.maxProperties + 1 }, (_, nth) => [`k${nth}`, nth]),
+    )
+    mutations.push(mutate('maxProperties', 'invalid_parameter', many))
   }
-  return found
+  return mutations
 }
 
-/** Values of every JSON type that the schema has not; numbers with a fraction for integers are left to `value`. */
+/** Returns a value of every JSON type that the schema excludes. `wrongValues` covers values of the right type. */
 function wrongTypes(schema: Schema): unknown[] {
   const types = schema.enum ? ['string'] : typesOf(schema)
   if (types.length === 0) return []
-  const others: [string, unknown][] = [
+  const otherTypes: [string, unknown][] = [
     ['string', 'text'],
     ['boolean', true],
     ['object', {}],
@@ -61,7 +63,7 @@ function wrongTypes(schema: Schema): unknown[] {
     ['null', null],
     ['integer', 7],
   ]
-  return others.filter(([type]) => !types.includes(type)).map(([, wrong]) => wrong)
+  return otherTypes.filter(([type]) => !types.includes(type)).map(([, wrong]) => wrong)
 }
 
 function wrongValues(schema: Schema): unknown[] {
@@ -75,88 +77,106 @@ function wrongValues(schema: Schema): unknown[] {
   return wrong
 }
 
-function inArray({ items, minItems, maxItems }: Schema, value: unknown[], place: Place, here: Here): Break[] {
-  const found: Break[] = []
-  if (minItems) found.push(here('minItems', 'invalid_parameter', []))
+function arrayMutations(
+  { items, minItems, maxItems }: Schema,
+  value: unknown[],
+  location: Location,
+  mutate: Mutate,
+): Mutation[] {
+  const mutations: Mutation[] = []
+  if (minItems) mutations.push(mutate('minItems', 'invalid_parameter', []))
   if (maxItems && value.length > 0)
-    found.push(here('maxItems', 'invalid_parameter', Array(maxItems + 1).fill(value[0])))
+    mutations.push(mutate('maxItems', 'invalid_parameter', Array(maxItems + 1).fill(value[0])))
   for (const [index, element] of value.entries()) {
-    const put = (wrong: unknown) => place.put(value.with(index, wrong))
-    found.push(...breaksAt(items ?? {}, element, { ...place, path: [...place.path, index], put }))
+    const replace = (wrong: unknown) => location.replace(value.with(index, wrong))
+    mutations.push(...mutationsAt(items ?? {}, element, { ...location, path: [...location.path, index], replace }))
   }
-  return found
+  return mutations
 }
 
-type Here = (rule: string, word: ErrorWord, wrong: unknown) => Break
+type Mutate = (rule: string, code: ErrorWord, wrong: unknown) => Mutation
 
-/** Fields that a service keeps for itself, and misspelt ones. */
-const foreignKeys = ['id', 'record_id', 'organization_id', 'version', 'state', 'created_at', 'updated_at', 'firstname']
-const moreForeignKeys = ['stack_key', 'active', 'constructor', 'toString', 'hasOwnProperty', '', 'External_id']
+/** Fields that only the service sets, and a misspelt one. */
+const reservedFields = [
+  'id',
+  'record_id',
+  'organization_id',
+  'version',
+  'state',
+  'created_at',
+  'updated_at',
+  'firstname',
+]
+const unknownFields = ['stack_key', 'active', 'constructor', 'toString', 'hasOwnProperty', '', 'External_id']
 
-function inObject(schema: Schema, value: Values, place: Place): Break[] {
+function objectMutations(schema: Schema, value: Values, location: Location): Mutation[] {
   const properties = schema.properties!
-  const within = (key: string, rule: string, body: Values): Break => ({
+  const mutateField = (key: string, rule: string, body: Values): Mutation => ({
     rule,
-    word: 'invalid_parameter',
-    path: pointer(...place.path, key),
-    body: place.put(body),
+    code: 'invalid_parameter',
+    path: pointer(...location.path, key),
+    body: location.replace(body),
   })
-  const found: Break[] = []
+  const mutations: Mutation[] = []
   if (schema.additionalProperties === false)
-    for (const key of [...foreignKeys, ...moreForeignKeys])
-      if (!Object.hasOwn(properties, key)) found.push(within(key, 'unknown key', { ...value, [key]: 'x' }))
+    for (const key of [...reservedFields, ...unknownFields])
+      if (!Object.hasOwn(properties, key)) mutations.push(mutateField(key, 'unknown key', { ...value, [key]: 'x' }))
   for (const key of schema.required ?? []) {
     const { [key]: _, ...rest } = value
-    found.push(within(key, 'required', rest))
+    mutations.push(mutateField(key, 'required', rest))
   }
   for (const [key, property] of Object.entries(properties)) {
-    const put = (wrong: unknown) => place.put({ ...value, [key]: wrong })
-    found.push(...breaksAt(property, value[key], { ...place, path: [...place.path, key], put }))
+    const replace = (wrong: unknown) => location.replace({ ...value, [key]: wrong })
+    mutations.push(...mutationsAt(property, value[key], { ...location, path: [...location.path, key], replace }))
   }
-  return found
+  return mutations
 }
 
-/** Ways to break a body as a text, whatever its schema: what is no JSON, or no JSON that can be kept as it was sent. */
-export function breaksOfText(body: Values, schema: Schema, document: OpenApiDocument): Break[] {
+/** Returns mutations of the body's text for any schema: invalid JSON, and JSON that cannot be stored exactly as sent. */
+export function textMutationsOf(body: Values, schema: Schema, document: OpenApiDocument): Mutation[] {
   const text = JSON.stringify(body)
   const inner = text.slice(1, -1)
-  const and = inner === '' ? '' : `,${inner}`
-  const unread = (rule: string, wrong: string | Buffer) => ({
+  const trailingFields = inner === '' ? '' : `,${inner}`
+  const unparseable = (rule: string, wrong: string | Buffer) => ({
     rule,
-    word: 'failed_binding_json' as const,
+    code: 'failed_binding_json' as const,
     path: '',
     body: wrong,
   })
-  const unkept = (rule: string, path: string, wrong: string, word: ErrorWord = 'invalid_parameter') => ({
+  const unstorable = (rule: string, path: string, wrong: string, code: ErrorWord = 'invalid_parameter') => ({
     rule,
-    word,
+    code,
     path,
     body: wrong,
   })
-  const found = [
-    unread('cut short', text.slice(0, -1)),
-    unread('more behind it', `${text}}`),
-    unread('a byte order mark', `\ufeff${text}`),
-    unread('white space alone', ' \n'),
-    unread('no UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
-    unread('an overlong NUL', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc0, 0x80]), Buffer.from('"}')])),
-    unread('a control character', '{"a":"\u0001"}'),
-    unread('a trailing comma', '{"a":1,}'),
-    unread('a comment', `{/**/"a":1${and}}`),
-    unread('NaN', '{"a":NaN}'),
-    unread('single quotes', "{'a':1}"),
-    unkept('an array', '', `[${text}]`, 'invalid_json'),
-    unkept('a text', '', '"text"', 'invalid_json'),
-    unkept('null', '', 'null', 'invalid_json'),
-    unkept('__proto__', '/__proto__', `{"__proto__":{"a":1}${and}}`),
-    unkept('__proto__, escaped', '/__proto__', `{"\\u005f_proto__":1${and}}`),
-    unkept('a key twice', '/zz', `{"zz":1,"zz":1${and}}`, 'invalid_json'),
-    unkept('a key twice, escaped', '/zz', `{"zz":1,"\\u007a\\u007a":2${and}}`, 'invalid_json'),
+  const mutations = [
+    unparseable('truncated JSON', text.slice(0, -1)),
+    unparseable('trailing characters', `${text}}`),
+    unparseable('a byte order mark', `\ufeff${text}`),
+    unparseable('only white space', ' \n'),
+    unparseable('invalid UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
+    unparseable(
+      'an overlong NUL',
+      Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc0, 0x80]), Buffer.from('"}')]),
+    ),
+    unparseable('a control character', '{"a":"\u0001"}'),
+    unparseable('a trailing comma', '{"a":1,}'),
+    unparseable('a comment', `{/**/"a":1${trailingFields}}`),
+    unparseable('NaN', '{"a":NaN}'),
+    unparseable('single quotes', "{'a':1}"),
+    unstorable('an array', '', `[${text}]`, 'invalid_json'),
+    unstorable('a string', '', '"text"', 'invalid_json'),
+    unstorable('null', '', 'null', 'invalid_json'),
+    unstorable('__proto__', '/__proto__', `{"__proto__":{"a":1}${trailingFields}}`),
+    unstorable('__proto__, escaped', '/__proto__', `{"\\u005f_proto__":1${trailingFields}}`),
+    unstorable('a duplicate key', '/zz', `{"zz":1,"zz":1${trailingFields}}`, 'invalid_json'),
+    unstorable('a duplicate key, escaped', '/zz', `{"zz":1,"\\u007a\\u007a":2${trailingFields}}`, 'invalid_json'),
   ]
-  if (!resolved(schema, document).properties?.attribute_values) return found
+  if (!resolveSchema(schema, document).properties?.attribute_values) return mutations
   const { attribute_values: _, ...rest } = body
-  const others = JSON.stringify(rest).slice(1, -1)
-  const valued = (value: string) => `{"attribute_values":{"k":${value}}${others === '' ? '' : `,${others}`}}`
+  const otherFields = JSON.stringify(rest).slice(1, -1)
+  const withValue = (value: string) =>
+    `{"attribute_values":{"k":${value}}${otherFields === '' ? '' : `,${otherFields}`}}`
   const values: [string, string, string][] = [
     ['NUL', '"a\\u0000b"', ''],
     ['a lone surrogate', '"\\ud800x"', ''],
@@ -164,13 +184,16 @@ export function breaksOfText(body: Values, schema: Schema, document: OpenApiDocu
     ['a NUL in a key', '{"\\u0000":1}', '/\u0000'],
     ['an overflow', '1e400', ''],
     ['an underflow', '1e-400', ''],
-    ['2^53 and one', '9007199254740993', ''],
+    ['2^53 + 1', '9007199254740993', ''],
     ['too many digits', '0.12345678901234567890', ''],
-    ['__proto__ within', '{"__proto__":1}', '/__proto__'],
+    ['a nested __proto__', '{"__proto__":1}', '/__proto__'],
     ['a string too long', `"${'x'.repeat(65_537)}"`, ''],
   ]
-  for (const [rule, value, path] of values) found.push(unkept(rule, `/attribute_values/k${path}`, valued(value)))
-  found.push(unkept('a depth of 33', `/attribute_values/k${'/0'.repeat(30)}`, valued('['.repeat(31) + ']'.repeat(31))))
-  found.push(unkept('an empty key', '/attribute_values/', valued('1').replace('"k"', '""')))
-  return found
+  for (const [rule, value, path] of values)
+    mutations.push(unstorable(rule, `/attribute_values/k${path}`, withValue(value)))
+  mutations.push(
+    unstorable('a depth of 33', `/attribute_values/k${'/0'.repeat(30)}`, withValue('['.repeat(31) + ']'.repeat(31))),
+  )
+  mutations.push(unstorable('an empty key', '/attribute_values/', withValue('1').replace('"k"', '""')))
+  return mutations
 }

@@ -21,56 +21,58 @@ export type Schema = {
   maxProperties?: number
 }
 
-/** An operation of the document, as much of it as a request is made of. */
+/** The parts of a documented operation that a request is built from. */
 export type Operation = {
   id: string
   method: string
   template: string
-  /** Names of the path's parameters, in order. */
+  /** Names of the path parameters, in order. */
   params: string[]
-  /** The scope it takes; undefined for an address that wants no token. */
+  /** The required scope; undefined if the endpoint needs no token. */
   scope: string | undefined
   body: Schema | undefined
-  bodyRequired: boolean
-  versioned: boolean
-  prefers: string | undefined
+  isBodyRequired: boolean
+  isVersioned: boolean
+  preferParameter: string | undefined
 }
 
-type Shown = {
+type DocumentedOperation = {
   operationId: string
   security: { bearer?: string[] }[]
   parameters?: { $ref: string }[]
   requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
 }
 
-/** All that the document offers in our own envelope: the token endpoint speaks OAuth's, and has tests of its own. */
+/** Returns the documented operations, without the token endpoint. That endpoint uses OAuth's error format and has its own tests. */
 export function operationsOf(document: OpenApiDocument): Operation[] {
-  // What comes and goes in lines has tests of its own.
+  // Imports and exports transfer lines and have their own tests.
   const paths = Object.entries(document.paths).filter(
     ([template]) => !/^\/oauth\/token$|\/(import|export)$/.test(template),
   )
   return paths.flatMap(([template, methods]) =>
-    Object.entries(methods).map(([method, shown]) => operationOf(method, template, shown as unknown as Shown)),
+    Object.entries(methods).map(([method, documented]) =>
+      operationOf(method, template, documented as unknown as DocumentedOperation),
+    ),
   )
 }
 
-function operationOf(method: string, template: string, shown: Shown): Operation {
-  const parameters = (shown.parameters ?? []).map(({ $ref }) => $ref.split('/').at(-1)!)
+function operationOf(method: string, template: string, documented: DocumentedOperation): Operation {
+  const parameters = (documented.parameters ?? []).map(({ $ref }) => $ref.split('/').at(-1)!)
   return {
-    id: shown.operationId,
+    id: documented.operationId,
     method: method.toUpperCase(),
     template,
     params: [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!),
-    scope: shown.security[0]?.bearer?.[0],
-    body: shown.requestBody?.content['application/json']?.schema,
-    bodyRequired: shown.requestBody?.required ?? false,
-    versioned: parameters.includes('If-Match'),
-    prefers: parameters.find(name => name.startsWith('Prefer')),
+    scope: documented.security[0]?.bearer?.[0],
+    body: documented.requestBody?.content['application/json']?.schema,
+    isBodyRequired: documented.requestBody?.required ?? false,
+    isVersioned: parameters.includes('If-Match'),
+    preferParameter: parameters.find(name => name.startsWith('Prefer')),
   }
 }
 
-/** What a reference means, one step; the schema itself where it is none. */
-export function resolved(schema: Schema, document: OpenApiDocument): Schema {
+/** Resolves one `$ref` step. Returns a schema without `$ref` unchanged. */
+export function resolveSchema(schema: Schema, document: OpenApiDocument): Schema {
   if (schema.$ref === undefined) return schema
   const name = schema.$ref.split('/').at(-1)!
   return document.components.schemas![name] as Schema

@@ -1,6 +1,6 @@
-import type { Ask } from './sender.ts'
+import type { RawRequest } from './sender.ts'
 
-/** Texts that mean something to some machine on the way, each with a mark by which it is found again. */
+/** Texts with a special meaning to a parser, a shell or a log on the way. All but one contain the marker that finds them in the log. */
 export function hostileStrings(mark: string): string[] {
   return [
     `'; drop table entities; -- ${mark}`,
@@ -33,22 +33,22 @@ export function hostileStrings(mark: string): string[] {
   ]
 }
 
-/** As it stands in a path or a query: percent-encoded, lone surrogates by the bytes that UTF-8 would give them. */
-export function encoded(text: string): string {
+/** Percent-encodes a text for a path or a query. A lone surrogate becomes the bytes ED A0 80, which are invalid UTF-8. */
+export function percentEncode(text: string): string {
   return [...text].map(character => (character.isWellFormed() ? encodeURIComponent(character) : '%ED%A0%80')).join('')
 }
 
-type Position = { where: string; ask(text: string): Ask }
+type Position = { name: string; buildRequest(text: string): RawRequest }
 
-const body = (where: string, path: string, bodyOf: (text: string) => unknown): Position => ({
-  where,
-  ask: text => ({ method: 'POST', path, body: JSON.stringify(bodyOf(text)) }),
+const bodyPosition = (name: string, path: string, bodyOf: (text: string) => unknown): Position => ({
+  name,
+  buildRequest: text => ({ method: 'POST', path, body: JSON.stringify(bodyOf(text)) }),
 })
-const address = (method: string, pathOf: (text: string) => string): Position => ({
-  where: `${method} ${pathOf('…')}`,
-  ask: text => ({
+const addressPosition = (method: string, pathOf: (text: string) => string): Position => ({
+  name: `${method} ${pathOf('…')}`,
+  buildRequest: text => ({
     method,
-    path: pathOf(encoded(text)),
+    path: pathOf(percentEncode(text)),
     body: method === 'GET' || method === 'DELETE' ? undefined : '{"attribute_values":{"a":1}}',
   }),
 })
@@ -83,99 +83,108 @@ const filters: Record<string, (text: string) => unknown> = {
 
 const addresses = [
   ...['GET', 'PUT', 'PATCH', 'DELETE'].flatMap(method => [
-    address(method, text => `/v1/people/${text}`),
-    address(method, text => `/v1/people/internal/${text}`),
-    address(method, text => `/v1/stacks/orders/${text}`),
-    address(method, text => `/v1/stacks/${text}/o1`),
-    address(method, text => `/v1/stacks/orders/internal/${text}`),
+    addressPosition(method, text => `/v1/people/${text}`),
+    addressPosition(method, text => `/v1/people/internal/${text}`),
+    addressPosition(method, text => `/v1/stacks/orders/${text}`),
+    addressPosition(method, text => `/v1/stacks/${text}/o1`),
+    addressPosition(method, text => `/v1/stacks/orders/internal/${text}`),
   ]),
-  ...['list', 'filter', 'batch', 'upsert', 'ada/related'].map(end =>
-    address('POST', text => `/v1/stacks/${text}/${end}`),
+  ...['list', 'filter', 'batch', 'upsert', 'ada/related'].map(suffix =>
+    addressPosition('POST', text => `/v1/stacks/${text}/${suffix}`),
   ),
-  address('POST', text => `/v1/people/${text}/related`),
-  address('GET', text => `/v1/schema/stacks/${text}`),
-  address('GET', text => `/v1/schema/attributes/${text}`),
-  address('PATCH', text => `/v1/schema/consent-types/${text}`),
-  address('POST', text => `/v1/people?${text}=1`),
-  address('POST', text => `/v1/people/list?cursor_configuration[after_id]=${text}`),
+  addressPosition('POST', text => `/v1/people/${text}/related`),
+  addressPosition('GET', text => `/v1/schema/stacks/${text}`),
+  addressPosition('GET', text => `/v1/schema/attributes/${text}`),
+  addressPosition('PATCH', text => `/v1/schema/consent-types/${text}`),
+  addressPosition('POST', text => `/v1/people?${text}=1`),
+  addressPosition('POST', text => `/v1/people/list?cursor_configuration[after_id]=${text}`),
   {
-    where: 'a query',
-    ask: (text: string): Ask => ({
+    name: 'a query',
+    buildRequest: (text: string): RawRequest => ({
       method: 'POST',
-      path: `/v1/people?attribute_values[${encoded(text)}]=${encoded(text)}`,
+      path: `/v1/people?attribute_values[${percentEncode(text)}]=${percentEncode(text)}`,
     }),
   },
   {
-    where: 'a query of a field',
-    ask: (text: string): Ask => ({ method: 'POST', path: `/v1/people?first_name=${encoded(text)}` }),
+    name: 'a query of a field',
+    buildRequest: (text: string): RawRequest => ({
+      method: 'POST',
+      path: `/v1/people?first_name=${percentEncode(text)}`,
+    }),
   },
 ]
 
 const people = [
-  body('an attribute key', '/v1/people', text => values({ [text]: 1 })),
-  body('an attribute value', '/v1/people', text => values({ free: text })),
-  body('a nested key', '/v1/people', text => values({ free: [{ [text]: { [text]: text } }] })),
-  body('an indexed value', '/v1/people', text => values({ city: text, tags: [text] })),
-  body('an external identifier', '/v1/people', text => ({ external_id: text })),
-  body('a profile field', '/v1/people', text => ({ first_name: text, mobile_number: text })),
-  body('an email', '/v1/people', text => ({ email: `${text}@example.org` })),
-  body('a language', '/v1/people', text => ({ language: text })),
-  body('a date', '/v1/people', text => ({ date_of_birth: text })),
-  body('a link', '/v1/people', text => values({ referrer: text, friends: [text] })),
-  body('an unknown field', '/v1/people', text => ({ [text]: text })),
-  body('a channel', '/v1/people', text => ({ consents: [{ consent_type_id: 1, channel: text, state: true }] })),
-  body('an operation', '/v1/people/batch', text => ({ operations: [{ op: text, external_id: 'ada' }] })),
-  body('a name in a batch', '/v1/people/batch', text => ({
+  bodyPosition('an attribute key', '/v1/people', text => values({ [text]: 1 })),
+  bodyPosition('an attribute value', '/v1/people', text => values({ free: text })),
+  bodyPosition('a nested key', '/v1/people', text => values({ free: [{ [text]: { [text]: text } }] })),
+  bodyPosition('an indexed value', '/v1/people', text => values({ city: text, tags: [text] })),
+  bodyPosition('an external identifier', '/v1/people', text => ({ external_id: text })),
+  bodyPosition('a profile field', '/v1/people', text => ({ first_name: text, mobile_number: text })),
+  bodyPosition('an email', '/v1/people', text => ({ email: `${text}@example.org` })),
+  bodyPosition('a language', '/v1/people', text => ({ language: text })),
+  bodyPosition('a date', '/v1/people', text => ({ date_of_birth: text })),
+  bodyPosition('a link', '/v1/people', text => values({ referrer: text, friends: [text] })),
+  bodyPosition('an unknown field', '/v1/people', text => ({ [text]: text })),
+  bodyPosition('a channel', '/v1/people', text => ({ consents: [{ consent_type_id: 1, channel: text, state: true }] })),
+  bodyPosition('an operation', '/v1/people/batch', text => ({ operations: [{ op: text, external_id: 'ada' }] })),
+  bodyPosition('an external identifier in a batch', '/v1/people/batch', text => ({
     operations: [{ op: 'patch', external_id: text, body: values({ [text]: text }) }],
   })),
-  body('an upsert', '/v1/people/upsert', text => ({ external_id: text, ...values({ [text]: text }) })),
-  body('a version in a batch', '/v1/people/batch', text => ({
+  bodyPosition('an upsert', '/v1/people/upsert', text => ({ external_id: text, ...values({ [text]: text }) })),
+  bodyPosition('a version in a batch', '/v1/people/batch', text => ({
     operations: [{ op: 'delete', external_id: 'ada', if_match: text }],
   })),
 ]
 
 const cursors = ['people', 'stacks/orders'].flatMap(kind =>
-  ['list', 'filter'].map(end =>
-    body(`a cursor of ${kind}/${end}`, `/v1/${kind}/${end}`, text => ({ cursor_configuration: { after_id: text } })),
+  ['list', 'filter'].map(suffix =>
+    bodyPosition(`a cursor of ${kind}/${suffix}`, `/v1/${kind}/${suffix}`, text => ({
+      cursor_configuration: { after_id: text },
+    })),
   ),
 )
 const related = ['target', 'attribute_key', 'direction', 'sorting_type'].map(field =>
-  body(`related by ${field}`, '/v1/people/ada/related', text => ({ target: 'people', [field]: text })),
+  bodyPosition(`related by ${field}`, '/v1/people/ada/related', text => ({ target: 'people', [field]: text })),
 )
 
 const definitions = [
-  body('a stack key', '/v1/schema/stacks', text => ({ key: text, kind: 'item' })),
-  body('a stack name', '/v1/schema/stacks', text => ({ key: `k${Math.abs(hash(text))}`, kind: 'item', name: text })),
-  body('an attribute of', '/v1/schema/attributes', text => ({ key: 'x', owner: text, type: 'text' })),
-  body('a declared key', '/v1/schema/attributes', text => ({ key: text, owner: 'people', type: 'text' })),
-  body('a target stack', '/v1/schema/attributes', text => ({
+  bodyPosition('a stack key', '/v1/schema/stacks', text => ({ key: text, kind: 'item' })),
+  bodyPosition('a stack name', '/v1/schema/stacks', text => ({
+    key: `k${Math.abs(hash(text))}`,
+    kind: 'item',
+    name: text,
+  })),
+  bodyPosition('the owner of an attribute', '/v1/schema/attributes', text => ({ key: 'x', owner: text, type: 'text' })),
+  bodyPosition('a declared key', '/v1/schema/attributes', text => ({ key: text, owner: 'people', type: 'text' })),
+  bodyPosition('a target stack', '/v1/schema/attributes', text => ({
     key: 'x',
     owner: 'people',
     type: 'stack',
     target_stack: text,
   })),
-  body('a description', '/v1/schema/attributes', text => ({
+  bodyPosition('a description', '/v1/schema/attributes', text => ({
     key: `k${Math.abs(hash(text))}`,
     owner: 'orders',
     type: 'text',
     description: text,
   })),
-  body('a consent type', '/v1/schema/consent-types', text => ({
+  bodyPosition('a consent type', '/v1/schema/consent-types', text => ({
     key: `k${Math.abs(hash(text))}`,
     name: text,
     channels: [{ channel: 'sms' }],
   })),
 ]
 
-/** Keys of definitions want letters, and each its own. */
+/** Hashes a text, so that each text gives a valid definition key of its own. */
 const hash = (text: string): number =>
   [...text].reduce((sum, character) => (sum * 31 + character.codePointAt(0)!) | 0, 7)
 
 const headers = ['If-Match', 'Prefer', 'X-Request-Id', 'Content-Type', 'X-Forwarded-For'].map(
   (name): Position => ({
-    where: `the header ${name}`,
-    // What cannot stand in a header at all is left to the tests of raw sockets.
-    ask: text => ({
+    name: `the header ${name}`,
+    // The raw socket tests send the characters that an HTTP client rejects in a header.
+    buildRequest: text => ({
       method: 'PATCH',
       path: '/v1/people/ada',
       body: '{"first_name":"Ada"}',
@@ -189,7 +198,7 @@ const headers = ['If-Match', 'Prefer', 'X-Request-Id', 'Content-Type', 'X-Forwar
   }),
 )
 
-/** Every place of a request where a client's text can stand. */
+/** Every position of a request that takes a text from the client. */
 export const positions: Position[] = [
   ...addresses,
   ...people,
@@ -198,9 +207,9 @@ export const positions: Position[] = [
   ...definitions,
   ...headers,
   ...Object.entries(filters).map(([name, filterOf]) =>
-    body(`${name} of a filter`, '/v1/people/filter', text => ({ filter: filterOf(text) })),
+    bodyPosition(`${name} of a filter`, '/v1/people/filter', text => ({ filter: filterOf(text) })),
   ),
-  body('a field of a filter of records', '/v1/stacks/orders/filter', text => ({
+  bodyPosition('a field of a filter of records', '/v1/stacks/orders/filter', text => ({
     filter: { [`attribute_values.${text}`]: { $exists: true } },
   })),
 ]

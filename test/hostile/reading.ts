@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { trimmed } from './texts.ts'
+import { trimStrings } from './texts.ts'
 
 type Values = Record<string, unknown>
 
@@ -11,14 +11,22 @@ const relationships = new Map<string, 'one' | 'many'>([
   ['buyer', 'one'],
 ])
 
-/** Relationships of people to people: the others never name their own entity. */
-const amongPeople = new Set(['referrer', 'mixed', 'friends'])
+/** Relationships between people. Only these can link an entity to itself. */
+const personRelationships = new Set(['referrer', 'mixed', 'friends'])
 
-const profile = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language']
-const plainFields = [...profile, 'push_notification_consent']
+const profileFields = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'date_of_birth',
+  'language',
+]
+const plainFields = [...profileFields, 'push_notification_consent']
 
-/** What a read shows for the value a relationship was given; undefined where nobody is linked. */
-function linked(value: unknown, cardinality: 'one' | 'many'): unknown {
+/** Returns what a read shows for a written relationship value; undefined if the value links no entity. */
+function expectedLinks(value: unknown, cardinality: 'one' | 'many'): unknown {
   const names = (Array.isArray(value) ? value : [value]).flatMap(element => {
     const scalar = element?.external_id ?? element
     return scalar === null || scalar === '' ? [] : [String(scalar)]
@@ -28,47 +36,59 @@ function linked(value: unknown, cardinality: 'one' | 'many'): unknown {
 }
 
 /**
- * What is wrong with how a read shows what a request has given, or undefined. `whole`: what the request leaves out is
- * cleared, as PUT and create have it.
+ * Returns the first difference between an entity as read and the body that was written; undefined if there is none. With
+ * `isReplacement`, the write also clears all fields that the body leaves out, as PUT and create do.
  */
-export function misread(shown: Values, given: Values, whole: boolean, ownName?: string): string | undefined {
-  const wanted = trimmed(given) as Values
+export function findMismatch(
+  actual: Values,
+  sent: Values,
+  isReplacement: boolean,
+  ownName?: string,
+): string | undefined {
+  const expected = trimStrings(sent) as Values
   for (const field of plainFields) {
-    if (!(field in shown) || (!(field in wanted) && !whole)) continue
-    if (!isDeepStrictEqual(shown[field], wanted[field] ?? null)) return told(field, shown[field], wanted[field])
+    if (!(field in actual) || (!(field in expected) && !isReplacement)) continue
+    if (!isDeepStrictEqual(actual[field], expected[field] ?? null))
+      return describeMismatch(field, actual[field], expected[field])
   }
-  if (wanted.external_id !== undefined && shown.external_id !== wanted.external_id)
-    return told('external_id', shown.external_id, wanted.external_id)
-  return misreadConsents(shown, wanted) ?? misreadValues(shown, wanted, whole, ownName)
+  if (expected.external_id !== undefined && actual.external_id !== expected.external_id)
+    return describeMismatch('external_id', actual.external_id, expected.external_id)
+  return findConsentMismatch(actual, expected) ?? findValueMismatch(actual, expected, isReplacement, ownName)
 }
 
-function misreadConsents(shown: Values, { consents }: Values): string | undefined {
-  const entries = (shown.consents ?? []) as Values[]
+function findConsentMismatch(actual: Values, { consents }: Values): string | undefined {
+  const entries = (actual.consents ?? []) as Values[]
   for (const { consent_type_id, channel, state } of (consents ?? []) as Values[]) {
     const entry = entries.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
-    if (entry?.state !== state || entry?.source !== 'answer') return told('consents', entry, state)
+    if (entry?.state !== state || entry?.source !== 'answer') return describeMismatch('consents', entry, state)
   }
   return undefined
 }
 
-function misreadValues(shown: Values, wanted: Values, whole: boolean, ownName?: string): string | undefined {
-  const values = shown.attribute_values as Values
-  const given = (wanted.attribute_values ?? {}) as Values
-  const renamed = (name: unknown) => (ownName !== undefined && name === ownName ? shown.external_id : name)
-  for (const [key, value] of Object.entries(given)) {
+function findValueMismatch(
+  actual: Values,
+  expected: Values,
+  isReplacement: boolean,
+  ownName?: string,
+): string | undefined {
+  const values = actual.attribute_values as Values
+  const sent = (expected.attribute_values ?? {}) as Values
+  const renamed = (name: unknown) => (ownName !== undefined && name === ownName ? actual.external_id : name)
+  for (const [key, value] of Object.entries(sent)) {
     const cardinality = relationships.get(key)
-    const found = Object.hasOwn(values, key) ? values[key] : undefined
-    let expected = cardinality ? linked(value, cardinality) : (value ?? undefined)
-    // Within a write that renames its entity, both its names mean itself, and are shown as the new one.
-    if (cardinality === 'one' && amongPeople.has(key)) expected = renamed(expected)
-    if (cardinality === 'many' && amongPeople.has(key))
-      expected = expected && [...new Set((expected as unknown[]).map(renamed))]
-    if (!isDeepStrictEqual(found, expected)) return told(`attribute_values.${key}`, found, expected)
+    const actualValue = Object.hasOwn(values, key) ? values[key] : undefined
+    let expectedValue = cardinality ? expectedLinks(value, cardinality) : (value ?? undefined)
+    // In a write that renames its entity, the old and the new name both refer to it. A read shows the new one.
+    if (cardinality === 'one' && personRelationships.has(key)) expectedValue = renamed(expectedValue)
+    if (cardinality === 'many' && personRelationships.has(key))
+      expectedValue = expectedValue && [...new Set((expectedValue as unknown[]).map(renamed))]
+    if (!isDeepStrictEqual(actualValue, expectedValue))
+      return describeMismatch(`attribute_values.${key}`, actualValue, expectedValue)
   }
-  const others = Object.keys(values).filter(key => !Object.hasOwn(given, key))
-  if (whole && others.length > 0) return told('attribute_values', others, 'cleared')
+  const others = Object.keys(values).filter(key => !Object.hasOwn(sent, key))
+  if (isReplacement && others.length > 0) return describeMismatch('attribute_values', others, 'cleared')
   return undefined
 }
 
-const told = (where: string, shown: unknown, wanted: unknown) =>
-  `${where} reads ${JSON.stringify(shown)}, was given ${JSON.stringify(wanted)}`
+const describeMismatch = (path: string, actual: unknown, expected: unknown) =>
+  `${path} reads ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`

@@ -1,53 +1,63 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { broken } from './invariants.ts'
-import { type Break, breaksOf, breaksOfText } from './mutations.ts'
+import { throwViolation } from './invariants.ts'
+import { type Mutation, mutationsOf, textMutationsOf } from './mutations.ts'
 import type { Operation } from './operations.ts'
-import { resolved } from './operations.ts'
-import { askOf, type Plan, planOf } from './requests.ts'
-import type { Answer, Ask } from './sender.ts'
+import { resolveSchema } from './operations.ts'
+import { type Plan, planOf, requestOf } from './requests.ts'
+import type { RawRequest, RawResponse } from './sender.ts'
 import type { TestTenant } from './test-tenant.ts'
 
-/** A request that breaks one rule. `word`, `status` and `path` are what it must be refused with. */
-export type Refused = {
+/** A request that breaks one rule, with the status, error code and path that the response must have. */
+export type InvalidRequest = {
   rule: string
-  asked: Ask
+  request: RawRequest
   token: string
   status: number
-  word: string
+  code: string
   path: string | undefined
 }
 
-/** Plans, each with a number that chooses the rule which will be broken. */
-export function brokenPlanOf(
+/** Generates plans, each with a number that selects the rule to break. */
+export function invalidPlanOf(
   operation: Operation,
   document: OpenApiDocument,
-): fc.Arbitrary<{ plan: Plan; nth: number }> {
-  return fc.record({ plan: planOf(operation, document), nth: fc.nat({ max: 1_000_000 }) }, { noNullPrototype: true })
+): fc.Arbitrary<{ plan: Plan; choice: number }> {
+  return fc.record({ plan: planOf(operation, document), choice: fc.nat({ max: 1_000_000 }) }, { noNullPrototype: true })
 }
 
-/** The request of a plan with one rule broken: in the body, in the address, in the headers, or in the query. */
-export function breakPlan(plan: Plan, nth: number, lane: TestTenant, document: OpenApiDocument): Refused {
-  const asked = askOf({ ...plan, asQuery: false }, lane)
-  const around = [...addressBreaks(plan, asked), ...headerBreaks(plan, asked, lane), ...queryBreaks(plan, asked)]
+/** Builds the request of a plan with one rule broken in the body, the path, the headers or the query. */
+export function buildInvalidRequest(
+  plan: Plan,
+  choice: number,
+  tenant: TestTenant,
+  document: OpenApiDocument,
+): InvalidRequest {
+  const request = requestOf({ ...plan, asQuery: false }, tenant)
+  const outsideBody = [
+    ...addressMutations(plan, request),
+    ...headerMutations(plan, request, tenant),
+    ...queryMutations(plan, request),
+  ]
   const { body: schema } = plan.operation
-  if (!schema || !plan.body || nth % 4 === 0) return around[Math.floor(nth / 4) % around.length]!
-  const die = Math.floor(nth / 4)
-  const breaks = die % 3 === 0 ? breaksOfText(plan.body, schema, document) : breaksOf(schema, plan.body, document)
-  const ofItem = plan.operation.template.endsWith('/batch') && die % 3 === 1
-  const some = ofItem ? breaksOfItem(plan, document) : breaks
-  const { rule, word, path, body } = some[Math.floor(die / 3) % some.length]!
-  const named = word === 'failed_binding_json' ? undefined : path
-  const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
-  return { rule, word, path: named, status: 400, token: lane.token, asked: { ...asked, body: sent } }
+  if (!schema || !plan.body || choice % 4 === 0) return outsideBody[Math.floor(choice / 4) % outsideBody.length]!
+  const draw = Math.floor(choice / 4)
+  const mutations =
+    draw % 3 === 0 ? textMutationsOf(plan.body, schema, document) : mutationsOf(schema, plan.body, document)
+  const isItemMutation = plan.operation.template.endsWith('/batch') && draw % 3 === 1
+  const candidates = isItemMutation ? itemMutationsOf(plan, document) : mutations
+  const { rule, code, path, body } = candidates[Math.floor(draw / 3) % candidates.length]!
+  const expectedPath = code === 'failed_binding_json' ? undefined : path
+  const rawBody = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  return { rule, code, path: expectedPath, status: 400, token: tenant.token, request: { ...request, body: rawBody } }
 }
 
-/** All or nothing, and the one operation breaks a rule: its refusal is the answer, its path led from the request's root. */
-function breaksOfItem({ operation }: Plan, document: OpenApiDocument): Break[] {
+/** Returns mutations of one operation of an atomic batch. The batch is refused with that operation's error, at a path from the root. */
+function itemMutationsOf({ operation }: Plan, document: OpenApiDocument): Mutation[] {
   const name = operation.template.startsWith('/v1/people') ? 'PersonBody' : 'RecordBody'
   const schema = { $ref: `#/components/schemas/${name}` }
-  const good = { external_id: 'nobody yet', attribute_values: { a: 1 } }
-  return breaksOf(schema, good, document)
+  const validBody = { external_id: 'not created', attribute_values: { a: 1 } }
+  return mutationsOf(schema, validBody, document)
     .filter(({ path }) => path !== '')
     .map(({ path, body, ...rest }) => ({
       ...rest,
@@ -55,7 +65,7 @@ function breaksOfItem({ operation }: Plan, document: OpenApiDocument): Break[] {
       body: {
         atomic: true,
         operations: [
-          { op: 'create', body: good },
+          { op: 'create', body: validBody },
           { op: 'create', body },
         ],
       },
@@ -76,66 +86,72 @@ const wrongParams: Record<string, string[]> = {
   id: ['0', '-1', '1.0', '01', '1e3', '1000000000', 'x', '%31%00', '٣'.replace('٣', '%D9%A3')],
 }
 
-/** Words that are addresses of their own where an identifier might stand. */
-function addressBreaks({ operation }: Plan, asked: Ask): Refused[] {
+/** Requests with an invalid path parameter. */
+function addressMutations({ operation }: Plan, request: RawRequest): InvalidRequest[] {
   const names = operation.params
   return names.flatMap(name =>
-    wrongParams[name]!.map(wrong => {
+    wrongParams[name]!.map(invalidValue => {
       const segments = operation.template.split('/')
-      const at = segments.indexOf(`{${name}}`)
-      const path = asked.path.split('/').with(at, wrong).join('/')
+      const index = segments.indexOf(`{${name}}`)
+      const path = request.path.split('/').with(index, invalidValue).join('/')
       return {
         rule: `the parameter ${name}`,
-        asked: { ...asked, path },
+        request: { ...request, path },
         token: '',
         status: 400,
-        word: 'invalid_parameter',
+        code: 'invalid_parameter',
         path: `/${name}`,
       }
     }),
   )
 }
 
-function headerBreaks({ operation }: Plan, asked: Ask, lane: TestTenant): Refused[] {
-  const { scope, versioned, method } = operation
-  if (scope === undefined) return [wrongMethod(asked, 405, 'invalid_parameter', 'PATCH')]
-  const found: Refused[] = []
-  const add = (rule: string, status: number, word: string, token: string, headers: Record<string, string> = {}) =>
-    found.push({
+function headerMutations({ operation }: Plan, request: RawRequest, tenant: TestTenant): InvalidRequest[] {
+  const { scope, isVersioned, method } = operation
+  if (scope === undefined) return [wrongMethod(request, 405, 'invalid_parameter', 'PATCH')]
+  const mutations: InvalidRequest[] = []
+  const addMutation = (
+    rule: string,
+    status: number,
+    code: string,
+    token: string,
+    headers: Record<string, string> = {},
+  ) =>
+    mutations.push({
       rule,
-      asked: { ...asked, headers: { ...asked.headers, ...headers } },
+      request: { ...request, headers: { ...request.headers, ...headers } },
       token,
       status,
-      word,
+      code,
       path: undefined,
     })
-  add('no token', 401, 'unauthorized', '', {})
-  add('a token cut short', 401, 'unauthorized', lane.token.slice(0, -2))
-  add('a token of another kind', 401, 'unauthorized', '', { Authorization: `Basic ${lane.token}` })
-  add('the scope', 403, 'forbidden', lane.tokenWithout.get(scope)!)
-  add('a Content-Encoding', 415, 'invalid_parameter', lane.token, { 'Content-Encoding': 'gzip' })
-  if (versioned && method !== 'GET')
+  addMutation('no token', 401, 'unauthorized', '', {})
+  addMutation('a truncated token', 401, 'unauthorized', tenant.token.slice(0, -2))
+  addMutation('another authentication scheme', 401, 'unauthorized', '', { Authorization: `Basic ${tenant.token}` })
+  addMutation('a missing scope', 403, 'forbidden', tenant.tokenWithout.get(scope)!)
+  addMutation('a Content-Encoding', 415, 'invalid_parameter', tenant.token, { 'Content-Encoding': 'gzip' })
+  if (isVersioned && method !== 'GET')
     for (const tag of ['1', '"1', '"1" "2"', "'1'", '"a"b"', ','])
-      add('If-Match', 400, 'invalid_parameter', lane.token, { 'If-Match': tag })
-  found.push({ ...wrongMethod(asked, 405, 'invalid_parameter', 'OPTIONS'), token: lane.token })
-  const long = { ...asked, path: `${asked.path}?${'x'.repeat(8_192)}` }
-  found.push({
-    rule: 'the length of the address',
-    asked: long,
-    token: lane.token,
+      addMutation('If-Match', 400, 'invalid_parameter', tenant.token, { 'If-Match': tag })
+  mutations.push({ ...wrongMethod(request, 405, 'invalid_parameter', 'OPTIONS'), token: tenant.token })
+  const longRequest = { ...request, path: `${request.path}?${'x'.repeat(8_192)}` }
+  mutations.push({
+    rule: 'the length of the path',
+    request: longRequest,
+    token: tenant.token,
     status: 414,
-    word: 'invalid_parameter',
+    code: 'invalid_parameter',
     path: undefined,
   })
-  return found
+  return mutations
 }
 
-const wrongMethod = (asked: Ask, status: number, word: string, method: string): Refused => ({
+const wrongMethod = (request: RawRequest, status: number, code: string, method: string): InvalidRequest => ({
   rule: 'the method',
-  asked: { ...asked, method },
+  request: { ...request, method },
   token: '',
   status,
-  word,
+  code,
   path: undefined,
 })
 
@@ -155,33 +171,39 @@ const wrongQueries: [query: string, path: string | undefined][] = [
   ['nothing_of_the_kind=1', '/nothing_of_the_kind'],
 ]
 
-/** The query string counts where there is no body. */
-function queryBreaks({ operation }: Plan, asked: Ask): Refused[] {
+/** Requests with an invalid query and no body. kith reads the query only if there is no body. */
+function queryMutations({ operation }: Plan, request: RawRequest): InvalidRequest[] {
   if (!operation.body) return []
   return wrongQueries.map(([query, path]) => ({
     rule: 'the query',
-    asked: { method: asked.method, path: `${asked.path}?${query}`, headers: asked.headers },
+    request: { method: request.method, path: `${request.path}?${query}`, headers: request.headers },
     token: '',
     status: 400,
-    word: 'invalid_parameter',
+    code: 'invalid_parameter',
     path,
   }))
 }
 
-/** Sends it, and throws unless it is refused as it should be. What it left untouched, the caller looks after. */
-export async function refuses(lane: TestTenant, { rule, asked, token, status, word, path }: Refused): Promise<Answer> {
-  const authorized = token === '' && status !== 401 ? lane.token : token
-  const answer = await lane.sender.ask(authorized, asked)
-  const said = answer.body
-  if (answer.status !== status || said.error !== word)
-    broken(asked, answer, `broke ${rule}: should be ${status} ${word}`)
-  if (path !== undefined && !said.details?.some(detail => detail.path === path))
-    broken(asked, answer, `broke ${rule}: should name ${path}`)
-  if ((said.errorstack === null) !== status < 500 || said.request_id !== answer.headers['x-request-id'])
-    broken(asked, answer, 'the envelope of the error is not whole')
-  return answer
+/** Sends the request and throws unless it is refused as expected. The caller checks that the stored data are unchanged. */
+export async function assertRefused(
+  tenant: TestTenant,
+  { rule, request, token, status, code, path }: InvalidRequest,
+): Promise<RawResponse> {
+  const authorized = token === '' && status !== 401 ? tenant.token : token
+  const response = await tenant.sender.send(authorized, request)
+  const responseBody = response.body
+  if (response.status !== status || responseBody.error !== code)
+    throwViolation(request, response, `broke ${rule}: expected ${status} ${code}`)
+  if (path !== undefined && !responseBody.details?.some(detail => detail.path === path))
+    throwViolation(request, response, `broke ${rule}: expected a detail with path ${path}`)
+  if (
+    (responseBody.errorstack === null) !== status < 500 ||
+    responseBody.request_id !== response.headers['x-request-id']
+  )
+    throwViolation(request, response, 'the error envelope is incomplete')
+  return response
 }
 
-/** Whether the document has anything to break in the body of an operation. */
+/** Returns whether the body of an operation has properties that can be mutated. */
 export const hasBody = (operation: Operation, document: OpenApiDocument) =>
-  operation.body !== undefined && resolved(operation.body, document).properties !== undefined
+  operation.body !== undefined && resolveSchema(operation.body, document).properties !== undefined

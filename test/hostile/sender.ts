@@ -3,37 +3,42 @@ import { openApiDocument } from '../../src/app.ts'
 import { contractOf } from '../support/contract.ts'
 import type { Reply, Service } from '../support/service.ts'
 
-/** One request as its bytes will be: nothing is normalized, escaped or added but the token and the length. */
-export type Ask = {
+/** A request that is sent unmodified. The sender adds only the token, the content type and the length. */
+export type RawRequest = {
   method: string
   path: string
   body?: string | Buffer | undefined
   headers?: Record<string, string> | undefined
 }
 
-/** `text` is the body as it came. */
-export type Answer = { status: number; headers: Record<string, string>; text: string; body: Reply['body'] }
+/** A response. `text` is the body as received. */
+export type RawResponse = { status: number; headers: Record<string, string>; text: string; body: Reply['body'] }
 
-export type Sender = { ask(token: string, asked: Ask): Promise<Answer>; close(): void }
+export type Sender = { send(token: string, rawRequest: RawRequest): Promise<RawResponse>; close(): void }
 
-/** Sends requests as they are, over connections that stay open; every answer is held to the document. */
+/** Creates a sender with keep-alive connections, which validates every response against the OpenAPI document. */
 export function createSender({ address, config }: Pick<Service, 'address' | 'config'>): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
-  const hold = contractOf(() => openApiDocument({ config }))
+  const checkContract = contractOf(() => openApiDocument({ config }))
   return {
     close: () => agent.destroy(),
-    async ask(token, asked) {
-      const answer = await exchange(agent, address, token, asked)
-      hold({ method: asked.method, path: asked.path, status: answer.status, body: answer.body })
-      return answer
+    async send(token, rawRequest) {
+      const rawResponse = await exchange(agent, address, token, rawRequest)
+      checkContract({
+        method: rawRequest.method,
+        path: rawRequest.path,
+        status: rawResponse.status,
+        body: rawResponse.body,
+      })
+      return rawResponse
     },
   }
 }
 
-function exchange(agent: Agent, address: string, token: string, asked: Ask): Promise<Answer> {
-  const { method, path, body, headers } = asked
+function exchange(agent: Agent, address: string, token: string, rawRequest: RawRequest): Promise<RawResponse> {
+  const { method, path, body, headers } = rawRequest
   const { hostname, port } = new URL(address)
-  const sent = {
+  const sentHeaders = {
     ...(token !== '' && { Authorization: `Bearer ${token}` }),
     ...(body !== undefined && {
       'Content-Type': 'application/json',
@@ -42,7 +47,7 @@ function exchange(agent: Agent, address: string, token: string, asked: Ask): Pro
     ...headers,
   }
   return new Promise((resolve, reject) => {
-    const sending = request({ agent, hostname, port, method, path, headers: sent }, response => {
+    const clientRequest = request({ agent, hostname, port, method, path, headers: sentHeaders }, response => {
       const parts: Buffer[] = []
       response.on('data', part => parts.push(part))
       response.on('error', reject)
@@ -50,17 +55,17 @@ function exchange(agent: Agent, address: string, token: string, asked: Ask): Pro
         const text = Buffer.concat(parts).toString()
         const status = response.statusCode ?? 0
         const headers = response.headers as Record<string, string>
-        resolve({ status, headers, text, body: parsed(text, headers) })
+        resolve({ status, headers, text, body: parseBody(text, headers) })
       })
     })
-    sending.on('error', reject)
-    sending.end(body)
+    clientRequest.on('error', reject)
+    clientRequest.end(body)
   })
 }
 
-function parsed(text: string, headers: Record<string, string>): Reply['body'] {
+function parseBody(text: string, headers: Record<string, string>): Reply['body'] {
   if (text === '') return {}
   if (headers['content-type']?.startsWith('text/plain')) return text as never
-  // Of lines of JSON the last.
+  // For an NDJSON response, only the last line is parsed.
   return JSON.parse(text.trimEnd().split('\n').at(-1)!)
 }

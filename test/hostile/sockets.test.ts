@@ -1,59 +1,59 @@
-import { describe, expect, test } from 'vitest'
-import { digestOf } from './test-tenant.ts'
+import { describe, expect, it } from 'vitest'
+import { readDigest } from './test-tenant.ts'
 import { useWire } from './wire.ts'
 
 const wire = useWire()
 
 const json = 'Content-Type: application/json'
 
-describe('the first line', () => {
-  test.each([
+describe('a request line', () => {
+  it.each([
     ['HTTP/3.0', 'GET /v1/people/ada HTTP/3.0\r\n\r\n'],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    ['TLS', Buffer.from('16030100050100000100', 'hex')],
-    ['a space in the address', 'GET /v1/people/a da HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['the HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['a TLS handshake', Buffer.from('16030100050100000100', 'hex')],
+    ['a space in the path', 'GET /v1/people/a da HTTP/1.1\r\nHost: kith\r\n\r\n'],
     ['a tab', 'GET\t/v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['a method in small letters', 'get /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['a method nobody knows', 'BREW /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['an address without a slash', 'GET v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n'],
-  ])('of %s is refused', async (_, sent) => {
+    ['a lowercase method', 'get /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['an unknown method', 'BREW /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['a path without a leading slash', 'GET v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
+    ['no Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
+  ])('is refused with 400: %s', async (_, sent) => {
     const { responses } = await wire.send([sent], 1)
     expect(responses.map(({ status }) => status)).toEqual([400])
     expect(JSON.parse(responses[0]!.body)).toMatchObject({ error: 'invalid_parameter', errorstack: null })
   })
 
-  test('of HTTP/1.0 is answered, and the connection closed unless it asks to stay', async () => {
+  it('gets a response and a closed connection for HTTP/1.0', async () => {
     const sent = `GET /v1/people/ada HTTP/1.0\r\nAuthorization: Bearer ${wire.organization.token}\r\n\r\n`
     const { responses, closed } = await wire.send([sent], 2)
     expect([responses.map(({ status }) => status), closed]).toEqual([[200], true])
   })
 
-  test.each([
+  it.each([
     ['HTTP/0.9', 'GET /v1/people/ada\r\n\r\n'],
-    ['HTTP/0.9 by name', 'GET /v1/people/ada HTTP/0.9\r\n\r\n'],
+    ['an explicit HTTP/0.9', 'GET /v1/people/ada HTTP/0.9\r\n\r\n'],
     ['two spaces', 'GET  /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-  ])('of %s is no way around the token', async (_, sent) => {
+  ])('needs a token: %s', async (_, sent) => {
     const { responses } = await wire.send([sent], 1)
     expect(responses.map(({ status }) => status)).toEqual([401])
   })
 
-  test('with an asterisk means no address of ours', async () => {
+  it('returns 404 for the target *', async () => {
     const { responses } = await wire.send([wire.request('OPTIONS * HTTP/1.1', ['Connection: close'])], 1)
     expect(responses.map(({ status }) => status)).toEqual([404])
   })
 
-  test('of CONNECT makes no tunnel', async () => {
+  it('opens no tunnel for CONNECT', async () => {
     const { responses, closed } = await wire.send(
       [`CONNECT kith:80 HTTP/1.1\r\nHost: kith:80\r\n\r\n${wire.smuggled()}`],
       2,
     )
     expect(responses.filter(({ status }) => status < 400)).toEqual([])
     expect(closed).toBe(true)
-    expect(await digestOf(wire.service, wire.organization.id)).toBe(wire.before)
+    expect(await readDigest(wire.service, wire.organization.id)).toBe(wire.digestBefore)
   })
 
-  test('with bytes beyond ASCII in the address is refused', async () => {
+  it('is refused with 400 if its path has bytes outside ASCII', async () => {
     const { responses } = await wire.send(
       [Buffer.from(wire.request('GET /v1/people/ad\xe4 HTTP/1.1', []), 'latin1')],
       1,
@@ -62,8 +62,8 @@ describe('the first line', () => {
   })
 })
 
-describe('headers', () => {
-  test('that ask for another protocol change none', async () => {
+describe('request headers', () => {
+  it('are ignored if they ask for another protocol', async () => {
     const { responses } = await wire.send(
       [
         wire.request('GET /v1/people/ada HTTP/1.1', [
@@ -77,17 +77,17 @@ describe('headers', () => {
     expect(responses.map(({ status }) => status)).toEqual([200])
   })
 
-  test.each([
+  it.each([
     'X-HTTP-Method-Override: DELETE',
     'X-Method-Override: DELETE',
     'X-Original-URL: /v1/people/bob',
     'X-Rewrite-URL: /v1/people/bob',
-  ])('%s override nothing', async header => {
+  ])('do not override the method or the path: %s', async header => {
     const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', [header])], 1)
     expect(responses[0]).toMatchObject({ status: 200, body: expect.stringContaining('"external_id":"ada"') })
   })
 
-  test('that are endless are refused with 431', async () => {
+  it('are refused with 431 if they are too long', async () => {
     const { responses, closed } = await wire.send(
       [wire.request('GET /v1/people/ada HTTP/1.1', [`X-Long: ${'a'.repeat(20_000)}`])],
       2,
@@ -95,15 +95,15 @@ describe('headers', () => {
     expect([responses.map(({ status }) => status), closed]).toEqual([[431], true])
   })
 
-  test('of two hosts, or two tokens, are refused', async () => {
-    const twice = [`Authorization: Bearer ${wire.organization.token}`]
-    const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', twice)], 1)
+  it('are refused with 401 if they have two tokens', async () => {
+    const secondToken = [`Authorization: Bearer ${wire.organization.token}`]
+    const { responses } = await wire.send([wire.request('GET /v1/people/ada HTTP/1.1', secondToken)], 1)
     expect(responses.map(({ status }) => status)).toEqual([401])
   })
 })
 
-describe('requests behind each other on one connection', () => {
-  test('are answered in their order, each body its own', async () => {
+describe('pipelined requests', () => {
+  it('get responses in order, each for its own body', async () => {
     const bodies = Array.from({ length: 30 }, (_, nth) => `{"attribute_values":{"n":${nth}}}`)
     const sent = bodies.map(body =>
       wire.request('POST /v1/people HTTP/1.1', [json, `Content-Length: ${body.length}`], body),
@@ -112,7 +112,7 @@ describe('requests behind each other on one connection', () => {
     expect(responses.map(({ body }) => JSON.parse(body).data.attribute_values.n)).toEqual(bodies.map((_, nth) => nth))
   })
 
-  test('byte by byte are the same requests', async () => {
+  it('are understood when they arrive byte by byte', async () => {
     const sent =
       wire.patch(['Content-Length: 17'], '{"last_name":"B"}') + wire.request('GET /v1/people/ada HTTP/1.1', [])
     const { responses } = await wire.send([...sent], 2)
@@ -120,7 +120,7 @@ describe('requests behind each other on one connection', () => {
     expect((await wire.organization.send('GET', '/v1/people/ada')).body.data.last_name).toBe('B')
   })
 
-  test('do not inherit a token', async () => {
+  it('do not inherit the token of the request before', async () => {
     const { responses } = await wire.send(
       [wire.request('GET /v1/people/ada HTTP/1.1', []), 'GET /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
       2,
@@ -128,7 +128,7 @@ describe('requests behind each other on one connection', () => {
     expect(responses.map(({ status }) => status)).toEqual([200, 401])
   })
 
-  test('a body that a GET brings is read to its end, and is no request', async () => {
+  it('are not read from the body of a GET', async () => {
     const body = wire.smuggled()
     const { responses } = await wire.send(
       [

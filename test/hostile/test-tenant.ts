@@ -1,23 +1,23 @@
 import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
 
-/** An organization that one run after the other works on: its state depends on nothing but the seed. */
+/** An organization that requests are sent to one at a time, so its state depends only on the seed. */
 export type TestTenant = {
   id: number
   token: string
-  /** A token that lacks this scope alone. */
+  /** By scope, a token with all scopes but that one. */
   tokenWithout: Map<string, string>
   sender: Sender
   service: Service
-  /** Internal identifiers that creates have answered. */
+  /** Internal identifiers that create responses returned. */
   people: string[]
   records: Record<string, string[]>
-  /** The number of the last change. */
+  /** The sequence number of the last change. */
   head: number
 }
 
-/** Attributes that every lane declares; what the generators of `knowledge.ts` know of. Ids count from 1 in this order. */
-export const declared = [
+/** Attributes that every test tenant declares. generators.ts generates their values. Ids count from 1 in this order. */
+export const attributes = [
   { owner: 'people', key: 'city', type: 'text', indexed: true },
   { owner: 'people', key: 'score', type: 'number', indexed: true },
   { owner: 'people', key: 'joined', type: 'datetime', indexed: true },
@@ -37,29 +37,29 @@ export const declared = [
 
 const scopes = ['people:read', 'people:write', 'records:read', 'records:write', 'schema:read', 'schema:write']
 
-export async function makeLane(service: Service, sender: Sender): Promise<TestTenant> {
+export async function createTestTenant(service: Service, sender: Sender): Promise<TestTenant> {
   const { id, key, token, send } = await service.organization()
   for (const [stack, kind] of [
     ['orders', 'item'],
     ['visits', 'event'],
   ])
     await send('POST', '/v1/schema/stacks', { key: stack, kind })
-  for (const attribute of declared) {
-    const made = await send('POST', '/v1/schema/attributes', attribute)
-    if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  for (const attribute of attributes) {
+    const created = await send('POST', '/v1/schema/attributes', attribute)
+    if (created.status !== 201) throw new Error(JSON.stringify(created.body))
   }
   await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] })
-  const tokens = scopes.map(async lacked => {
-    const others = scopes.filter(scope => scope !== lacked).join(' ')
-    return [lacked, await service.tokenFor(key, others)] as const
+  const tokens = scopes.map(async missing => {
+    const others = scopes.filter(scope => scope !== missing).join(' ')
+    return [missing, await service.tokenFor(key, others)] as const
   })
   const tokenWithout = new Map(await Promise.all(tokens))
-  const lane = { id, token, tokenWithout, sender, service, people: [], records: { orders: [], visits: [] }, head: 0 }
-  return { ...lane, head: await headOf(lane) }
+  const tenant = { id, token, tokenWithout, sender, service, people: [], records: { orders: [], visits: [] }, head: 0 }
+  return { ...tenant, head: await readHead(tenant) }
 }
 
-/** The number of the organization's last change: a refused request leaves it where it was. */
-export async function headOf({ service, id }: Pick<TestTenant, 'service' | 'id'>): Promise<number> {
+/** Reads the sequence number of the organization's last change. A refused request does not change it. */
+export async function readHead({ service, id }: Pick<TestTenant, 'service' | 'id'>): Promise<number> {
   const text = 'select sequence from change_heads where organization_id = $1'
   const [head] = await service.sql<{ sequence: number }>(text, [id])
   return head!.sequence
@@ -78,12 +78,12 @@ const tables = [
   'fills',
   'sweeps',
 ]
-const digestOfTable = (table: string) =>
+const digestSqlOf = (table: string) =>
   `coalesce((select md5(string_agg(t::text, ';' order by t::text)) from ${table} t where organization_id = $1), '')`
-const digestText = `select ${tables.map(digestOfTable).join(" || '/' || ")} as digest`
+const digestSql = `select ${tables.map(digestSqlOf).join(" || '/' || ")} as digest`
 
-/** What is stored of an organization, as one text: equal where nothing was changed in any table. */
-export async function digestOf(service: Service, organization_id: number): Promise<string> {
-  const [row] = await service.sql<{ digest: string }>(digestText, [organization_id])
+/** Reads a digest of all rows of an organization. Two digests are equal if no table changed in between. */
+export async function readDigest(service: Service, organization_id: number): Promise<string> {
+  const [row] = await service.sql<{ digest: string }>(digestSql, [organization_id])
   return row!.digest
 }

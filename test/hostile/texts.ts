@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 
-/** Unicode's White_Space, as the documentation of trimming names it. */
+/** A selection of Unicode White_Space characters, which kith trims (docs/api.md). */
 const whiteSpace = ['\t', '\n', '\v', '\f', '\r', ' ', '\u0085', '\u00a0', '\u1680', '\u2003', '\u2028', '\u3000']
 
-/** Restates the rule of trimming: White_Space goes from both ends of every string, at every depth; keys stay. */
-export function trimmed(value: unknown): unknown {
+/** Trims White_Space from both ends of every string, at every depth. Keys stay unchanged. Restates the rule independently of src/. */
+export function trimStrings(value: unknown): unknown {
   if (typeof value === 'string') return value.replace(/^\p{White_Space}+/u, '').replace(/\p{White_Space}+$/u, '')
-  if (Array.isArray(value)) return value.map(trimmed)
+  if (Array.isArray(value)) return value.map(trimStrings)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, trimmed(member)]))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, trimStrings(member)]))
 }
 
-/** Texts that mean something to some machine on the way, and nothing to us. */
+/** Texts with a special meaning to a parser, a shell or a terminal, but none to kith. */
 export const hostileTexts = [
   `'; drop table entities; --`,
   `' or '1'='1`,
@@ -51,20 +51,20 @@ export const hostileTexts = [
   '\uffff',
 ] as const
 
-/** Texts that may be stored as they are, once trimmed: neither NUL nor lone surrogates. */
+/** Generates texts that are stored exactly after trimming: without NUL and lone surrogates. */
 export const text = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 20 }) },
   { weight: 3, arbitrary: fc.constantFrom(...hostileTexts) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }).map(storable) },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 12 }).map(toStorable) },
   { weight: 1, arbitrary: fc.constantFrom('', ' ', 'x'.repeat(255), 'é'.repeat(200)) },
 )
 
-/** Fit to be stored: without NUL and lone surrogates. */
-export function storable(value: string): string {
+/** Removes NUL and replaces lone surrogates, which kith refuses to store. */
+export function toStorable(value: string): string {
   return value.toWellFormed().replaceAll('\0', '')
 }
 
-/** A text with White_Space around it, now and then. */
+/** Generates the given texts, a quarter of them with White_Space around. */
 export function padded(values: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const space = fc.array(fc.constantFrom(...whiteSpace), { maxLength: 2 }).map(parts => parts.join(''))
   return fc.oneof(
@@ -99,7 +99,7 @@ const number = fc.oneof(
   fc.constantFrom(0, 1e-7, 5e-324, 2.2250738585072014e-308, 0.1, 9007199254740991, -9007199254740991),
 )
 
-/** Any JSON that can be kept exactly. Numbers are equal to what reads back, -0 as 0. */
+/** Generates JSON that reads back exactly as sent. -0 is generated as 0. */
 export const json: fc.Arbitrary<unknown> = fc.letrec(tie => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -112,7 +112,7 @@ export const json: fc.Arbitrary<unknown> = fc.letrec(tie => ({
   ),
 })).value
 
-/** Keys of attributes that nobody has declared. */
+/** Generates keys of undeclared attributes. */
 export const freeKey = fc.oneof(
   fc.constantFrom(
     ...hostileTexts.filter(key => key !== '\\'),
@@ -124,12 +124,10 @@ export const freeKey = fc.oneof(
     'key with space',
     '日本',
   ),
-  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).map(key => `k${storable(key)}`),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).map(key => `k${toStorable(key)}`),
 )
 
-/**
- * External identifiers: a few that meet again and again, hostile ones, and fresh ones. Controls are refused in them.
- */
+/** Generates external identifiers: mostly three that collide, some hostile, some new. None has the control characters that kith refuses. */
 export const external_id = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom('p0', 'p1', 'p2') },
   {

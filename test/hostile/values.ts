@@ -1,53 +1,63 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { resolved, type Schema, typesOf } from './operations.ts'
-import { external_id, json, padded, text, trimmed } from './texts.ts'
+import { resolveSchema, type Schema, typesOf } from './operations.ts'
+import { external_id, json, padded, text, trimStrings } from './texts.ts'
 
-/** What stands under a property of this name, where the schema alone does not say what the stored data allow. */
-export type Knowledge = Record<string, fc.Arbitrary<unknown> | undefined>
+/** Generators by property name. They replace the schema where validity depends on stored data. */
+export type FieldGenerators = Record<string, fc.Arbitrary<unknown> | undefined>
 
-/** Values that a schema of the document allows; optional properties come and go. */
-export function valuesOf(schema: Schema, document: OpenApiDocument, known: Knowledge): fc.Arbitrary<unknown> {
-  const meant = resolved(schema, document)
-  if (meant.enum) return fc.constantFrom(...meant.enum)
-  if ('const' in meant) return fc.constant(meant.const)
-  if (meant.anyOf) return fc.oneof(...meant.anyOf.map(branch => valuesOf(branch, document, known)))
-  const types = typesOf(meant)
+/** Generates values that a schema of the document allows, with any subset of the optional properties. */
+export function valuesOf(
+  schema: Schema,
+  document: OpenApiDocument,
+  generators: FieldGenerators,
+): fc.Arbitrary<unknown> {
+  const resolvedSchema = resolveSchema(schema, document)
+  if (resolvedSchema.enum) return fc.constantFrom(...resolvedSchema.enum)
+  if ('const' in resolvedSchema) return fc.constant(resolvedSchema.const)
+  if (resolvedSchema.anyOf)
+    return fc.oneof(...resolvedSchema.anyOf.map(branch => valuesOf(branch, document, generators)))
+  const types = typesOf(resolvedSchema)
   if (types.length === 0) return json
   const branches = types.map(type => ({
     weight: type === 'null' ? 1 : 4,
-    arbitrary: ofType(type, meant, document, known),
+    arbitrary: generatorOfType(type, resolvedSchema, document, generators),
   }))
   return fc.oneof(...branches)
 }
 
-function ofType(type: string, schema: Schema, document: OpenApiDocument, known: Knowledge): fc.Arbitrary<unknown> {
+function generatorOfType(
+  type: string,
+  schema: Schema,
+  document: OpenApiDocument,
+  generators: FieldGenerators,
+): fc.Arbitrary<unknown> {
   if (type === 'null') return fc.constant(null)
   if (type === 'boolean') return fc.boolean()
   if (type === 'integer')
     return fc.integer({ min: schema.minimum ?? -1000, max: Math.min(schema.maximum ?? 1000, 1000) })
   if (type === 'string') return textOf(schema)
   if (type === 'array')
-    return fc.array(valuesOf(schema.items ?? {}, document, known), {
+    return fc.array(valuesOf(schema.items ?? {}, document, generators), {
       minLength: schema.minItems ?? 0,
       maxLength: Math.min(schema.maxItems ?? 4, 4),
     })
-  return objectOf(schema, document, known)
+  return objectOf(schema, document, generators)
 }
 
-function objectOf(schema: Schema, document: OpenApiDocument, known: Knowledge): fc.Arbitrary<unknown> {
+function objectOf(schema: Schema, document: OpenApiDocument, generators: FieldGenerators): fc.Arbitrary<unknown> {
   if (!schema.properties) return fc.dictionary(fc.constantFrom('a', 'b'), json, { maxKeys: 2, noNullPrototype: true })
   const model = Object.fromEntries(
     Object.entries(schema.properties).map(([key, property]) => [
       key,
-      known[key] ?? valuesOf(property, document, known),
+      generators[key] ?? valuesOf(property, document, generators),
     ]),
   )
   return fc.record(model, { requiredKeys: schema.required ?? [], noNullPrototype: true })
 }
 
 const date = fc.date({ min: new Date('1850-01-01'), max: new Date('2020-01-01'), noInvalidDate: true })
-/** Strings of each format that is the service's own. */
+/** Generators of valid strings for each format that kith defines. */
 export const formats: Record<string, fc.Arbitrary<string>> = {
   'external-id': external_id,
   email: fc.constantFrom(
@@ -68,9 +78,9 @@ export const formats: Record<string, fc.Arbitrary<string>> = {
 function textOf({ format, pattern, minLength = 0, maxLength = 255 }: Schema): fc.Arbitrary<string> {
   if (format) return padded(formats[format]!)
   if (pattern) return padded(fc.stringMatching(new RegExp(pattern)))
-  const fits = (value: string) => {
-    const characters = [...String(trimmed(value))].length
+  const hasValidLength = (value: string) => {
+    const characters = [...String(trimStrings(value))].length
     return characters >= minLength && characters <= maxLength
   }
-  return padded(text.filter(fits))
+  return padded(text.filter(hasValidLength))
 }

@@ -1,19 +1,19 @@
-/** Keeps count of promises kept and broken, and prints each with its figures. */
+/** Counts passed and failed checks, and prints each with its measurements. */
 export type Checks = {
-  /** A promise, in a sentence with its figures, and whether it was kept. */
-  check(sentence: string, kept: boolean): void
-  say(line: string): void
-  /** Prints `N passed, N failed` alone on a line, and gives the exit code. */
+  /** Prints and counts a check: a sentence with its measurements, and whether it passed. */
+  check(sentence: string, hasPassed: boolean): void
+  print(line: string): void
+  /** Prints `N passed, N failed` as a line, and returns the exit code. */
   finish(): number
 }
 
 export function createChecks(print: (line: string) => void): Checks {
   const count = { passed: 0, failed: 0 }
   return {
-    say: print,
-    check: (sentence, kept) => {
-      count[kept ? 'passed' : 'failed'] += 1
-      print(`${kept ? 'passed' : 'FAILED'}  ${sentence}`)
+    print,
+    check: (sentence, hasPassed) => {
+      count[hasPassed ? 'passed' : 'failed'] += 1
+      print(`${hasPassed ? 'passed' : 'FAILED'}  ${sentence}`)
     },
     finish: () => {
       print(`${count.passed} passed, ${count.failed} failed`)

@@ -1,22 +1,21 @@
 import { connect, type Socket } from 'node:net'
 
-/** What came back: the status, and whether a Retry-After was with it. Undefined: the connection ended without an answer. */
-export type Answer = { status: number; retryAfter: boolean } | undefined
+/** The status of a response, and whether it has a Retry-After. Undefined if the connection ended without a response. */
+export type LoadResponse = { status: number; retryAfter: boolean } | undefined
 
 /**
- * A keep-alive connection with one request at a time, and no more of HTTP than it takes to tell where an answer ends:
- * the generator shares its machine with the service, and what it uses the service has not. An HTTP client would cost more
- * than the service spends on a refusal.
+ * A keep-alive connection with one request at a time. It parses only as much of HTTP as it needs to find the end of a response. The
+ * generator shares its machine with kith, and an HTTP client would use more CPU than kith spends on a refusal.
  */
 export class Connection {
   readonly #socket: Socket
-  readonly #closed: (connection: Connection) => void
-  #taken: ((answer: Answer, connection: Connection) => void) | undefined
+  readonly #onClose: (connection: Connection) => void
+  #onResponse: ((response: LoadResponse, connection: Connection) => void) | undefined
   #received = ''
 
-  /** `closed` is told once, when it can be used no more. */
+  /** `onClose` is called when the connection can no longer be used. */
   constructor(address: { host: string; port: number }, closed: (connection: Connection) => void) {
-    this.#closed = closed
+    this.#onClose = closed
     this.#socket = connect({ ...address, noDelay: true })
     this.#socket.setEncoding('latin1')
     this.#socket.on('data', part => this.#receive(part as unknown as string))
@@ -24,9 +23,9 @@ export class Connection {
     this.#socket.once('close', () => this.#end())
   }
 
-  /** Sends a request; `taken` is called once, with its answer. */
-  send(request: string, taken: (answer: Answer, connection: Connection) => void): void {
-    this.#taken = taken
+  /** Sends a request; `onResponse` is called once. */
+  send(request: string, onResponse: (response: LoadResponse, connection: Connection) => void): void {
+    this.#onResponse = onResponse
     this.#socket.write(request, 'latin1')
   }
 
@@ -42,23 +41,23 @@ export class Connection {
       return
     }
     this.#received = ''
-    const taken = this.#taken
-    this.#taken = undefined
+    const onResponse = this.#onResponse
+    this.#onResponse = undefined
     const status = Number(received.slice(9, 12))
     const head = status < 400 ? '' : received.slice(0, headEnd).toLowerCase()
-    // An answer that nobody asked for would be taken for that of the next request.
-    if (!taken || head.includes('\r\nconnection: close')) {
+    // A response without a request would be mistaken for the response to the next one.
+    if (!onResponse || head.includes('\r\nconnection: close')) {
       this.#socket.destroy()
-      this.#closed(this)
+      this.#onClose(this)
     }
-    taken?.({ status, retryAfter: head.includes('\r\nretry-after: ') }, this)
+    onResponse?.({ status, retryAfter: head.includes('\r\nretry-after: ') }, this)
   }
 
   #end() {
-    this.#closed(this)
-    const taken = this.#taken
-    this.#taken = undefined
-    taken?.(undefined, this)
+    this.#onClose(this)
+    const onResponse = this.#onResponse
+    this.#onResponse = undefined
+    onResponse?.(undefined, this)
   }
 }
 

@@ -1,40 +1,40 @@
 import type { Summary } from './latencies.ts'
 
-/** What is asked of the service. */
+/** A load to send. */
 export type Load = {
   address: string
   token: string
-  /** The people are called p1 … p<people>. */
+  /** The number of people, with the names p1 … p<people>. */
   people: number
-  /** Another for each load on a service: what is created bears it in its name. */
+  /** Must differ for each load on a service, because the names of created people contain it. */
   seed: number
-  /** PATCHes of random people, a mixture of what is asked of the service, or filters that no index helps. */
+  /** PATCHes of random people, a mix of all kinds of requests, or filters that no index serves. */
   work: 'patch' | 'mixed' | 'slowFilters'
   seconds: number
   /** Connections that are open from the start. */
   connections: number
-  /** Whether its generator goes before all others on this machine, as one on a machine of its own would. */
-  ahead?: boolean
+  /** Whether the generator gets the highest process priority, to simulate a machine of its own. */
+  isPrioritized?: boolean
 } & (
   | { rate: undefined }
-  /** Requests a second that are due whatever becomes of the earlier ones, on up to so many connections. */
-  | { rate: number; mostConnections: number }
+  /** An open loop: requests per second, independent of earlier responses, on at most `maxConnections`. */
+  | { rate: number; maxConnections: number }
 )
 
-/** What became of them. Durations count from the moment at which a request was due, waiting for a connection included. */
+/** The results of a load. Latencies count from the time at which a request was due, and so include the wait for a connection. */
 export type Figures = {
   seconds: number
   due: number
   answered: Summary
-  /** 429 and 503. */
+  /** Responses with 429 or 503. */
   refused: Summary
-  /** Refusals that do not say when to come again. */
+  /** Refusals without Retry-After. */
   withoutRetryAfter: number
-  /** Answers of any other status, by status. */
+  /** The number of responses with any other status, by status. */
   others: Record<string, number>
-  /** Requests whose connection ended instead of an answer. */
+  /** Requests whose connection ended without a response. */
   broken: number
-  /** Requests that had no answer within the patience after the end. */
+  /** Requests without a response 15 s after the end of the load. */
   unanswered: number
   connections: number
 }

@@ -2,156 +2,163 @@ import { setTimeout } from 'node:timers/promises'
 import type { Checks } from './checks.ts'
 import type { Figures } from './load.ts'
 import type { LoadOptions } from './options.ts'
-import { forgetPeak, holdingsOf, type LoadSetup, type Tenant } from './setup.ts'
-import { offer } from './source.ts'
+import { type LoadSetup, readProcessUsage, resetPeak, type Tenant } from './setup.ts'
+import { runLoad } from './source.ts'
 
-/** What a scene is played with; `maximum` is the closed loop's, in requests a second. */
-export type Stage = { place: LoadSetup; asked: LoadOptions; maximum: number; checks: Checks }
+/** The input of a scenario; `maximum` is the rate of the closed loop, in requests per second. */
+export type ScenarioContext = { setup: LoadSetup; options: LoadOptions; maximum: number; checks: Checks }
 
-/** Connections that an open loop may have; with all of them waiting for an answer, what is due waits, too. */
-const mostConnections = 1_000
+/** The maximum of connections of an open loop. While all of them wait for a response, due requests are queued. */
+const maxConnections = 1_000
 const stormFactor = 4
 const calmSeconds = 10
 const neighbourRate = 50
 const slowFilters = 24
 const answeredP99Ms = 2_000
 const refusedP99Ms = 1_000
-const mostMb = 512
+const maxMb = 512
 
-let loads = 10
+let loadCount = 10
 
-/** An open loop: so many requests a second are due whatever becomes of them. */
-function offerOpenly(
-  { asked: { seed, work } }: Stage,
+/** Runs an open loop: `rate` requests per second are due, independent of their responses. */
+function runOpenLoop(
+  { options: { seed, work } }: ScenarioContext,
   tenant: Tenant,
   rate: number,
   seconds: number,
-  ahead = false,
+  isPrioritized = false,
 ): Promise<Figures> {
-  loads += 1
-  return offer({
+  loadCount += 1
+  return runLoad({
     ...tenant,
-    ahead,
-    seed: seed + loads,
+    isPrioritized,
+    seed: seed + loadCount,
     work,
     seconds,
     connections: 64,
     rate: Math.max(1, rate),
-    mostConnections,
+    maxConnections,
   })
 }
 
-const ms = ({ count, p50Ms, p99Ms, mostMs }: Figures['answered']) =>
-  `${count} (p50 ${p50Ms}, p99 ${p99Ms}, most ${mostMs} ms)`
+const ms = ({ count, p50Ms, p99Ms, maxMs }: Figures['answered']) =>
+  `${count} (p50 ${p50Ms}, p99 ${p99Ms}, max ${maxMs} ms)`
 
-const tell = (name: string, { due, seconds, connections, answered, refused, broken, unanswered, others }: Figures) =>
+const describeFigures = (
+  name: string,
+  { due, seconds, connections, answered, refused, broken, unanswered, others }: Figures,
+) =>
   `        ${name}: ${Math.round(due / seconds)}/s due on up to ${connections} connections: answered ${ms(answered)}, ` +
   `refused ${ms(refused)}, broken ${broken}, unanswered ${unanswered}, others ${JSON.stringify(others)}`
 
-const faultless = ({ broken, unanswered, others }: Figures) => broken + unanswered + Object.keys(others).length === 0
+const hasNoFailures = ({ broken, unanswered, others }: Figures) =>
+  broken + unanswered + Object.keys(others).length === 0
 
-/** Four times what can be done: the excess hears a quick no, the rest is served in time, and soon after all is as before. */
-export async function storm(stage: Stage): Promise<void> {
-  const { place, asked, maximum, checks } = stage
-  const before = await offerOpenly(stage, place.one, maximum / stormFactor, calmSeconds)
-  forgetPeak(place.service)
-  const during = await offerOpenly(stage, place.one, maximum * stormFactor, asked.seconds.storm)
-  const { peakMb } = holdingsOf(place.service)
+/** Sends four times the maximum. Expects quick refusals of the excess, timely responses to the rest, and a recovery within 5 s. */
+export async function storm(context: ScenarioContext): Promise<void> {
+  const { setup, options, maximum, checks } = context
+  const before = await runOpenLoop(context, setup.one, maximum / stormFactor, calmSeconds)
+  resetPeak(setup.service)
+  const during = await runOpenLoop(context, setup.one, maximum * stormFactor, options.seconds.storm)
+  const { peakMb } = readProcessUsage(setup.service)
   await setTimeout(5_000)
-  const after = await offerOpenly(stage, place.one, maximum / stormFactor, calmSeconds)
+  const after = await runOpenLoop(context, setup.one, maximum / stormFactor, calmSeconds)
   const { answered, refused, withoutRetryAfter } = during
-  checks.say(tell('before', before))
-  checks.say(tell('storm', during))
-  checks.say(tell('after', after))
-  checks.check('every request of the storm is answered, or refused with 429 or 503', faultless(during))
-  checks.check(`refusals say when to come again: ${withoutRetryAfter} do not`, withoutRetryAfter === 0)
-  checks.check(`refusals come within a second: p99 ${refused.p99Ms} ms`, refused.p99Ms <= refusedP99Ms)
-  checks.check(`what is answered is so within 2 s: p99 ${answered.p99Ms} ms`, answered.p99Ms <= answeredP99Ms)
-  const goodput = Math.round(answered.count / asked.seconds.storm)
-  checks.check(`a tenth of the maximum is answered all along: ${goodput}/s of ${maximum}/s`, goodput >= maximum / 10)
-  checks.check(`the service stays below ${mostMb} MB: ${Math.round(peakMb)} MB`, peakMb < mostMb)
+  checks.print(describeFigures('before', before))
+  checks.print(describeFigures('storm', during))
+  checks.print(describeFigures('after', after))
+  checks.check('every request of the storm succeeds or is refused with 429 or 503', hasNoFailures(during))
+  checks.check(`refusals have a Retry-After: ${withoutRetryAfter} do not`, withoutRetryAfter === 0)
+  checks.check(`refusals take at most 1 s: p99 ${refused.p99Ms} ms`, refused.p99Ms <= refusedP99Ms)
+  checks.check(`successful responses take at most 2 s: p99 ${answered.p99Ms} ms`, answered.p99Ms <= answeredP99Ms)
+  const goodput = Math.round(answered.count / options.seconds.storm)
   checks.check(
-    `5 s later it is as before: p50 ${before.answered.p50Ms} and ${after.answered.p50Ms} ms, p99 ${before.answered.p99Ms} and ${after.answered.p99Ms} ms`,
-    faultless(after) && after.refused.count === 0 && isAsBefore(before, after),
+    `the rate of successful responses stays above a tenth of the maximum: ${goodput}/s of ${maximum}/s`,
+    goodput >= maximum / 10,
+  )
+  checks.check(`kith uses less than ${maxMb} MB: ${Math.round(peakMb)} MB`, peakMb < maxMb)
+  checks.check(
+    `5 s after the storm latencies are as before: p50 ${before.answered.p50Ms} and ${after.answered.p50Ms} ms, p99 ${before.answered.p99Ms} and ${after.answered.p99Ms} ms`,
+    hasNoFailures(after) && after.refused.count === 0 && isAsBefore(before, after),
   )
 }
 
-/** Within twice, or a few milliseconds: what a disk does by itself. */
+/** Returns whether latencies at most doubled, with a margin of a few milliseconds for variations of the disk. */
 const isAsBefore = (before: Figures, after: Figures) =>
   after.answered.p50Ms <= 2 * before.answered.p50Ms + 2 && after.answered.p99Ms <= 2 * before.answered.p99Ms + 10
 
-/** One organization's storm is no other's: the neighbour, who sends what it always sends, hardly notices. */
-export async function neighbour(stage: Stage): Promise<void> {
-  const { place, asked, maximum, checks } = stage
-  const beside = async (rate: number, seconds: number) => {
-    const own = offerOpenly(stage, place.neighbour, neighbourRate, seconds, true)
+/** Runs a storm of one organization next to a steady load of another. Expects the other's p99 to at most double. */
+export async function neighbour(context: ScenarioContext): Promise<void> {
+  const { setup, options, maximum, checks } = context
+  const runBeside = async (rate: number, seconds: number) => {
+    const neighbourLoad = runOpenLoop(context, setup.neighbour, neighbourRate, seconds, true)
     await setTimeout(1_000)
-    const other = offerOpenly(stage, place.one, rate, seconds - 1)
-    const figures = await own
-    checks.say(tell(`the other at ${Math.round(rate)}/s`, await other))
-    checks.say(tell('the neighbour', figures))
+    const otherLoad = runOpenLoop(context, setup.one, rate, seconds - 1)
+    const figures = await neighbourLoad
+    checks.print(describeFigures(`the other at ${Math.round(rate)}/s`, await otherLoad))
+    checks.print(describeFigures('the neighbour', figures))
     await setTimeout(5_000)
     return figures
   }
-  const before = await beside(maximum / 2, Math.max(calmSeconds, asked.seconds.storm / 2))
-  const during = await beside(maximum * stormFactor, asked.seconds.storm)
+  const before = await runBeside(maximum / 2, Math.max(calmSeconds, options.seconds.storm / 2))
+  const during = await runBeside(maximum * stormFactor, options.seconds.storm)
   checks.check(
-    `nothing of a neighbour's is refused: ${during.refused.count}`,
-    during.refused.count === 0 && faultless(during),
+    `no request of the neighbour is refused: ${during.refused.count}`,
+    during.refused.count === 0 && hasNoFailures(during),
   )
   checks.check(
-    `a neighbour's p99 stays within twice: ${before.answered.p99Ms} ms, then ${during.answered.p99Ms} ms`,
+    `the neighbour's p99 at most doubles: ${before.answered.p99Ms} ms, then ${during.answered.p99Ms} ms`,
     during.answered.p99Ms <= 2 * before.answered.p99Ms,
   )
 }
 
-/** Slow filters of one organization take the connections of its share, and no others: a neighbour is served as before. */
-export async function filters(stage: Stage): Promise<void> {
-  const { place, asked, checks } = stage
-  const alone = await offerOpenly(
-    stage,
-    place.neighbour,
+/** Runs slow filters of one organization next to a steady load of another. Expects them to use only the connections of their share. */
+export async function filters(context: ScenarioContext): Promise<void> {
+  const { setup, options, checks } = context
+  const alone = await runOpenLoop(
+    context,
+    setup.neighbour,
     neighbourRate,
-    Math.max(calmSeconds, asked.seconds.storm / 2),
+    Math.max(calmSeconds, options.seconds.storm / 2),
     true,
   )
-  checks.say(tell('the neighbour alone', alone))
-  const own = offerOpenly(stage, place.neighbour, neighbourRate, asked.seconds.storm, true)
+  checks.print(describeFigures('the neighbour alone', alone))
+  const neighbourLoad = runOpenLoop(context, setup.neighbour, neighbourRate, options.seconds.storm, true)
   await setTimeout(1_000)
-  const slow = { seed: asked.seed, work: 'slowFilters', connections: slowFilters, rate: undefined } as const
-  const other = offer({ ...place.linked, ...slow, seconds: asked.seconds.storm - 1 })
-  const beside = await own
-  checks.say(tell('slow filters', await other))
-  checks.say(tell('the neighbour beside them', beside))
+  const slow = { seed: options.seed, work: 'slowFilters', connections: slowFilters, rate: undefined } as const
+  const otherLoad = runLoad({ ...setup.linked, ...slow, seconds: options.seconds.storm - 1 })
+  const duringFilters = await neighbourLoad
+  checks.print(describeFigures('slow filters', await otherLoad))
+  checks.print(describeFigures('the neighbour next to them', duringFilters))
   checks.check(
-    `nothing of a neighbour's is refused: ${beside.refused.count}`,
-    beside.refused.count === 0 && faultless(beside),
+    `no request of the neighbour is refused: ${duringFilters.refused.count}`,
+    duringFilters.refused.count === 0 && hasNoFailures(duringFilters),
   )
   checks.check(
-    `a neighbour's p99 stays within twice: ${alone.answered.p99Ms} ms, then ${beside.answered.p99Ms} ms`,
-    beside.answered.p99Ms <= 2 * alone.answered.p99Ms,
+    `the neighbour's p99 at most doubles: ${alone.answered.p99Ms} ms, then ${duringFilters.answered.p99Ms} ms`,
+    duringFilters.answered.p99Ms <= 2 * alone.answered.p99Ms,
   )
 }
 
-/** At half of what can be done nothing fails and nothing grows, however long it goes on. */
-export async function soak(stage: Stage): Promise<void> {
-  const { place, asked, maximum, checks } = stage
-  const fifth = asked.seconds.soak / 5
-  const looks = [holdingsOf(place.service)]
+/** Sends half of the maximum for a long time. Expects no failures, and no growth of memory or descriptors. */
+export async function soak(context: ScenarioContext): Promise<void> {
+  const { setup, options, maximum, checks } = context
+  const partSeconds = options.seconds.soak / 5
+  const usages = [readProcessUsage(setup.service)]
   const runs: Figures[] = []
   for (let part = 0; part < 5; part += 1) {
-    runs.push(await offerOpenly(stage, place.one, maximum / 2, fifth))
-    checks.say(tell(`soak, part ${part + 1} of 5`, runs.at(-1)!))
-    // Connections of the part before are gone by then.
+    runs.push(await runOpenLoop(context, setup.one, maximum / 2, partSeconds))
+    checks.print(describeFigures(`soak, part ${part + 1} of 5`, runs.at(-1)!))
+    // After a second the connections of this part are closed.
     await setTimeout(1_000)
-    looks.push(holdingsOf(place.service))
+    usages.push(readProcessUsage(setup.service))
   }
-  const [, first, ...later] = looks
+  const [, first, ...later] = usages
   const last = later.at(-1)!
-  const failed = runs.filter(figures => !faultless(figures) || figures.refused.count > 0).length
+  const failed = runs.filter(figures => !hasNoFailures(figures) || figures.refused.count > 0).length
   checks.check(`no request of the soak fails: ${failed} of 5 parts had failures`, failed === 0)
-  const mb = looks.map(({ residentMb }) => Math.round(residentMb)).join(', ')
+  const mb = usages.map(({ residentMb }) => Math.round(residentMb)).join(', ')
   checks.check(`memory does not grow: ${mb} MB`, last.residentMb < first!.residentMb + 32)
-  const open = looks.map(({ descriptors }) => descriptors).join(', ')
+  const open = usages.map(({ descriptors }) => descriptors).join(', ')
   checks.check(`descriptors and connections do not grow: ${open}`, last.descriptors <= first!.descriptors + 4)
 }

@@ -7,23 +7,23 @@ import { organizationTokens } from '../../bench/tokens.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 
-/** People of each organization, called p1 … p<people>. */
+/** The number of people of each organization, with the names p1 … p<people>. */
 export const people = 20_000
 
-/** Somebody's organization, on the service. */
+/** An organization on the service, as a load addresses it. */
 export type Tenant = { address: string; token: string; people: number }
 
-/** The service in a process of its own with the log of production, and three organizations on it. `linked` has the links. */
+/** kith in a process of its own with production logging, and three organizations. Only the people of `linked` have links. */
 export type LoadSetup = { service: Service; one: Tenant; neighbour: Tenant; linked: Tenant }
 
-/** Links of each person of `linked`. */
-const linksEach = 8
+/** The number of links of each person of `linked`. */
+const linksPerPerson = 8
 
-export async function preparePlace(ending: Ending): Promise<LoadSetup> {
-  const ground = await ending.hold(prepareGround, ({ stop }) => stop())
-  await ground.createDatabase('load')
+export async function prepareSetup(ending: Ending): Promise<LoadSetup> {
+  const environment = await ending.hold(prepareGround, ({ stop }) => stop())
+  await environment.createDatabase('load')
   const service = await ending.hold(
-    () => startService(ground, checkout, 'load', 1),
+    () => startService(environment, checkout, 'load', 1),
     ({ stop }) => stop(),
   )
   const tokenFor = organizationTokens(checkout, service)
@@ -33,13 +33,18 @@ export async function preparePlace(ending: Ending): Promise<LoadSetup> {
     linked: await tokenFor('linked'),
   }
   await storePeople(service)
-  const tenant = (token: string): Tenant => ({ address: service.address, token, people })
-  return { service, one: tenant(tenants.one), neighbour: tenant(tenants.neighbour), linked: tenant(tenants.linked) }
+  const tenantOf = (token: string): Tenant => ({ address: service.address, token, people })
+  return {
+    service,
+    one: tenantOf(tenants.one),
+    neighbour: tenantOf(tenants.neighbour),
+    linked: tenantOf(tenants.linked),
+  }
 }
 
 const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
 
-/** Stores people as the service stores them, faster than it would. */
+/** Inserts people directly as kith would store them, which is faster than sending requests. */
 async function storePeople({ url }: Service): Promise<void> {
   await inDatabase(url, async client => {
     await client.query(
@@ -57,20 +62,20 @@ async function storePeople({ url }: Service): Promise<void> {
       `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
        select o.id, ${idOf('i')}, 1, 0, ${idOf('1 + (i * 7919 + k * 104729) % $1::integer')}, k
        from organizations o, generate_series(1, $1::integer) i, generate_series(1, $2::integer) k where o.key = 'linked'`,
-      [people, linksEach],
+      [people, linksPerPerson],
     )
     await client.query('vacuum (analyze) entities, links')
     await client.query('checkpoint')
   })
 }
 
-/** What the process holds at this moment; `peakMb` since the last call of {@link forgetPeak}. */
-export type Holdings = { residentMb: number; peakMb: number; descriptors: number }
+/** The current memory and descriptors of a process; `peakMb` since the last call of {@link resetPeak}. */
+export type ProcessUsage = { residentMb: number; peakMb: number; descriptors: number }
 
-export function holdingsOf({ pid }: Service): Holdings {
+export function readProcessUsage({ pid }: Service): ProcessUsage {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1_024
   return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM'), descriptors: readdirSync(`/proc/${pid}/fd`).length }
 }
 
-export const forgetPeak = ({ pid }: Service): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')
+export const resetPeak = ({ pid }: Service): void => writeFileSync(`/proc/${pid}/clear_refs`, '5')

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { generate } from './generator.ts'
 import type { Figures, Load } from './load.ts'
 
-/** Sends a load from a process of its own, so that what is measured here does not wait for what is sent there. */
-export async function offer(load: Load): Promise<Figures> {
+/** Sends a load from a child process, so that concurrent loads do not delay each other's measurements. */
+export async function runLoad(load: Load): Promise<Figures> {
   const child = fork(fileURLToPath(import.meta.url), { execArgv: ['--max-semi-space-size=16'] })
   child.send(load)
   const outcome = await Promise.race([
@@ -19,18 +19,18 @@ export async function offer(load: Load): Promise<Figures> {
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   process.once('message', async (load: Load) => {
-    if (load.ahead) goAhead()
+    if (load.isPrioritized) raisePriority()
     const figures = await generate(load)
     process.send?.(figures, () => process.disconnect())
   })
 
-/** Only root may: else it waits for a core like everybody, and the figures say so. */
-function goAhead() {
+/** Raises the priority of this process. Needs root. Without it a warning is printed. */
+function raisePriority() {
   try {
     setPriority(constants.priority.PRIORITY_HIGHEST)
   } catch {
     process.stderr.write(
-      'The neighbour has no core of its own, nor the right to go first: its figures hold waits of this machine.\n',
+      'The generator cannot raise its priority (not root): its latencies include waits for a CPU core.\n',
     )
   }
 }

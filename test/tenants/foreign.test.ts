@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { routeTable } from '../../src/app.ts'
 import type { Route } from '../../src/http/pipeline/route.ts'
-import { type Answer, createSender, type Sender } from '../hostile/sender.ts'
-import { digestOf } from '../hostile/test-tenant.ts'
+import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
+import { readDigest } from '../hostile/test-tenant.ts'
 import { type Organization, type Service, startService } from '../support/service.ts'
 import { bodyCases, type Case, type OwnIds, type Pairs, pathCases } from './foreign.ts'
 
 let service: Service
 let sender: Sender
-let ours: Organization
+let owner: Organization
 let pairs: Pairs
 let routes: Route[]
 
-/** Definitions that both have, under the same keys. */
-async function define({ send }: Organization) {
+/** Declares the definitions that all organizations of this file have under the same keys. */
+async function declareDefinitions({ send }: Organization) {
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   for (const body of [
     { owner: 'people', key: 'referrer', type: 'person' },
@@ -24,41 +24,44 @@ async function define({ send }: Organization) {
     expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
 }
 
-type Asker = Organization & { ownIds: OwnIds }
+type Probe = Organization & { ownIds: OwnIds }
 
-/** Two organizations alike: one will name what is ours, the other what is nobody's, so that neither leaves a trace for the other. */
-async function makeAskers(): Promise<[Asker, Asker]> {
+/**
+ * Creates two identical organizations. One sends the owner's identifiers, the other sends unknown ones, so that neither request affects
+ * the other.
+ */
+async function createProbes(): Promise<[Probe, Probe]> {
   const make = async () => {
-    const asker = await service.organization()
-    await define(asker)
-    const person = await asker.send('POST', '/v1/people', { external_id: 'ada' })
-    const record = await asker.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
-    return { ...asker, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
+    const probe = await service.organization()
+    await declareDefinitions(probe)
+    const person = await probe.send('POST', '/v1/people', { external_id: 'ada' })
+    const record = await probe.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
+    return { ...probe, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
   }
   return [await make(), await make()]
 }
 
-/** The same identifier but for its last character, which nobody has. */
-const beside = (id: string) => id.slice(0, -1) + (id.endsWith('0') ? '1' : '0')
-const pair = (foreign: string) => ({ foreign, unknown: beside(foreign) })
+/** Returns an unused identifier that differs only in its last character. */
+const similarId = (id: string) => id.slice(0, -1) + (id.endsWith('0') ? '1' : '0')
+const pair = (foreign: string) => ({ foreign, unknown: similarId(foreign) })
 
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)
-  ours = await service.organization()
-  await define(ours)
-  const add = async (path: string, body: object) => (await ours.send('POST', path, body)).body.data
-  await add('/v1/schema/stacks', { key: 'secrets9', kind: 'item' })
-  const relationship = await add('/v1/schema/attributes', { owner: 'people', key: 'secretly9', type: 'person' })
-  await add('/v1/schema/attributes', { owner: 'orders', key: 'secretly9', type: 'person' })
-  const consent_type = await add('/v1/schema/consent-types', { key: 'secret', channels: [{ channel: 'email' }] })
-  const person = await add('/v1/people', {
+  owner = await service.organization()
+  await declareDefinitions(owner)
+  const create = async (path: string, body: object) => (await owner.send('POST', path, body)).body.data
+  await create('/v1/schema/stacks', { key: 'secrets9', kind: 'item' })
+  const relationship = await create('/v1/schema/attributes', { owner: 'people', key: 'secretly9', type: 'person' })
+  await create('/v1/schema/attributes', { owner: 'orders', key: 'secretly9', type: 'person' })
+  const consent_type = await create('/v1/schema/consent-types', { key: 'secret', channels: [{ channel: 'email' }] })
+  const person = await create('/v1/people', {
     external_id: 'secret-9',
     email_consent: true,
     attribute_values: { referrer: 'x' },
   })
-  const record = await add('/v1/stacks/orders', { external_id: 'secret-9', attribute_values: { buyer: 'secret-9' } })
-  await add('/v1/stacks/secrets9', { external_id: 'o1' })
+  const record = await create('/v1/stacks/orders', { external_id: 'secret-9', attribute_values: { buyer: 'secret-9' } })
+  await create('/v1/stacks/secrets9', { external_id: 'o1' })
   pairs = {
     external_id: pair('secret-9'),
     uuid: pair(person.id),
@@ -75,43 +78,48 @@ afterAll(async () => {
   await service.stop()
 })
 
-/** An answer to the byte, but for the request's number, the date, and what is made anew each time. */
-function seen({ status, headers, text }: Answer, identifier: string) {
+/** Returns the whole response without what differs in every request: the request id, the date, times and new identifiers. */
+function normalize({ status, headers, text }: RawResponse, identifier: string) {
   const { date: _, 'x-request-id': request_id, ...rest } = headers
-  const said = `${JSON.stringify(rest)}\n${text}`
-  // Numbers of definitions are never told back, so every byte counts.
-  const named = identifier.length > 3 ? said.replaceAll(identifier, '<identifier>') : said
-  const plain = named.replaceAll(request_id!, '<request id>').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
-  // Identifiers that a create makes; where none is made, every byte counts.
-  const made = plain
+  const responseText = `${JSON.stringify(rest)}\n${text}`
+  // Responses never repeat the id of a definition, so these are compared to the byte.
+  const withoutIdentifier = identifier.length > 3 ? responseText.replaceAll(identifier, '<identifier>') : responseText
+  const withoutRequestId = withoutIdentifier
+    .replaceAll(request_id!, '<request id>')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+  // A create returns new identifiers. All other responses are compared to the byte.
+  const withoutCreated = withoutRequestId
     .replace(/"(id|record_id)":"[\da-f-]+"/g, '"$1":"<made>"')
     .replace(/internal\/[\da-f-]+/g, 'internal/<made>')
-  return `${status} ${status === 201 || status === 200 ? made : plain}`
+  return `${status} ${status === 201 || status === 200 ? withoutCreated : withoutRequestId}`
 }
 
-async function compare({ where, pair, ask }: Case, [left, right]: [Asker, Asker]): Promise<number> {
-  const digests = () => Promise.all([ours, left, right].map(({ id }) => digestOf(service, id)))
-  const before = await digests()
-  const foreign = await sender.ask(left.token, ask(pair.foreign, left.ownIds))
-  const unknown = await sender.ask(right.token, ask(pair.unknown, right.ownIds))
-  expect(seen(foreign, pair.foreign), where).toBe(seen(unknown, pair.unknown))
-  const after = await digests()
+async function compare(
+  { where, pair, buildRequest }: Case,
+  [foreignProbe, unknownProbe]: [Probe, Probe],
+): Promise<number> {
+  const readDigests = () => Promise.all([owner, foreignProbe, unknownProbe].map(({ id }) => readDigest(service, id)))
+  const before = await readDigests()
+  const foreign = await sender.send(foreignProbe.token, buildRequest(pair.foreign, foreignProbe.ownIds))
+  const unknown = await sender.send(unknownProbe.token, buildRequest(pair.unknown, unknownProbe.ownIds))
+  expect(normalize(foreign, pair.foreign), where).toBe(normalize(unknown, pair.unknown))
+  const after = await readDigests()
   expect(after[0], where).toBe(before[0])
   if (foreign.status >= 400) expect(after, where).toEqual(before)
   return foreign.status
 }
 
-/** Every case of every route, each with askers of its own; answers the statuses. */
+/** Compares every case of every route, each with new organizations. Returns the status of each case. */
 async function compareAll(casesOf: (route: Route, pairs: Pairs) => Case[]): Promise<Map<string, number>> {
   const statuses = new Map<string, number>()
-  for (const one of routes.flatMap(route => casesOf(route, pairs)))
-    statuses.set(one.where, await compare(one, await makeAskers()))
+  for (const testCase of routes.flatMap(route => casesOf(route, pairs)))
+    statuses.set(testCase.where, await compare(testCase, await createProbes()))
   return statuses
 }
 
-// Hundreds of requests, each beside its twin.
-describe('to an organization, what is another’s is what is nobody’s:', { timeout: 120_000 }, () => {
-  test('in every parameter of every path', async () => {
+// The tests send hundreds of pairs of requests.
+describe('an identifier of another organization', { timeout: 120_000 }, () => {
+  it('gets the same response as an unknown one in every path parameter', async () => {
     const statuses = await compareAll(pathCases)
     console.log(`foreign identifiers in paths: ${statuses.size} pairs on ${routes.length} routes`)
     expect([...statuses].filter(([, status]) => ![404, 500].includes(status))).toEqual([])
@@ -119,19 +127,21 @@ describe('to an organization, what is another’s is what is nobody’s:', { tim
     expect(statuses.size).toBe(parameters.length)
   })
 
-  test('in every place of every body', async () => {
+  it('gets the same response as an unknown one in every body field', async () => {
     const statuses = await compareAll(bodyCases)
     console.log(`foreign identifiers in bodies: ${statuses.size} pairs`)
     const covered = new Set([...statuses.keys()].map(where => where.split(':')[0]))
-    // The other bodies of definitions name nobody; the cursor of an export is that of a list.
-    const bodied = routes.filter(
+    // The other bodies of /v1/schema take no identifiers. The cursor of an export is that of a list.
+    const routesWithBody = routes.filter(
       ({ body, path }) =>
         body && !path.endsWith('/export') && (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
     )
-    expect(bodied.map(({ method, path }) => `${method} ${path}`).filter(route => !covered.has(route))).toEqual([])
+    expect(routesWithBody.map(({ method, path }) => `${method} ${path}`).filter(route => !covered.has(route))).toEqual(
+      [],
+    )
   })
 
-  test('in every query that stands for a body', async () => {
+  it('gets the same response as an unknown one in every query that replaces a body', async () => {
     const queries: [keyof Pairs, string, (identifier: string) => string][] = [
       ['uuid', '/v1/people/list', id => `cursor_configuration[after_id]=${id}`],
       ['record_id', '/v1/stacks/orders/list', id => `cursor_configuration[after_id]=${id}`],
@@ -144,18 +154,18 @@ describe('to an organization, what is another’s is what is nobody’s:', { tim
       ],
       ['external_id', '/v1/people/filter', name => `filter[external_id]=${name}`],
     ]
-    const askers = await makeAskers()
+    const probes = await createProbes()
     for (const [kind, path, queryOf] of queries) {
-      const one = {
+      const testCase = {
         where: path,
         pair: pairs[kind],
-        ask: (identifier: string) => ({
+        buildRequest: (identifier: string) => ({
           method: 'POST',
           path: `${path}?${queryOf(identifier)}`,
           headers: { Prefer: 'references=strict' },
         }),
       }
-      await compare(one, askers)
+      await compare(testCase, probes)
     }
     console.log(`foreign identifiers in queries: ${queries.length} pairs`)
   })

@@ -1,27 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { type Operation, operationsOf, resolved, type Schema } from '../hostile/operations.ts'
+import { type Operation, operationsOf, resolveSchema, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
-import { digestOf, makeLane, type TestTenant } from '../hostile/test-tenant.ts'
+import { createTestTenant, readDigest, type TestTenant } from '../hostile/test-tenant.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
 let sender: Sender
-let lane: TestTenant
+let tenant: TestTenant
 beforeAll(async () => {
   service = await startService()
   sender = createSender(service)
-  lane = await makeLane(service, sender)
-  await sender.ask(lane.token, { method: 'POST', path: '/v1/people', body: '{"external_id":"ada"}' })
-  await sender.ask(lane.token, { method: 'POST', path: '/v1/stacks/orders', body: '{"external_id":"ada"}' })
+  tenant = await createTestTenant(service, sender)
+  await sender.send(tenant.token, { method: 'POST', path: '/v1/people', body: '{"external_id":"ada"}' })
+  await sender.send(tenant.token, { method: 'POST', path: '/v1/stacks/orders', body: '{"external_id":"ada"}' })
 })
 afterAll(async () => {
   sender.close()
   await service.stop()
 })
 
-/** What the service decides by itself, or keeps to itself. */
-const reserved = [
+/** Fields that only the service sets, and internal ones. */
+const reservedFields = [
   'organization_id',
   'organization',
   'org',
@@ -55,81 +55,86 @@ addresses.record_id = 'f'.repeat(24)
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)
 
-/** The smallest body that is right, and one of the objects within it. */
-const least: Record<string, Values> = {
+/** The smallest valid body, by operation. */
+const minimalBodies: Record<string, Values> = {
   createStack: { key: 'fresh', kind: 'item' },
   createAttribute: { key: 'fresh', owner: 'people', type: 'text' },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
 }
-function leastOf({ id, template }: Operation): Values {
+function minimalBodyOf({ id, template }: Operation): Values {
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }
   if (template.endsWith('/upsert')) return { external_id: 'ada' }
   if (template.endsWith('/related')) return { target: 'people' }
-  return least[id] ?? {}
+  return minimalBodies[id] ?? {}
 }
 
-/** Objects within a body that the document describes: where they stand, and their schema. */
-const inner: Record<string, (key: string) => [path: string, value: unknown]> = {
+/** By field of a body, a nested object with the given unknown key, and the path of that key. */
+const nestedObjects: Record<string, (key: string) => [path: string, value: unknown]> = {
   consents: key => [`/consents/0/${key}`, [{ consent_type_id: 1, channel: 'email', state: true, [key]: 'x' }]],
   channels: key => [`/channels/0/${key}`, [{ channel: 'email', [key]: 'x' }]],
   cursor_configuration: key => [`/cursor_configuration/${key}`, { size: 1, [key]: 'x' }],
   operations: key => [`/operations/0/${key}`, [{ op: 'delete', external_id: 'ada', [key]: 'x' }]],
 }
 
-function schemaOf(schema: Schema, ...way: string[]): Schema {
+function schemaOf(schema: Schema, ...keys: string[]): Schema {
   const document = openApiDocument(service)
-  return way.reduce(
-    (at, key) => resolved(key === '*' ? at.items! : at.properties![key]!, document),
-    resolved(schema, document),
+  return keys.reduce(
+    (at, key) => resolveSchema(key === '*' ? at.items! : at.properties![key]!, document),
+    resolveSchema(schema, document),
   )
 }
 
-async function refused(operation: Operation, body: Values | undefined, query: string, path: string) {
-  const asked = { method: operation.method, path: pathOf(operation) + query, body: body && JSON.stringify(body) }
-  const { status, body: said } = await sender.ask(lane.token, asked)
-  const paths = said.details?.map(detail => detail.path)
-  expect([operation.id, status, said.error, paths], query).toEqual([operation.id, 400, 'invalid_parameter', [path]])
+async function expectRefused(operation: Operation, body: Values | undefined, query: string, path: string) {
+  const request = { method: operation.method, path: pathOf(operation) + query, body: body && JSON.stringify(body) }
+  const { status, body: responseBody } = await sender.send(tenant.token, request)
+  const paths = responseBody.details?.map(detail => detail.path)
+  expect([operation.id, status, responseBody.error, paths], query).toEqual([
+    operation.id,
+    400,
+    'invalid_parameter',
+    [path],
+  ])
 }
 
-describe('a field that is the service’s to decide', () => {
-  test('is refused in every body and query, by its name, and nothing is changed', async () => {
+describe('a field that only the service sets', () => {
+  it('is refused by name in every body and query, and changes no stored data', async () => {
     const operations = operationsOf(openApiDocument(service)).filter(({ body }) => body)
-    const before = await digestOf(service, lane.id)
-    let tried = 0
+    const digestBefore = await readDigest(service, tenant.id)
+    let requestCount = 0
     for (const operation of operations) {
       const { properties } = schemaOf(operation.body!)
-      for (const key of reserved.filter(key => !Object.hasOwn(properties!, key))) {
-        await refused(operation, { ...leastOf(operation), [key]: 'x' }, '', `/${key}`)
-        tried += 1
-        // Where the body has to hold more, a query that only holds this is refused for that as well.
-        if (Object.keys(leastOf(operation)).length > 0) continue
-        await refused(operation, undefined, `?${key}=x`, `/${key}`)
-        tried += 1
+      for (const key of reservedFields.filter(key => !Object.hasOwn(properties!, key))) {
+        await expectRefused(operation, { ...minimalBodyOf(operation), [key]: 'x' }, '', `/${key}`)
+        requestCount += 1
+        // If the body has required fields, a query with only this key is refused for those as well.
+        if (Object.keys(minimalBodyOf(operation)).length > 0) continue
+        await expectRefused(operation, undefined, `?${key}=x`, `/${key}`)
+        requestCount += 1
       }
-      for (const field of Object.keys(inner).filter(field => Object.hasOwn(properties!, field))) {
-        const within =
+      for (const field of Object.keys(nestedObjects).filter(field => Object.hasOwn(properties!, field))) {
+        const nestedSchema =
           field === 'cursor_configuration' ? schemaOf(operation.body!, field) : schemaOf(operation.body!, field, '*')
-        for (const key of reserved.filter(key => !Object.hasOwn(within.properties!, key))) {
-          const [path, value] = inner[field]!(key)
-          await refused(operation, { ...leastOf(operation), [field]: value }, '', path)
-          tried += 1
+        for (const key of reservedFields.filter(key => !Object.hasOwn(nestedSchema.properties!, key))) {
+          const [path, value] = nestedObjects[field]!(key)
+          await expectRefused(operation, { ...minimalBodyOf(operation), [field]: value }, '', path)
+          requestCount += 1
         }
       }
     }
-    console.log(`reserved fields: ${tried} requests to ${operations.length} endpoints`)
-    expect(await digestOf(service, lane.id)).toBe(before)
+    console.log(`reserved fields: ${requestCount} requests to ${operations.length} endpoints`)
+    expect(await readDigest(service, tenant.id)).toBe(digestBefore)
   })
 
-  test('is refused in every operation of a batch', async () => {
+  it('is refused in every operation of a batch', async () => {
     for (const path of ['/v1/people', '/v1/stacks/orders'])
-      for (const key of reserved) {
-        const before = await digestOf(service, lane.id)
+      for (const key of reservedFields) {
+        const digestBefore = await readDigest(service, tenant.id)
         const operations = ['create', 'put', 'patch', 'upsert'].map(op => ({
           op,
           external_id: 'ada',
           body: { [key]: 'x' },
         }))
-        const { body } = await sender.ask(lane.token, {
+        const { body } = await sender.send(tenant.token, {
           method: 'POST',
           path: `${path}/batch`,
           body: JSON.stringify({ operations }),
@@ -139,7 +144,7 @@ describe('a field that is the service’s to decide', () => {
           item.details[0]!.path,
         ])
         expect(items).toEqual(operations.map((_, index) => [400, `/operations/${index}/body/${key}`]))
-        expect(await digestOf(service, lane.id)).toBe(before)
+        expect(await readDigest(service, tenant.id)).toBe(digestBefore)
       }
   })
 })

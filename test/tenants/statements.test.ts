@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
@@ -18,33 +18,35 @@ let twin: Shop
 let tables: string[]
 beforeAll(async () => {
   service = await startService()
-  // The shares of organizations would run their statements past whoever watches the database.
+  // The shares of organizations would bypass the watched database object.
   service.db.shareOf = () => service.db
   tables = await tablesOf(service)
   shop = await makeShop(service)
   twin = await makeShop(service)
   const { send } = shop
-  await done(send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' }))
+  await expectSuccess(send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' }))
   for (const body of [
     { owner: 'people', key: 'city', type: 'text', indexed: true },
     { owner: 'people', key: 'late', type: 'text' },
     { owner: 'companies', key: 'founder', type: 'person' },
   ])
-    await done(send('POST', '/v1/schema/attributes', body))
+    await expectSuccess(send('POST', '/v1/schema/attributes', body))
   for (const external_id of ['ada', 'bob', 'eve', 'gone'])
-    await done(
+    await expectSuccess(
       send('POST', '/v1/people', {
         ...person,
         external_id,
         attribute_values: { ...person.attribute_values, referrer: 'gone' },
       }),
     )
-  // A page that has it is read in portions.
+  // A page with this person is read in portions.
   const large = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(key => [key, 'x'.repeat(60_000)]))
-  await done(send('POST', '/v1/people', { external_id: 'large', attribute_values: large }))
-  await done(send('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { founder: 'ada' } }))
-  await done(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
-  await done(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'large', attribute_values: large }))
+  await expectSuccess(
+    send('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { founder: 'ada' } }),
+  )
+  await expectSuccess(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
   await copyRows(service, tables, shop.id, twin.id)
 })
@@ -56,8 +58,8 @@ const person = {
   attribute_values: { city: 'Rome', late: 'x', employer: 'acme', friends: ['ada', 'bob'] },
 }
 
-/** A reply that must be none of a refusal. */
-async function done(replying: Promise<Reply>): Promise<Reply> {
+/** Returns the reply. Throws if it is an error. */
+async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
   const reply = await replying
   if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
   return reply
@@ -65,23 +67,23 @@ async function done(replying: Promise<Reply>): Promise<Reply> {
 
 const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 
-async function namesOfStatements(): Promise<string[]> {
+async function listStatementNames(): Promise<string[]> {
   const files = (await readdir(statementsDir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
   const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statementsDir, file)).href)))
-  const is = (value: unknown): value is Statement =>
+  const isStatement = (value: unknown): value is Statement =>
     typeof value === 'object' && value !== null && 'name' in value && 'text' in value
-  // Some come in groups, by direction or by identifier.
+  // Some statements are grouped in objects, by direction or by identifier.
   const all = modules.flatMap(module =>
-    Object.values(module).flatMap(value => (is(value) ? value : Object.values(value as object))),
+    Object.values(module).flatMap(value => (isStatement(value) ? value : Object.values(value as object))),
   )
-  return all.filter(is).map(({ name }) => name)
+  return all.filter(isStatement).map(({ name }) => name)
 }
 
-/** Run by exports. */
-const ofExports = ['prepare_copy', 'copy_all']
+/** Statements of exports, which use a connection of their own. */
+const exportStatements = ['prepare_copy', 'copy_all']
 
-/** On the directory of organizations, on the service's keys, on all tables at once, or for an organization's birth. */
-const ofNobody = [
+/** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
+const globalStatements = [
   'analyze_entities',
   'analyze_terms',
   'find_organization',
@@ -104,16 +106,16 @@ const ofNobody = [
   'read_versions',
 ]
 
-/** What is done again under its key, and under one that is too old. */
-async function repeat({ send }: Shop) {
+/** Repeats writes with an Idempotency-Key, and with one that has expired. */
+async function repeatWithKeys({ send }: Shop) {
   for (const key of ['new', 'new', 'old'])
-    await done(send('POST', '/v1/people/upsert', { external_id: 'again' }, { 'Idempotency-Key': key }))
-  await done(send('DELETE', '/v1/people/forgotten'))
-  await done(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+    await expectSuccess(send('POST', '/v1/people/upsert', { external_id: 'again' }, { 'Idempotency-Key': key }))
+  await expectSuccess(send('DELETE', '/v1/people/forgotten'))
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await forgetKeys(service.db)
 }
 
-async function fetchTokens({ id, key }: Shop) {
+async function useClients({ id, key }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
@@ -121,12 +123,12 @@ async function fetchTokens({ id, key }: Shop) {
   await revokeClient(db, credentials.client_id)
 }
 
-/** A day's work: every endpoint, and what runs beside them. */
-async function work(shop: Shop) {
+/** Uses every endpoint and runs the background tasks. */
+async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
-  await repeat(shop)
-  await fetchTokens(shop)
-  const ok = (method: string, path: string, body?: unknown) => done(send(method, path, body))
+  await repeatWithKeys(shop)
+  await useClients(shop)
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data
   await ok('POST', '/v1/people', { external_id: 'new', attribute_values: { referrer: 'born', city: 'Paris' } })
@@ -141,10 +143,11 @@ async function work(shop: Shop) {
   await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people' })
   await ok('GET', '/v1/stacks/companies/acme')
   await ok('GET', `/v1/stacks/companies/internal/${acme.record_id}`)
-  // An export has a connection of its own, which nobody watches: it must show what reads show, and that once.
+  // An export has a connection of its own, which is not watched. It must return every person once, as a read shows it.
   const people = await exportAll(shop, '/v1/people/export')
   expect(new Set(people.map(({ id }) => id)).size).toBe(people.length)
-  for (const shown of people) expect(shown).toEqual((await ok('GET', `/v1/people/internal/${shown.id}`)).body.data)
+  for (const exported of people)
+    expect(exported).toEqual((await ok('GET', `/v1/people/internal/${exported.id}`)).body.data)
   expect(await exportAll(shop, '/v1/stacks/companies/export')).toHaveLength(1)
   await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
   await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
@@ -174,12 +177,12 @@ async function work(shop: Shop) {
     await ok('POST', `/v1/stacks/companies/acme/related`, { target: 'people', sorting_type: direction })
   }
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })
-  // A stack is searched for a key once, and the changes from then on.
+  // The first filter searches the stack for the key, the second only the changes since.
   for (const _ of [1, 2]) await ok('POST', '/v1/people/filter', { filter: { 'attribute_values.nothing': 1 } })
   await ok('POST', '/v1/stacks/companies/filter', {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
-  await define(send)
+  await changeDefinitions(send)
   await backfillIndexes(service.db)
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
@@ -201,8 +204,8 @@ const filters = (id: string) => [
   { $not: { state: 'placeholder' }, created_at: { $gt: '2020-01-01T00:00:00Z' } },
 ]
 
-async function define(send: Shop['send']) {
-  const ok = (method: string, path: string, body: unknown) => done(send(method, `/v1/schema/${path}`, body))
+async function changeDefinitions(send: Shop['send']) {
+  const ok = (method: string, path: string, body: unknown) => expectSuccess(send(method, `/v1/schema/${path}`, body))
   await ok('POST', 'stacks', { key: 'made', kind: 'item' })
   await ok('PATCH', 'stacks/made', { name: 'Made' })
   await ok('POST', 'consent-types', { key: 'made', channels: [{ channel: 'email', is_default: true }] })
@@ -210,34 +213,37 @@ async function define(send: Shop['send']) {
   await ok('POST', 'attributes', { key: 'made', owner: 'made', type: 'date' })
   await ok('PATCH', 'attributes/5', { indexed: true })
   for (const path of ['stacks', 'attributes', 'consent-types', 'stacks/made', 'attributes/5', 'consent-types/1'])
-    await done(send('GET', `/v1/schema/${path}`))
-  await done(send('GET', '/v1/schema'))
+    await expectSuccess(send('GET', `/v1/schema/${path}`))
+  await expectSuccess(send('GET', '/v1/schema'))
+  await expectSuccess(send('GET', '/v1/organization'))
 }
 
-test('every statement reads and writes the rows of its organization alone, though another has the same rows, to the identifier', {
+it('limits every statement to its organization when another has identical rows and identifiers', {
   timeout: 120_000,
 }, async () => {
-  const watched = watchTwin(service.db, tables, shop.id, twin.id)
-  await work(shop).finally(watched.release)
-  const known = await namesOfStatements()
-  const times = [...watched.ran.values()].reduce((sum, count) => sum + count, 0)
+  const watch = watchTwin(service.db, tables, shop.id, twin.id)
+  await useEveryEndpoint(shop).finally(watch.release)
+  const names = await listStatementNames()
+  const executions = [...watch.executions.values()].reduce((sum, count) => sum + count, 0)
   console.log(
-    `twins: ${watched.ran.size} statements ran ${times} times beside identical data in ${tables.length} tables`,
+    `twins: ${watch.executions.size} statements ran ${executions} times next to identical data in ${tables.length} tables`,
   )
-  expect(watched.leaks).toEqual([])
-  expect(known.filter(name => !watched.ran.has(name) && ![...ofNobody, ...ofExports].includes(name))).toEqual([])
+  expect(watch.leaks).toEqual([])
+  expect(
+    names.filter(name => !watch.executions.has(name) && ![...globalStatements, ...exportStatements].includes(name)),
+  ).toEqual([])
 })
 
-test('the watch sees a statement that forgets its organization', async () => {
-  const forgetful = [
+it('reports a statement that does not filter by organization', async () => {
+  const leakyStatements = [
     { name: 'forgetful_read', text: 'select id from entities where $1::integer is not null and external_id = $2' },
     {
       name: 'forgetful_write',
       text: 'update entities set version = version + 1 where $1::integer is not null and external_id = $2',
     },
   ]
-  const watched = watchTwin(service.db, tables, shop.id, twin.id)
-  for (const one of forgetful) await service.db.query(one, [shop.id, 'bob'])
-  watched.release()
-  expect(watched.leaks).toEqual(['forgetful_read read the twin', 'forgetful_write changed the twin'])
+  const watch = watchTwin(service.db, tables, shop.id, twin.id)
+  for (const leaky of leakyStatements) await service.db.query(leaky, [shop.id, 'bob'])
+  watch.release()
+  expect(watch.leaks).toEqual(['forgetful_read read the twin', 'forgetful_write changed the twin'])
 })

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Database, type Row, type Statement, statement, type Transaction } from '../../src/db/db.ts'
 import type { Service } from '../support/service.ts'
 
-/** Tables that hold an organization's data. */
+/** Returns the names of all tables with an organization's data. */
 export async function tablesOf(service: Service): Promise<string[]> {
   const rows = await service.sql<{ name: string }>(
     `select table_name as name from information_schema.columns
@@ -11,7 +11,7 @@ export async function tablesOf(service: Service): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** Makes `twinId` hold what `id` holds, row by row, with the same identifiers everywhere. */
+/** Replaces the rows of organization `twinId` with copies of those of `id`, with the same identifiers. */
 export async function copyRows(service: Service, tables: string[], id: number, twinId: number): Promise<void> {
   for (const table of tables) {
     await service.sql(`delete from ${table} where organization_id = $1`, [twinId])
@@ -23,61 +23,69 @@ export async function copyRows(service: Service, tables: string[], id: number, t
   }
 }
 
-export type Watched = {
+export type TwinWatch = {
   /** How often each statement ran for the organization, by name. */
-  ran: Map<string, number>
-  /** Statements that changed a row of the twin, or answered otherwise without the twin's rows. */
+  executions: Map<string, number>
+  /** Statements that changed a row of the twin, or returned other rows while the twin's rows were deleted. */
   leaks: string[]
-  /** Lets statements go by unwatched again. */
+  /** Stops watching. */
   release(): void
 }
 
 /**
- * Runs every statement of a database between two looks at the twin's rows; one that only reads runs once more in a
- * world without the twin. Statements are sent one after the other, not in one flush: their order stays.
+ * Watches every statement of a database: compares the twin's rows before and after it, and runs a read a second time with the
+ * twin's rows deleted. Statements run one at a time in their order, not in one flush.
  */
-export function watchTwin(db: Database, tables: string[], id: number, twinId: number): Watched {
+export function watchTwin(db: Database, tables: string[], id: number, twinId: number): TwinWatch {
   const { query, transaction } = db
-  const watched: Watched = { ran: new Map(), leaks: [], release: () => Object.assign(db, { query, transaction }) }
-  const look = lookAt(tables)
-  const around = async <T>(
+  const watch: TwinWatch = {
+    executions: new Map(),
+    leaks: [],
+    release: () => Object.assign(db, { query, transaction }),
+  }
+  const digest = digestStatement(tables)
+  const runWatched = async <T>(
     tx: Transaction,
     { name }: Statement,
-    whose: unknown,
+    organizationId: unknown,
     send: () => Promise<T>,
   ): Promise<T> => {
-    if (whose === twinId) return send()
-    const before = await tx.query(look, [twinId])
+    if (organizationId === twinId) return send()
+    const before = await tx.query(digest, [twinId])
     const result = await send()
-    const after = await tx.query(look, [twinId])
-    if (whose === id) watched.ran.set(name, (watched.ran.get(name) ?? 0) + 1)
-    if (!isDeepStrictEqual(before, after)) watched.leaks.push(`${name} changed the twin`)
+    const after = await tx.query(digest, [twinId])
+    if (organizationId === id) watch.executions.set(name, (watch.executions.get(name) ?? 0) + 1)
+    if (!isDeepStrictEqual(before, after)) watch.leaks.push(`${name} changed the twin`)
     return result
   }
-  const run = async (tx: Transaction, asked: Statement, values: unknown[]): Promise<Row[]> => {
-    const rows = await around(tx, asked, values[0], () => tx.query(asked, values))
-    if (values[0] === id && isRead(asked) && !isDeepStrictEqual(sorted(rows), sorted(await alone(tx, asked, values))))
-      watched.leaks.push(`${asked.name} read the twin`)
+  const runChecked = async (tx: Transaction, sqlStatement: Statement, values: unknown[]): Promise<Row[]> => {
+    const rows = await runWatched(tx, sqlStatement, values[0], () => tx.query(sqlStatement, values))
+    if (
+      values[0] === id &&
+      isRead(sqlStatement) &&
+      !isDeepStrictEqual(sorted(rows), sorted(await runWithoutTwin(tx, sqlStatement, values)))
+    )
+      watch.leaks.push(`${sqlStatement.name} read the twin`)
     return rows
   }
-  const alone = async (tx: Transaction, asked: Statement, values: unknown[]) => {
+  const runWithoutTwin = async (tx: Transaction, sqlStatement: Statement, values: unknown[]) => {
     await tx.query(statement('', 'savepoint alone'), [])
     for (const table of tables)
       await tx.query(statement('', `delete from ${table} where organization_id = $1`), [twinId])
-    const rows = await tx.query(asked, values)
+    const rows = await tx.query(sqlStatement, values)
     await tx.query(statement('', 'rollback to savepoint alone'), [])
     return rows
   }
-  db.transaction = (work, options) => transaction(tx => work(inTurn(tx, run, around)), options)
-  db.query = (asked, values, signal) => db.transaction(tx => tx.query(asked, values), { signal }) as never
-  return watched
+  db.transaction = (work, options) => transaction(tx => work(serialize(tx, runChecked, runWatched)), options)
+  db.query = (sqlStatement, values, signal) => db.transaction(tx => tx.query(sqlStatement, values), { signal }) as never
+  return watch
 }
 
 const isRead = ({ text }: Statement) =>
   !/\b(insert into|update (?!of)\w+ (\w+ )?set|delete from|analyze|set local|set_config)\b/.test(text)
 const sorted = (rows: Row[]) => rows.map(row => JSON.stringify(row)).sort()
 
-function lookAt(tables: string[]): Statement {
+function digestStatement(tables: string[]): Statement {
   const parts = tables.map(
     table =>
       `(select md5(string_agg(t::text, ';' order by t::text)) from ${table} t where organization_id = $1) as ${table}`,
@@ -85,11 +93,16 @@ function lookAt(tables: string[]): Statement {
   return statement('', `select ${parts.join(', ')}`)
 }
 
-/** What is sent at once is run one after the other, COMMIT included. */
-function inTurn(
+/** Runs concurrent statements one at a time, COMMIT included. */
+function serialize(
   tx: Transaction,
-  run: (tx: Transaction, asked: Statement, values: unknown[]) => Promise<Row[]>,
-  around: <T>(tx: Transaction, asked: Statement, whose: unknown, send: () => Promise<T>) => Promise<T>,
+  runChecked: (tx: Transaction, sqlStatement: Statement, values: unknown[]) => Promise<Row[]>,
+  runWatched: <T>(
+    tx: Transaction,
+    sqlStatement: Statement,
+    organizationId: unknown,
+    send: () => Promise<T>,
+  ) => Promise<T>,
 ): Transaction {
   let last: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -98,8 +111,9 @@ function inTurn(
     return next
   }
   return {
-    query: (asked, values) => enqueue(() => run(tx, asked, values)) as never,
-    copy: (asked, rows) => enqueue(() => around(tx, asked, rows.key, () => tx.copy(asked, rows))),
+    query: (sqlStatement, values) => enqueue(() => runChecked(tx, sqlStatement, values)) as never,
+    copy: (sqlStatement, rows) =>
+      enqueue(() => runWatched(tx, sqlStatement, rows.key, () => tx.copy(sqlStatement, rows))),
     commit: () => enqueue(() => tx.commit()),
   }
 }

@@ -23,7 +23,7 @@ const small = {
   placeholders: 2,
   stacks: 1,
   attributes: 2,
-  consent_types: 2,
+  consentTypes: 2,
   page: 7,
   requestMs: 1_000,
   inFlight: 40,
@@ -149,7 +149,7 @@ const table: Partial<Record<keyof Limits, Row>> = {
     answered: [201, 400],
     path: '',
   },
-  consent_types: {
+  consentTypes: {
     at: ['POST', '/v1/schema/consent-types', { key: 'second', channels: [{ channel: 'email' }] }],
     past: ['POST', '/v1/schema/consent-types', { key: 'third', channels: [{ channel: 'email' }] }],
     answered: [201, 400],

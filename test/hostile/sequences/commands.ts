@@ -2,31 +2,31 @@ import fc from 'fast-check'
 import { padded } from '../texts.ts'
 import type { Body, StackKey, Values } from './model.ts'
 
-/** Whom a command means: by name, or the nth that ever was in its stack, deleted ones too. */
-export type Whom = { name: string } | { nth: number }
+/** Selects the entity of a command: by name, or by its index among all entities ever created in the stack, deleted ones included. */
+export type Selector = { name: string } | { nth: number }
 export type ItemOperation = {
   op: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
-  whom: Whom
+  selector: Selector
   body: Body
   if_match?: string
 }
 
-/** One step of a sequence: plain data, so that it shrinks and prints. `organization` is the first or the second of two. */
+/** One step of a sequence. It is plain data, so that fast-check can shrink and print it. `organization` is the index of one of two. */
 export type Command = { organization: 0 | 1; stack: StackKey } & (
   | ({ kind: 'write'; strict: boolean } & ItemOperation)
   | { kind: 'batch'; atomic: boolean; operations: ItemOperation[] }
-  | { kind: 'read'; whom: Whom }
+  | { kind: 'read'; selector: Selector }
   | { kind: 'list'; size: number; ascending: boolean }
   | { kind: 'filter'; filter: Values }
-  | { kind: 'related'; whom: Whom; target: StackKey; direction: 'outgoing' | 'incoming' | 'both' }
-  | { kind: 'declare'; scored: boolean }
+  | { kind: 'related'; selector: Selector; target: StackKey; direction: 'outgoing' | 'incoming' | 'both' }
+  | { kind: 'declare'; isScoreDeclared: boolean }
   | { kind: 'consent type'; id: 2 | 4; active: boolean }
   | { kind: 'default'; id: 1 | 4 }
 )
 
 const names = ['a', 'b', 'c', 'ö/ü']
 const name = fc.constantFrom(...names)
-const whom: fc.Arbitrary<Whom> = fc.oneof(
+const selector: fc.Arbitrary<Selector> = fc.oneof(
   { weight: 3, arbitrary: name.map(name => ({ name })) },
   { weight: 1, arbitrary: fc.nat({ max: 5 }).map(nth => ({ nth })) },
 )
@@ -37,34 +37,37 @@ const target = fc.oneof(
   name.map(external_id => ({ external_id })),
 )
 const unlinking = fc.constantFrom<unknown>(null, '', [], ' ', { external_id: null })
-const one = fc.oneof(
+const singleTarget = fc.oneof(
   { weight: 6, arbitrary: target },
   { weight: 1, arbitrary: unlinking },
   { weight: 1, arbitrary: fc.array(target, { maxLength: 2 }) },
 )
-const many = fc.oneof({ weight: 4, arbitrary: fc.array(target, { maxLength: 3 }) }, { weight: 1, arbitrary: one })
+const targetList = fc.oneof(
+  { weight: 4, arbitrary: fc.array(target, { maxLength: 3 }) },
+  { weight: 1, arbitrary: singleTarget },
+)
 const free = fc.constantFrom<unknown>(null, '', 'x', ' x ', 1, true, ['y '], { a: { b: ' z' } }, { a: null }, [])
 
-const some = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+const optionalFields = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record(model, { requiredKeys: [], noNullPrototype: true })
-const seldom = <T>(values: fc.Arbitrary<T>, often: T) =>
+const mostly = <T>(values: fc.Arbitrary<T>, often: T) =>
   fc.oneof({ weight: 7, arbitrary: fc.constant(often) }, { weight: 1, arbitrary: values })
 
-const peopleValues = some<Values>({
+const peopleValues = optionalFields<Values>({
   city: free,
   score: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 3 }) }, { weight: 1, arbitrary: free }),
-  referrer: one,
-  friends: many,
-  bought: many,
+  referrer: singleTarget,
+  friends: targetList,
+  bought: targetList,
 })
-const ofStack: Record<StackKey, fc.Arbitrary<Values>> = {
+const valuesOfStack: Record<StackKey, fc.Arbitrary<Values>> = {
   people: peopleValues,
-  orders: some<Values>({ total: free, buyer: one }),
-  visits: some<Values>({ page: free, visitor: one }),
+  orders: optionalFields<Values>({ total: free, buyer: singleTarget }),
+  visits: optionalFields<Values>({ page: free, visitor: singleTarget }),
 }
 
 const flag = fc.constantFrom(true, false, null)
-const entry = fc.record(
+const consentEntry = fc.record(
   {
     consent_type_id: fc.constantFrom(1, 1, 2, 2, 4, 4, 3, 9),
     channel: fc.constantFrom('email', 'sms'),
@@ -76,30 +79,31 @@ const entry = fc.record(
 function bodyOf(stack: StackKey): fc.Arbitrary<Body> {
   const rename = { external_id: fc.oneof(padded(name), fc.constant(null)) }
   const attribute_values = fc.oneof(
-    { weight: 7, arbitrary: ofStack[stack] },
+    { weight: 7, arbitrary: valuesOfStack[stack] },
     { weight: 1, arbitrary: fc.constant(null) },
   )
-  if (stack !== 'people') return fc.oneof(some<Body>({ attribute_values }), some<Body>({ ...rename, attribute_values }))
+  if (stack !== 'people')
+    return fc.oneof(optionalFields<Body>({ attribute_values }), optionalFields<Body>({ ...rename, attribute_values }))
   const profile = {
     first_name: fc.constantFrom('Ada', ' Ada\u2003', '', null),
     email: fc.constantFrom('ada@example.org', ' ada@example.org', null, 'ada@example.org', 'none'),
     push_notification_consent: flag,
     attribute_values,
   }
-  const answers = { email_consent: flag, sms_consent: flag, consents: fc.array(entry, { maxLength: 2 }) }
+  const answers = { email_consent: flag, sms_consent: flag, consents: fc.array(consentEntry, { maxLength: 2 }) }
   return fc.oneof(
-    some<Body>(profile),
-    some<Body>({ ...profile, ...rename }),
-    some<Body>({ ...answers, attribute_values }),
+    optionalFields<Body>(profile),
+    optionalFields<Body>({ ...profile, ...rename }),
+    optionalFields<Body>({ ...answers, attribute_values }),
   )
 }
 
 function operationOf(stack: StackKey): fc.Arbitrary<ItemOperation> {
   const body = bodyOf(stack)
-  const if_match = seldom(fc.constantFrom<string | undefined>('*', '"1"', '"2"'), undefined)
+  const if_match = mostly(fc.constantFrom<string | undefined>('*', '"1"', '"2"'), undefined)
   const op = fc.constantFrom<ItemOperation['op']>('create', 'create', 'put', 'patch', 'patch', 'upsert', 'delete')
   return fc
-    .record({ op, whom, body, if_match }, { noNullPrototype: true })
+    .record({ op, selector, body, if_match }, { noNullPrototype: true })
     .map(({ if_match, ...rest }) => (if_match ? { ...rest, if_match } : rest))
 }
 
@@ -118,16 +122,16 @@ const filter = fc.oneof(
 
 const stack = fc.constantFrom<StackKey>('people', 'people', 'people', 'orders', 'visits')
 const organization = fc.constantFrom<0 | 1>(0, 1)
-const at = <T>(kind: T) => ({ organization, kind: fc.constant(kind) })
+const ofKind = <T>(kind: T) => ({ organization, kind: fc.constant(kind) })
 const plain = { noNullPrototype: true }
 
 const write = stack.chain(stack =>
   fc
     .record(
       {
-        ...at('write' as const),
+        ...ofKind('write' as const),
         stack: fc.constant(stack),
-        strict: seldom(fc.constant(true), false),
+        strict: mostly(fc.constant(true), false),
         operation: operationOf(stack),
       },
       plain,
@@ -137,7 +141,7 @@ const write = stack.chain(stack =>
 const batch = stack.chain(stack =>
   fc.record(
     {
-      ...at('batch' as const),
+      ...ofKind('batch' as const),
       stack: fc.constant(stack),
       atomic: fc.boolean(),
       operations: fc.array(operationOf(stack), { maxLength: 5 }),
@@ -145,41 +149,44 @@ const batch = stack.chain(stack =>
     plain,
   ),
 )
-const ofPeople = fc.constant<StackKey>('people')
+const peopleStack = fc.constant<StackKey>('people')
 
-/** Steps of two organizations that have the same definitions and use the same names. */
+/** Generates commands of two organizations that have the same definitions and use the same names. */
 export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 12, arbitrary: write },
   { weight: 2, arbitrary: batch },
-  { weight: 2, arbitrary: fc.record({ ...at('read' as const), stack, whom }, plain) },
+  { weight: 2, arbitrary: fc.record({ ...ofKind('read' as const), stack, selector }, plain) },
   {
     weight: 1,
     arbitrary: fc.record(
-      { ...at('list' as const), stack, size: fc.integer({ min: 1, max: 4 }), ascending: fc.boolean() },
+      { ...ofKind('list' as const), stack, size: fc.integer({ min: 1, max: 4 }), ascending: fc.boolean() },
       plain,
     ),
   },
-  { weight: 1, arbitrary: fc.record({ ...at('filter' as const), stack: ofPeople, filter }, plain) },
+  { weight: 1, arbitrary: fc.record({ ...ofKind('filter' as const), stack: peopleStack, filter }, plain) },
   {
     weight: 2,
     arbitrary: fc.record(
       {
-        ...at('related' as const),
+        ...ofKind('related' as const),
         stack,
-        whom,
+        selector,
         target: stack,
         direction: fc.constantFrom('outgoing' as const, 'incoming' as const, 'both' as const),
       },
       plain,
     ),
   },
-  { weight: 1, arbitrary: fc.record({ ...at('declare' as const), stack: ofPeople, scored: fc.boolean() }, plain) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ ...ofKind('declare' as const), stack: peopleStack, isScoreDeclared: fc.boolean() }, plain),
+  },
   {
     weight: 1,
     arbitrary: fc.record(
       {
-        ...at('consent type' as const),
-        stack: ofPeople,
+        ...ofKind('consent type' as const),
+        stack: peopleStack,
         id: fc.constantFrom(2 as const, 4 as const),
         active: fc.boolean(),
       },
@@ -189,7 +196,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record(
-      { ...at('default' as const), stack: ofPeople, id: fc.constantFrom(1 as const, 4 as const) },
+      { ...ofKind('default' as const), stack: peopleStack, id: fc.constantFrom(1 as const, 4 as const) },
       plain,
     ),
   },

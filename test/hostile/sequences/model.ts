@@ -1,15 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
-import { trimmed } from '../texts.ts'
-import { type Answering, answer, type ConsentType, consents, type Given } from './model-consents.ts'
+import { trimStrings } from '../texts.ts'
+import {
+  applyConsents,
+  type ConsentChange,
+  type ConsentState,
+  type ConsentType,
+  effectiveConsents,
+} from './model-consents.ts'
 
-/** The specification in memory: no HTTP, no SQL, no sets; one write after the other. */
+/** The specification as an in-memory model: no HTTP, no SQL, no sets; writes run one at a time. */
 
 export type StackKey = 'people' | 'orders' | 'visits'
 export type Values = Record<string, unknown>
 
-export type Entity = Answering & {
+export type Entity = ConsentState & {
   stack: StackKey
-  /** The internal identifier, once an answer has told it. */
+  /** The internal identifier, once a response has returned it. */
   id: string | undefined
   external_id: string | null
   active: boolean
@@ -21,13 +27,13 @@ export type Entity = Answering & {
 
 export type Organization = {
   entities: Entity[]
-  /** Everybody that ever was, in order of birth: whom `nth` addresses. */
-  born: Entity[]
-  /** The version at which each name was left. */
-  left: Map<string, number>
+  /** All entities ever created, in order of creation. `nth` of a selector is an index into these. */
+  created: Entity[]
+  /** The version of an entity when it gave up its name, by name. */
+  releasedVersions: Map<string, number>
   types: ConsentType[]
-  /** Whether the number `score` is declared; an archived key is as undeclared. */
-  scored: boolean
+  /** Whether the number `score` is declared. An archived attribute counts as undeclared. */
+  isScoreDeclared: boolean
   changes: number
   history: number
 }
@@ -45,7 +51,7 @@ export type Write = {
 }
 export type Outcome =
   | { done: 'created' | 'updated' | 'unchanged' | 'deleted'; entity: Entity }
-  | { refused: number; word: string }
+  | { refused: number; code: string }
 
 const relationships: Record<StackKey, Record<string, { target: StackKey; many: boolean }>> = {
   people: {
@@ -85,65 +91,73 @@ export function newOrganization(): Organization {
     }),
     type(4, { channels: new Map([['sms', false]]), default_state: true }),
   ]
-  return { entities: [], born: [], left: new Map(), types, scored: true, changes: 0, history: 0 }
+  return {
+    entities: [],
+    created: [],
+    releasedVersions: new Map(),
+    types,
+    isScoreDeclared: true,
+    changes: 0,
+    history: 0,
+  }
 }
 
 export function find({ entities }: Organization, stack: StackKey, external_id: string): Entity | undefined {
   return entities.find(entity => entity.stack === stack && entity.external_id === external_id)
 }
 
-function standingOf(organization: Organization, { address, stack }: Write): Entity | undefined {
+function currentOf(organization: Organization, { address, stack }: Write): Entity | undefined {
   if (address === undefined) return undefined
   if ('external_id' in address) return find(organization, stack, address.external_id)
   return organization.entities.find(entity => entity === address.entity && entity.stack === stack)
 }
 
-const refused = (status: number, word = 'invalid_parameter'): Outcome => ({ refused: status, word })
+const refused = (status: number, code = 'invalid_parameter'): Outcome => ({ refused: status, code })
 
-/** One write, decided and stored. */
-export function write(organization: Organization, asked: Write): Outcome {
-  const body = trimmed(asked.body) as Body
-  const { op, stack } = asked
+/** Decides one write and stores its result in the model. */
+export function applyWrite(organization: Organization, write: Write): Outcome {
+  const body = trimStrings(write.body) as Body
+  const { op, stack } = write
   if (typeof body.email === 'string' && !body.email.includes('@')) return refused(400)
   if (stack === 'visits' && op !== 'create' && op !== 'delete') return refused(405)
-  const standing = standingOf(organization, asked)
-  if (!standing && op !== 'create' && op !== 'upsert') return refused(404, 'not_found')
-  const { if_match } = asked
-  if (if_match && !(standing && (if_match === '*' || if_match === `"${standing.version}"`))) return refused(412)
-  if (op === 'delete') return remove(organization, standing!)
-  if (op === 'create' && standing?.active) {
+  const current = currentOf(organization, write)
+  if (!current && op !== 'create' && op !== 'upsert') return refused(404, 'not_found')
+  const { if_match } = write
+  if (if_match && !(current && (if_match === '*' || if_match === `"${current.version}"`))) return refused(412)
+  if (op === 'delete') return remove(organization, current!)
+  if (op === 'create' && current?.active) {
     if (stack !== 'visits') return refused(409, 'duplicate_entry')
-    const again = draft(organization, standing, { ...asked, op: 'put' }, body)
-    return 'refused' in again || again.changed
-      ? 'refused' in again
-        ? again
+    const repeated = draft(organization, current, { ...write, op: 'put' }, body)
+    return 'refused' in repeated || repeated.changed
+      ? 'refused' in repeated
+        ? repeated
         : refused(409, 'duplicate_entry')
-      : { done: 'unchanged', entity: standing }
+      : { done: 'unchanged', entity: current }
   }
-  const made = draft(organization, standing, asked, body)
-  if ('refused' in made) return made
-  if (!made.changed && op !== 'create' && standing) return { done: 'unchanged', entity: standing }
-  return store(organization, standing, made, op)
+  const drafted = draft(organization, current, write, body)
+  if ('refused' in drafted) return drafted
+  if (!drafted.changed && op !== 'create' && current) return { done: 'unchanged', entity: current }
+  return store(organization, current, drafted, op)
 }
 
 const nameKey = (stack: StackKey, external_id: string) => `${stack} ${external_id}`
 
-/** What takes the name next goes on from this version. */
-function leave({ left }: Organization, { stack, external_id }: Entity, version: number) {
+/** Releases the name of an entity. The next entity with that name continues from this version. */
+function releaseName({ releasedVersions }: Organization, { stack, external_id }: Entity, version: number) {
   if (external_id === null) return
   const name = nameKey(stack, external_id)
-  left.set(name, Math.max(version, left.get(name) ?? 0))
+  releasedVersions.set(name, Math.max(version, releasedVersions.get(name) ?? 0))
 }
 
-const leftAt = ({ left }: Organization, stack: StackKey, external_id: string | null) =>
-  (external_id !== null && left.get(nameKey(stack, external_id))) || 0
+const releasedVersionOf = ({ releasedVersions }: Organization, stack: StackKey, external_id: string | null) =>
+  (external_id !== null && releasedVersions.get(nameKey(stack, external_id))) || 0
 
 function remove(organization: Organization, entity: Entity): Outcome {
-  leave(organization, entity, entity.version + 1)
+  releaseName(organization, entity, entity.version + 1)
   organization.entities = organization.entities.filter(other => other !== entity)
   for (const { links } of organization.entities)
     for (const [key, targets] of links)
-      setOrDrop(
+      setOrDeleteLinks(
         links,
         key,
         targets.filter(target => target !== entity),
@@ -152,14 +166,14 @@ function remove(organization: Organization, entity: Entity): Outcome {
   return { done: 'deleted', entity }
 }
 
-function setOrDrop(links: Map<string, Entity[]>, key: string, targets: Entity[]) {
+function setOrDeleteLinks(links: Map<string, Entity[]>, key: string, targets: Entity[]) {
   if (targets.length === 0) links.delete(key)
   else links.set(key, targets)
 }
 
-type Draft = { next: Entity; changed: boolean; births: Entity[]; given: Given }
+type Draft = { next: Entity; changed: boolean; placeholders: Entity[]; given: ConsentChange }
 
-function blank(stack: StackKey, external_id: string | null): Entity {
+function blankEntity(stack: StackKey, external_id: string | null): Entity {
   const profile = Object.fromEntries(profileFields.map(field => [field, null]))
   return {
     stack,
@@ -175,61 +189,65 @@ function blank(stack: StackKey, external_id: string | null): Entity {
   }
 }
 
-/** What the entity would be after the write; nothing is stored yet. */
+/** Returns the entity as it would be after the write, or the refusal. Stores nothing. */
 function draft(
   organization: Organization,
-  standing: Entity | undefined,
+  current: Entity | undefined,
   { op, stack, strict, address }: Write,
   body: Body,
 ): Draft | (Outcome & { refused: number }) {
-  const from = standing ?? blank(stack, null)
-  const taken = body.external_id ? find(organization, stack, body.external_id) : undefined
-  if (taken && taken !== standing) return { refused: 409, word: 'duplicate_entry' }
+  const from = current ?? blankEntity(stack, null)
+  const nameHolder = body.external_id ? find(organization, stack, body.external_id) : undefined
+  if (nameHolder && nameHolder !== current) return { refused: 409, code: 'duplicate_entry' }
   const next: Entity = { ...from, values: new Map(from.values), links: new Map(from.links) }
   if (op === 'put') for (const field of profileFields) next.profile = { ...next.profile, [field]: body[field] ?? null }
   else for (const field of profileFields) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
   if (body.external_id !== undefined) next.external_id = body.external_id
-  else if (!standing && address && 'external_id' in address) next.external_id = address.external_id
-  const births: Entity[] = []
-  const own = standing ? standing : next
+  else if (!current && address && 'external_id' in address) next.external_id = address.external_id
+  const placeholders: Entity[] = []
+  const self = current ? current : next
   const targetOf = (target: StackKey, external_id: string): Entity => {
-    if (target === stack && (external_id === next.external_id || external_id === from.external_id)) return own
+    if (target === stack && (external_id === next.external_id || external_id === from.external_id)) return self
     const found =
       find(organization, target, external_id) ??
-      births.find(born => born.stack === target && born.external_id === external_id)
+      placeholders.find(placeholder => placeholder.stack === target && placeholder.external_id === external_id)
     if (found) return found
-    const born = { ...blank(target, external_id), version: leftAt(organization, target, external_id) + 1 }
-    births.push(born)
-    return born
+    const placeholder = {
+      ...blankEntity(target, external_id),
+      version: releasedVersionOf(organization, target, external_id) + 1,
+    }
+    placeholders.push(placeholder)
+    return placeholder
   }
   if (op === 'put' || (op !== 'create' && body.attribute_values === null)) {
     next.values.clear()
     next.links.clear()
   }
   for (const [key, value] of Object.entries(body.attribute_values ?? {}))
-    if (!setValue(organization, next, key, value, targetOf)) return { refused: 400, word: 'invalid_parameter' }
-  if (strict && births.length > 0) return { refused: 400, word: 'invalid_parameter' }
-  const given = stack === 'people' ? answer(from, body, organization.types) : { answers: new Map(), flags: from.flags }
-  if (!given) return { refused: 400, word: 'invalid_parameter' }
+    if (!setValue(organization, next, key, value, targetOf)) return { refused: 400, code: 'invalid_parameter' }
+  if (strict && placeholders.length > 0) return { refused: 400, code: 'invalid_parameter' }
+  const given =
+    stack === 'people' ? applyConsents(from, body, organization.types) : { answers: new Map(), flags: from.flags }
+  if (!given) return { refused: 400, code: 'invalid_parameter' }
   next.flags = given.flags
-  const changed = births.length > 0 || given.answers.size > 0 || !same(from, next)
-  return { next, changed, births, given }
+  const changed = placeholders.length > 0 || given.answers.size > 0 || !same(from, next)
+  return { next, changed, placeholders, given }
 }
 
-/** Whether the value may stand under the key; if so it does. */
+/** Sets the value of a key. Returns false if the value is refused. */
 function setValue(
   organization: Organization,
   entity: Entity,
   key: string,
   value: unknown,
-  nameOf: (target: StackKey, name: string) => Entity,
+  entityNamed: (target: StackKey, name: string) => Entity,
 ): boolean {
   const relationship = relationships[entity.stack][key]
   if (!relationship) {
     if (
       key === 'score' &&
       entity.stack === 'people' &&
-      organization.scored &&
+      organization.isScoreDeclared &&
       value !== null &&
       typeof value !== 'number'
     )
@@ -238,17 +256,17 @@ function setValue(
     else entity.values.set(key, value)
     return true
   }
-  const list = Array.isArray(value)
-  if (list && !relationship.many && value.length > 1) return false
-  const names = (list ? value : [value]).map(nameFrom)
-  if (names.includes(undefined) || (list && names.includes(null))) return false
-  const targets = names.filter(name => typeof name === 'string').map(name => nameOf(relationship.target, name))
-  setOrDrop(entity.links, key, [...new Set(targets)])
+  const isList = Array.isArray(value)
+  if (isList && !relationship.many && value.length > 1) return false
+  const names = (isList ? value : [value]).map(targetNameOf)
+  if (names.includes(undefined) || (isList && names.includes(null))) return false
+  const targets = names.filter(name => typeof name === 'string').map(name => entityNamed(relationship.target, name))
+  setOrDeleteLinks(entity.links, key, [...new Set(targets)])
   return true
 }
 
-/** Null unlinks, undefined is refused. */
-function nameFrom(value: unknown): string | null | undefined {
+/** Returns the name that a relationship value links to, null if it unlinks, undefined if it is refused. */
+function targetNameOf(value: unknown): string | null | undefined {
   const scalar = typeof value === 'object' && value !== null && 'external_id' in value ? value.external_id : value
   if (scalar === null || scalar === '') return null
   if (typeof scalar === 'number' && Number.isInteger(scalar)) return String(scalar)
@@ -268,26 +286,26 @@ const sameTargets = (a: Entity[], b: Entity[]) =>
 
 function store(
   organization: Organization,
-  standing: Entity | undefined,
-  { next, births, given }: Draft,
+  current: Entity | undefined,
+  { next, placeholders, given }: Draft,
   op: Operation,
 ): Outcome {
   const answers = new Map([...next.answers, ...given.answers])
-  const version = (standing?.version ?? leftAt(organization, next.stack, next.external_id)) + 1
-  if (standing && standing.external_id !== next.external_id) leave(organization, standing, version)
-  const stored = Object.assign(standing ?? next, next, { active: true, version, answers })
-  for (const born of standing ? births : [stored, ...births]) {
-    organization.entities.push(born)
-    organization.born.push(born)
+  const version = (current?.version ?? releasedVersionOf(organization, next.stack, next.external_id)) + 1
+  if (current && current.external_id !== next.external_id) releaseName(organization, current, version)
+  const stored = Object.assign(current ?? next, next, { active: true, version, answers })
+  for (const placeholder of current ? placeholders : [stored, ...placeholders]) {
+    organization.entities.push(placeholder)
+    organization.created.push(placeholder)
   }
-  organization.changes += 1 + births.length
+  organization.changes += 1 + placeholders.length
   organization.history += given.answers.size
-  // A create that completes a placeholder is a create to its client.
-  return { done: standing && op !== 'create' ? 'updated' : 'created', entity: stored }
+  // A create that completes a placeholder returns 201 like any create.
+  return { done: current && op !== 'create' ? 'updated' : 'created', entity: stored }
 }
 
-/** A read, but for the identifier and the times. */
-export function shown(entity: Entity, { types }: Organization): Values {
+/** Returns the entity as a read shows it, without the identifier and the times. */
+export function expectedRead(entity: Entity, { types }: Organization): Values {
   const { stack, external_id, active, version, profile, flags } = entity
   const linked = [...entity.links].map(([key, targets]) => {
     const names = targets.map(target => target.external_id)
@@ -305,11 +323,11 @@ export function shown(entity: Entity, { types }: Organization): Values {
     ...profile,
     email_consent: flags.email,
     sms_consent: flags.sms,
-    consents: consents(entity, types),
+    consents: effectiveConsents(entity, types),
   }
 }
 
-/** Who is linked with an entity, of one kind. */
+/** Returns the entities of one stack that are linked with an entity in the given direction. */
 export function related(organization: Organization, entity: Entity, target: StackKey, direction: string): Set<Entity> {
   const outgoing = [...entity.links.values()].flat().filter(other => other.stack === target)
   const incoming = organization.entities.filter(

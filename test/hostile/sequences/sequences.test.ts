@@ -1,14 +1,14 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Service, startService } from '../../support/service.ts'
 import { fuzzSeed } from '../seed.ts'
 import { createSender, type Sender } from '../sender.ts'
 import { command } from './commands.ts'
-import { replay, settle, tenantOf } from './replay.ts'
+import { compareFinalState, createTenant, replay } from './replay.ts'
 import { copyTemplate, makeTemplate } from './tenants.ts'
 
-const lanesAtOnce = 8
-const sequencesALane = 130
+const workerCount = 8
+const sequencesPerWorker = 130
 
 let service: Service
 let sender: Sender
@@ -23,28 +23,28 @@ afterAll(async () => {
   await service.stop()
 })
 
-test('two organizations are, after every sequence of requests, what the specification makes of it', {
+it('matches the model of the specification after every sequence of requests of two organizations', {
   timeout: 300_000,
 }, async () => {
   const seed = fuzzSeed()
   let sequences = 0
   let commands = 0
   const sequence = fc.array(command, { minLength: 1, maxLength: 30, size: 'max' })
-  const lanes = Array.from({ length: lanesAtOnce }, (_, lane) =>
+  const workers = Array.from({ length: workerCount }, (_, worker) =>
     fc.assert(
       fc.asyncProperty(sequence, async steps => {
-        const made = [await copyTemplate(service, templateId), await copyTemplate(service, templateId)]
-        const tenants = made.map(one => tenantOf(service, sender, one))
+        const organizations = [await copyTemplate(service, templateId), await copyTemplate(service, templateId)]
+        const tenants = organizations.map(one => createTenant(service, sender, one))
         for (const step of steps) await replay(tenants[step.organization]!, step)
-        for (const tenant of tenants) await settle(tenant)
+        for (const tenant of tenants) await compareFinalState(tenant)
         sequences += 1
         commands += steps.length
       }),
-      { seed: seed + lane, numRuns: sequencesALane },
+      { seed: seed + worker, numRuns: sequencesPerWorker },
     ),
   )
-  const ended = await Promise.allSettled(lanes)
+  const results = await Promise.allSettled(workers)
   console.log(`sequences: ${sequences} of ${commands} requests by two organizations, KITH_FUZZ_SEED=${seed}`)
-  for (const end of ended) if (end.status === 'rejected') throw end.reason
+  for (const result of results) if (result.status === 'rejected') throw result.reason
   expect(sequences).toBeGreaterThanOrEqual(1_000)
 })

@@ -1,6 +1,6 @@
 import type { Service } from '../../support/service.ts'
 
-/** The definitions that every organization of a sequence has, made once and copied. `score` is attribute 1. */
+/** Creates the organization whose definitions every organization of a sequence copies. `score` is attribute 1. Returns its id. */
 export async function makeTemplate(service: Service): Promise<number> {
   const { id, send } = await service.organization()
   const make = async (path: string, body: object) => {
@@ -27,7 +27,7 @@ export async function makeTemplate(service: Service): Promise<number> {
   return id
 }
 
-const copied: Record<string, string> = {
+const copiedColumns: Record<string, string> = {
   stacks: 'id, key, name, kind, created_at, updated_at',
   attributes:
     'id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, index_id, index_ready',
@@ -36,10 +36,10 @@ const copied: Record<string, string> = {
 
 let copies = 0
 
-/** An empty organization with the template's definitions, and a token of it. */
+/** Creates an empty organization with the template's definitions, and a token for it. */
 export async function copyTemplate(service: Service, templateId: number): Promise<{ id: number; token: string }> {
   const key = `copy_${process.pid}_${++copies}`
-  const parts = Object.entries(copied).map(
+  const parts = Object.entries(copiedColumns).map(
     ([table, columns]) =>
       `${table}_made as (insert into ${table} (organization_id, ${columns}) select made.id, ${columns
         .split(', ')
