@@ -13,12 +13,12 @@ export type ImportItem = {
 /** The column of the reason in a file of refused records. It is the first, because records may have any number of cells. */
 export const reasonColumn = 'refused_because'
 
-/** The reason of a refusal. `word` is the error code of the service, or `unfit` for a line that was not sent. */
-export type Refusal = { word: string; message: string; details: { path: string; message: string }[] }
+/** The reason of a refusal. `code` is the error code of the service, or `unfit` for a line that was not sent. */
+export type Refusal = { code: string; message: string; details: { path: string; message: string }[] }
 
 /** Builds the refusal of a line that cannot be sent. */
 export const buildUnfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
-  word: 'unfit',
+  code: 'unfit',
   message,
   details,
 })
@@ -27,5 +27,5 @@ export const buildUnfitRefusal = (message: string, details: Refusal['details'] =
 export function reasonOf({ line, refusal }: Pick<ImportItem, 'line'> & { refusal: Refusal }): string {
   const details = refusal.details.map(({ path, message }) => (path === '' ? message : `${path} ${message}`))
   const reason = details.length > 0 ? details.join('; ') : refusal.message
-  return `line ${line}: ${refusal.word === 'unfit' ? '' : `${refusal.word}: `}${reason}`
+  return `line ${line}: ${refusal.code === 'unfit' ? '' : `${refusal.code}: `}${reason}`
 }

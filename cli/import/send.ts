@@ -77,7 +77,7 @@ async function sendOnce(options: SendOptions, unacknowledged: UnacknowledgedItem
   const answers = options.open(linesOf(options, unacknowledged, source), options.interrupt.signal)
   try {
     for await (const answer of answers) {
-      if ('line' in answer) unacknowledged.refuse(answer.line, { ...answer, word: answer.error })
+      if ('line' in answer) unacknowledged.refuse(answer.line, { ...answer, code: answer.error })
       else if ('refused_lines' in answer) {
         for (const [first, last] of answer.refused_lines)
           for (let line = first; line <= last; line++) unacknowledged.refuse(line, unreportedRefusal)
