@@ -13,7 +13,7 @@ import type { Organization, Send } from '../test/support/service.ts'
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
 
-/** Definitions of each kind, and people with links and answers. */
+/** Creates definitions of each kind, and people with links and consent answers. */
 async function seed({ send, client }: Pick<Organization, 'send' | 'client'>) {
   await client.schema.stacks.create({ key: 'orders', kind: 'item' })
   await client.schema.attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
@@ -32,7 +32,7 @@ async function seed({ send, client }: Pick<Organization, 'send' | 'client'>) {
   for (let turn = 0; turn < 3; turn++) await write(send, 'seed', turn)
 }
 
-/** Creates a person, then answers and links each time it is written again; every write is acknowledged. */
+/** Creates a person in turn 0, and changes its answers and links in later turns. Every write must succeed. */
 async function write(send: Send, external_id: string, turn: number) {
   const body = {
     first_name: `turn ${turn}`,
@@ -46,25 +46,25 @@ async function write(send: Send, external_id: string, turn: number) {
   expect(status).toBe(turn === 0 ? 201 : 200)
 }
 
-/** Writes with four writers until `work` is done, and a little before it begins. */
+/** Writes with four concurrent writers while `work` runs. It starts after the first writes. */
 async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
   let writing = true
-  const begun = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
   const writers = ['a', 'b', 'c', 'd'].map(async name => {
     for (let turn = 0; writing; turn++) {
       await write(send, `writer_${name}`, turn)
-      if (turn === 5) begun.resolve()
+      if (turn === 5) started.resolve()
     }
   })
-  await Promise.race([begun.promise, ...writers])
+  await Promise.race([started.promise, ...writers])
   const result = await work()
   writing = false
   await Promise.all(writers)
   return result
 }
 
-/** What is restored is what its change log tells, and its change log is the beginning of the one it was taken from. */
-async function expectOneMoment(restored: string, origin: string, organizationId: number) {
+/** Expects that the restored rows match their change log, and that this log is a prefix of the original's. */
+async function expectConsistent(restored: string, origin: string, organizationId: number) {
   const stored = await readStored(restored, organizationId)
   const replayed = replay(stored)
   expect([...replayed.findings, ...compareWithLog(stored, replayed)]).toEqual([])
@@ -75,12 +75,12 @@ async function expectOneMoment(restored: string, origin: string, organizationId:
 }
 
 describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, () => {
-  it('brings every row of every table and the sequences to an empty database, which then is served and written', async () => {
+  it('restores every row and sequence into an empty database, which then accepts reads and writes', async () => {
     const url = await newDatabase()
     const service = await serveOn(url)
     const organization = await service.organization()
     await seed(organization)
-    // A table that a later version may bring, of the kinds that COPY treats in ways of their own.
+    // A table that a later version may add, with types and columns that COPY handles specially.
     const later = `create table "a ""later"" table" (id integer generated always as identity, "select" bytea, ratio float8,
       twice float8 generated always as (ratio * 2) stored, at timestamptz, body jsonb)`
     await query(url, later)
@@ -90,13 +90,13 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
         values ('\x00ff', 0.1, '2027-01-15 10:00:00.123456+02', '{"a": 1e400}'), (null, 'NaN', null, 'null')`,
     )
     const file = newFile()
-    const made = await kith(['backup', file, '--json'], url)
-    expect(made.code).toBe(0)
+    const backup = await kith(['backup', file, '--json'], url)
+    expect(backup.code).toBe(0)
     const { mode, size } = await stat(pathTo(file))
     expect(mode & 0o777).toBe(0o600)
     const contents = await contentsOf(url)
     const rows = Object.values(contents).flat().length
-    expect(JSON.parse(made.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
+    expect(JSON.parse(backup.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
 
     const target = await emptyDatabase()
     await migrate(target)
@@ -117,7 +117,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     expect((await second.organization('next_one')).id).toBe(organization.id + 1)
   })
 
-  it('is of one moment though four writers go on, and keeps the Idempotency-Keys of that moment', async () => {
+  it('is a consistent snapshot while four writers write, and includes the Idempotency-Keys', async () => {
     const url = await newDatabase()
     const service = await serveOn(url)
     const organization = await service.organization()
@@ -126,14 +126,14 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
       organization.id,
     ])
     const file = newFile()
-    const made = await underWriters(organization.send, () => kith(['backup', file], url))
-    expect(made).toMatchObject({ code: 0, stdout: '' })
-    expect(made.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
+    const backup = await underWriters(organization.send, () => kith(['backup', file], url))
+    expect(backup).toMatchObject({ code: 0, stdout: '' })
+    expect(backup.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)
-    expect(restored).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/all as it stood at \d{4}-/) })
-    const head = await expectOneMoment(target, url, organization.id)
+    expect(restored).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/the state of \d{4}-/) })
+    const head = await expectConsistent(target, url, organization.id)
     expect(head).toBeGreaterThan(acknowledged!.sequence as number)
     const settled = ['attributes', 'consent_types', 'signing_keys', 'stacks', 'organizations', 'idempotency_keys']
     const [before, after] = [await contentsOf(url), await contentsOf(target)]
@@ -148,7 +148,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     ).toEqual([{ sequence: head + 1 }])
   })
 
-  it('of an older version is migrated forward', async () => {
+  it('runs newer migrations after the restore of a backup of an older version', async () => {
     const url = await emptyDatabase()
     await migrate(url, 5)
     await query(url, `insert into organizations (key) values ('default')`)
@@ -158,14 +158,14 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const target = await emptyDatabase()
     const { code, stderr } = await kith(['restore', file], target)
     expect(code).toBe(0)
-    expect(stderr).toMatch(/ran 0006_idempotency\nran 0007_change_numbers\n/)
+    expect(stderr).toMatch(/Ran migration 0006_idempotency\.\nRan migration 0007_change_numbers\.\n/)
     expect(await migrate(target)).toEqual([])
     const organization = await (await serveOn(target)).organization('acme')
     expect(organization.id).toBe(2)
     expect((await organization.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
   })
 
-  it('holds tables that are not kith’s too, and the restore says that it leaves them out', async () => {
+  it('contains tables that kith does not have, and the restore reports that it skips them', async () => {
     const url = await newDatabase()
     await serveOn(url)
     await query(url, `create table notes as select 'kept' as text`)
@@ -173,12 +173,12 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     expect((await kith(['backup', file], url)).code).toBe(0)
     const { code, stderr } = await kith(['restore', file], await emptyDatabase())
     expect(code).toBe(0)
-    expect(stderr).toContain('left out, because kith has no such tables: notes')
+    expect(stderr).toContain('Skipped tables that kith does not have: notes.')
   })
 })
 
 describe('a backup of the embedded server', { timeout: 120_000 }, () => {
-  it('is taken while the service runs and while it does not, and comes up in another data folder', async () => {
+  it('works while the service runs and while it is stopped, and restores into another data folder', async () => {
     const [first, second] = await Promise.all(
       [1, 2].map(async () => ({ KITH_DATA_DIR: join(await makeFolder(), '.kith') })),
     )
@@ -204,7 +204,7 @@ describe('a backup of the embedded server', { timeout: 120_000 }, () => {
     await write(sendThere, 'writer_a', 3)
     expect((await sendThere('GET', '/v1/people/writer_a')).body.data.version).toBe(version + 1)
     expect(await terminate(restored)).toBe(0)
-    const made = await start(['backup', offline, '--json'], second!).ended
-    expect(JSON.parse(made.stdout).rows).toBeGreaterThan(20)
+    const backup = await start(['backup', offline, '--json'], second!).ended
+    expect(JSON.parse(backup.stdout).rows).toBeGreaterThan(20)
   })
 })

@@ -6,10 +6,10 @@ import { type Config, loadConfig } from '../src/config.ts'
 import { version } from '../src/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { pathOf } from './connection.ts'
 import { hasData } from './doctor/storage.ts'
-import { megabytesOf, numeral, startProgress, timeOf } from './progress.ts'
+import { formatCount, formatDuration, formatMegabytes, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
@@ -17,71 +17,75 @@ type BackupOptions = { force?: true; quiet?: true; json?: true }
 
 export function backupCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'write all that the database holds to one compressed file, as it stands at one moment, while the service runs or not'
+    'Writes a consistent snapshot of the whole database to one compressed file. The service may run meanwhile.'
   return newCommand('backup', description, [
     'backup kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… backup kith.backup',
   ])
-    .argument('<file>', 'the file to write; it holds personal data and the keys that sign tokens')
-    .option('--force', 'replace a file that exists')
-    .option('--quiet', 'show no progress')
+    .argument('<file>', 'The file to write. It holds personal data and the keys that sign tokens.')
+    .option('--force', 'Replace an existing file.')
+    .option('--quiet', 'Show no progress.')
     .action((file: string, options: BackupOptions) => run(environment, file, options))
 }
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
   const config = loadConfig(environment)
   if (config.databaseUrl === undefined && !(await hasData(config)))
-    throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. See KITH_DATA_DIR, DATABASE_URL.`)
+    throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. Set KITH_DATA_DIR or DATABASE_URL.`)
   const startedMs = performance.now()
   const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000
-  const said = `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}, ${megabytesOf(bytes)}: ${file}`
+  const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file}`
   const { at, kith, migrations } = header
-  answer(options, { value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) }, said: [said] })
+  printResult(options, {
+    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) },
+    messages: [summary],
+  })
 }
 
-type Place = { file: string; path: string }
+/** `file` is the name as it was typed, for messages; `path` is where the file is. */
+type BackupFile = { file: string; path: string }
 
-/** The file has its name only when it is whole and on the disk; until then it is `<file>.partial`. */
-async function writeFile(config: Config, { file, path }: Place, options: BackupOptions) {
+/** Writes `<file>.partial`, and renames it once it is complete and synced. An incomplete backup never has the final name. */
+async function writeFile(config: Config, { file, path }: BackupFile, options: BackupOptions) {
   const partial = `${path}.partial`
   if (options.force) await rm(partial, { force: true })
   else {
-    if (await exists(path)) throw new Error(`${file} exists already: --force replaces it.`)
+    if (await exists(path)) throw new Error(`${file} exists already. Use --force to replace it.`)
     if (await exists(partial))
-      throw new Error(`${file}.partial exists: another backup writes it, or was killed. --force removes it.`)
+      throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
   try {
-    const taken = await take(config, partial, options)
+    const taken = await takeSnapshot(config, partial, options)
     const { size } = await stat(partial)
     await rename(partial, path)
     await syncFolder(dirname(path))
     return { ...taken, bytes: size }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(partial, { force: true })
-    throw told(error as NodeJS.ErrnoException, file)
+    throw describeWriteError(error as NodeJS.ErrnoException, file)
   }
 }
 
-async function take(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
-  const progress: Progress = { rows: 0, part: 0 }
-  // Nobody else may read it: it holds personal data and the private keys.
+async function takeSnapshot(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
+  const progress: Progress = { rows: 0, fraction: 0 }
+  // Mode 600, because the file holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
-  const stopping = new AbortController()
-  const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. No backup was written.')))
-  const meter = startProgress('rows', () => ({ count: progress.rows, part: progress.part }), {
+  const abortController = new AbortController()
+  const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. No backup was written.')))
+  const progressLine = startProgress('rows', () => ({ count: progress.rows, fraction: progress.fraction }), {
     silent: Boolean(options.quiet || options.json),
   })
   try {
     return await withServer(config, url =>
       withConnection(url, 'kith backup', client =>
-        untilAborted(client, stopping.signal, () =>
-          takeBackup(client, { version, openTarget, signal: stopping.signal }, progress),
+        untilAborted(client, abortController.signal, () =>
+          takeBackup(client, { version, openTarget, signal: abortController.signal }, progress),
         ),
       ),
     )
   } finally {
-    meter.end()
+    progressLine.end()
     interrupt.end()
   }
 }
@@ -97,10 +101,10 @@ async function syncFolder(path: string) {
   await folder.sync().finally(() => folder.close())
 }
 
-function told(error: NodeJS.ErrnoException, file: string): Error {
-  const full = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
-  if (full)
-    return new Error(`${file} cannot be written: there is no room for it (${error.code}). No backup was written.`)
+function describeWriteError(error: NodeJS.ErrnoException, file: string): Error {
+  const isDiskFull = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
+  if (isDiskFull)
+    return new Error(`${file} cannot be written: the disk has no room (${error.code}). No backup was written.`)
   if (error.syscall === 'open') return new Error(`${file} cannot be written: ${error.message}`)
   return error
 }

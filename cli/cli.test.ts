@@ -26,42 +26,42 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Runs `kith` in a process of its own with this environment and nothing else. */
-async function run(words: string[], environment: Record<string, string>) {
-  const child = spawn(process.execPath, [program, ...words], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Runs `kith` in a process with only this environment. */
+async function run(args: string[], environment: Record<string, string>) {
+  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-const kith = (...words: string[]) => run(words, { DATABASE_URL: database.url })
+const kith = (...args: string[]) => run(args, { DATABASE_URL: database.url })
 
 async function callerOf(token: string, nowMs = Date.now) {
   const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), nowMs }
   return createAuthenticator(options).authenticate([`Bearer ${token}`])
 }
 
-/** What the payload of a token says. */
+/** The decoded payload of a token. */
 const payloadOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
 const oneSentence = /^[A-Z][^\n]*\.\n$/
 
 describe('kith org', () => {
-  it('creates organizations and lists them with default, each with the time it was made', async () => {
+  it('creates organizations and lists them and default, each with its time of creation', async () => {
     const created = await kith('org', 'create', 'acme')
-    expect(created).toEqual({ code: 0, stdout: '', stderr: 'made the organization acme\n' })
+    expect(created).toEqual({ code: 0, stdout: '', stderr: 'Created organization acme.\n' })
     const { code, stdout, stderr } = await kith('org', 'list')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^default\t\d{4}-\d\d-\d\dT[\d:.]+Z\nacme\t\d{4}-\d\d-\d\dT[\d:.]+Z\n$/)
   })
 
   it.each([
-    ['a key that is taken', 'default', /already/],
-    ['a key of another form', 'Acme Inc', /1 to 63/],
-  ])('refuses %s in one sentence', async (_, key, sentence) => {
+    ['an existing key', 'default', /already/],
+    ['an invalid key', 'Acme Inc', /1 to 63/],
+  ])('refuses %s in one sentence', async (_, key, pattern) => {
     const { code, stdout, stderr } = await kith('org', 'create', key)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneSentence)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
@@ -77,7 +77,7 @@ describe('kith token', () => {
     expect(exp - iat).toBe(3_600)
   })
 
-  it('makes it last and speak as asked', async () => {
+  it('creates a token with the given lifetime and subject', async () => {
     const settings = ['--ttl', '60', '--subject', 'nightly import']
     const { stdout } = await kith('token', '--org', 'default', '--scope', 'records:write', ...settings)
     expect(await callerOf(stdout.trim())).toMatchObject({ subject: 'nightly import' })
@@ -90,12 +90,12 @@ describe('kith token', () => {
     ['an unknown organization', ['--org', 'nobody', '--scope', 'people:read'], /nobody/],
     ['an unknown scope', ['--org', 'default', '--scope', 'people:read people:admin'], /people:admin.*people:write/],
     ['no scope', ['--org', 'default', '--scope', ''], /scope/],
-    ['a subject of another form', ['--org', 'default', '--scope', 'people:read', '--subject', 'a\nb'], /subject/],
-  ])('refuses %s in one sentence', async (_, words, sentence) => {
-    const { code, stdout, stderr } = await kith('token', ...words)
+    ['an invalid subject', ['--org', 'default', '--scope', 'people:read', '--subject', 'a\nb'], /subject/],
+  ])('refuses %s in one sentence', async (_, args, pattern) => {
+    const { code, stdout, stderr } = await kith('token', ...args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
@@ -118,7 +118,7 @@ describe('kith client', () => {
     return { client_id, client_secret }
   }
 
-  it('creates one whose secret is right, lists it without, and revokes it', async () => {
+  it('creates a client with a valid secret, lists it without the secret, and revokes it', async () => {
     const client = await create('--name', 'the shop')
     expect(await verifyClient(db, client)).toEqual({ organizationKey: 'default', scope: 'people:read' })
     const other = await create()
@@ -130,7 +130,7 @@ describe('kith client', () => {
     ]
     expect(listed.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
     const revoked = await kith('client', 'revoke', client.client_id)
-    expect(revoked).toEqual({ code: 0, stdout: '', stderr: `revoked the client ${client.client_id}\n` })
+    expect(revoked).toEqual({ code: 0, stdout: '', stderr: `Revoked client ${client.client_id}.\n` })
     expect(await verifyClient(db, client)).toBeUndefined()
     expect(await verifyClient(db, other)).toBeDefined()
     expect((await kith('client', 'list')).stdout).toMatch(new RegExp(`^${lines[0]}${time}\n${lines[1]}\n$`))
@@ -140,25 +140,25 @@ describe('kith client', () => {
   it.each([
     ['an unknown organization', ['create', '--org', 'nobody', '--scope', 'people:read'], /nobody/],
     ['an unknown scope', ['create', '--org', 'default', '--scope', 'people:admin'], /people:admin.*people:write/],
-    ['a client that is none', ['revoke', 'default.AAAAAAAAAAAAAAAA'], /default\.A/],
-    ['a text that is no client', ['revoke', 'x'], /"x"/],
-  ])('refuses %s in one sentence', async (_, words, sentence) => {
-    const { code, stdout, stderr } = await kith('client', ...words)
+    ['an unknown client', ['revoke', 'default.AAAAAAAAAAAAAAAA'], /default\.A/],
+    ['an invalid client id', ['revoke', 'x'], /"x"/],
+  ])('refuses %s in one sentence', async (_, args, pattern) => {
+    const { code, stdout, stderr } = await kith('client', ...args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(oneSentence)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })
 
 describe('kith keys', () => {
-  it('rotates: the next token is signed by a new key, and the last one is still good; then revokes', async () => {
+  it('rotates to a new key while older tokens stay valid, and revokes the older key', async () => {
     const token = async () => (await kith('token', '--org', 'default', '--scope', 'people:read')).stdout.trim()
     const kidOf = (text: string) => JSON.parse(Buffer.from(text.split('.')[0]!, 'base64url').toString()).kid as string
     const before = await token()
     const rotated = await kith('keys', 'rotate')
     expect(rotated).toMatchObject({ code: 0, stdout: '' })
     const after = await token()
-    expect(rotated.stderr).toBe(`the key ${kidOf(after)} signs from now on\n`)
+    expect(rotated.stderr).toBe(`The key ${kidOf(after)} signs from now on.\n`)
     expect(kidOf(before)).not.toBe(kidOf(after))
     for (const each of [before, after]) expect(await callerOf(each)).toMatchObject({ subject: 'cli' })
     const lines = (await kith('keys', 'list')).stdout.trimEnd().split('\n')
@@ -178,18 +178,18 @@ describe('kith keys', () => {
 })
 
 describe('kith migrate', () => {
-  it('says when there is nothing to do, and what it did', async () => {
+  it('reports the migrations that ran, or that there is nothing to do', async () => {
     expect(await kith('migrate')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringContaining('nothing to do'),
+      stderr: expect.stringContaining('Nothing to do'),
     })
     await db.query(statement('', 'drop schema public cascade'), [])
     await db.query(statement('', 'create schema public'), [])
     expect(await kith('migrate')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringMatching(/^ran 0001_house\n/),
+      stderr: expect.stringMatching(/^Ran migration 0001_house\.\n/),
     })
   })
 })
@@ -203,17 +203,17 @@ describe('wrong usage', () => {
     ['a missing argument', ['org', 'create']],
     ['one argument too many', ['org', 'create', 'a', 'b']],
     ['a missing option', ['token', '--org', 'default']],
-    ['a lifetime that is no number', ['token', '--org', 'default', '--scope', 'people:read', '--ttl', '1h']],
-  ])('%s ends with 2, and standard output stays empty', async (_, words) => {
-    const { code, stdout, stderr } = await kith(...words)
+    ['a lifetime that is not a number', ['token', '--org', 'default', '--scope', 'people:read', '--ttl', '1h']],
+  ])('%s exits with 2 and prints nothing on standard output', async (_, args) => {
+    const { code, stdout, stderr } = await kith(...args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).not.toBe('')
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })
 
-describe('a database or a setting that cannot be used', () => {
-  it('ends every command with 1 and a sentence', async () => {
+describe('an unusable database or setting', () => {
+  it('exits with 1 and one sentence if the database does not exist', async () => {
     const { pathname } = new URL(database.url)
     const gone = database.url.replace(pathname, '/kith_that_is_not_there')
     const { code, stdout, stderr } = await run(['org', 'list'], { DATABASE_URL: gone })
@@ -222,7 +222,7 @@ describe('a database or a setting that cannot be used', () => {
     expect(stderr).toContain('kith_that_is_not_there')
   })
 
-  it('with a full disk is told as one', async () => {
+  it('reports that the disk of the database is full', async () => {
     await query(
       database.url,
       `create function fill() returns trigger language plpgsql as
@@ -235,7 +235,7 @@ describe('a database or a setting that cannot be used', () => {
     expect(stderr).toBe('The database has no disk space left.\n')
   })
 
-  it('a bad setting is named, and nothing is done', async () => {
+  it('names every invalid setting and does not start', async () => {
     const { code, stderr } = await run(['serve'], { DATABASE_URL: database.url, PORT: 'eighty', KITH_POTR: '1' })
     expect(code).toBe(1)
     expect(stderr).toContain('PORT')

@@ -35,13 +35,13 @@ beforeEach(async () => {
 
 const fileOf = (name: string) => join(directory, name)
 
-async function run(words: string[], given: Record<string, string>) {
-  const child = spawn(process.execPath, words, { cwd: directory, env: given, stdio: ['ignore', 'pipe', 'pipe'] })
+async function run(args: string[], env: Record<string, string>) {
+  const child = spawn(process.execPath, args, { cwd: directory, env: env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-const codegen = (...words: string[]) => run([program, 'codegen', '--out', 'schema.ts', ...words], environment)
+const codegen = (...args: string[]) => run([program, 'codegen', '--out', 'schema.ts', ...args], environment)
 
 async function declareShop() {
   const { stacks, attributes } = client.schema
@@ -60,7 +60,7 @@ async function declareShop() {
   await attributes.patch(old.id, { state: 'archived' })
 }
 
-/** What the compiler says of a module that has a typed client at hand. */
+/** Compiles a module with a typed client and returns the output of the compiler. */
 async function compile(code: string) {
   const head = `import { createClient } from '@kith/client'\nimport type { Schema } from './schema.ts'\n`
   await writeFile(fileOf('use.ts'), `${head}const client = createClient<Schema>({ url: '', token: '' })\n${code}\n`)
@@ -76,9 +76,9 @@ async function compile(code: string) {
 }
 
 describe('kith codegen', () => {
-  it('writes what is declared, archived attributes left out, and no text that could be code', async () => {
+  it('writes the declared types without archived attributes, and escapes text that could be code', async () => {
     await declareShop()
-    expect(await codegen()).toEqual({ code: 0, stdout: '', stderr: 'wrote schema.ts\n' })
+    expect(await codegen()).toEqual({ code: 0, stdout: '', stderr: 'Wrote schema.ts.\n' })
     const written = await readFile(fileOf('schema.ts'), 'utf8')
     expect(written.slice(written.indexOf('export type'))).toBe(`export type Schema = {
   people: {
@@ -103,7 +103,7 @@ describe('kith codegen', () => {
 `)
   })
 
-  it('makes the compiler refuse a value of another type, and nothing that is right', async () => {
+  it('makes the compiler reject values of another type and accept correct ones', async () => {
     await declareShop()
     await codegen()
     const right = `
@@ -122,7 +122,7 @@ describe('kith codegen', () => {
     expect([...stdout.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7'])
   })
 
-  it('makes the compiler refuse a filter by a misspelt key or with an operand of another type', async () => {
+  it('makes the compiler reject a filter with a misspelt key or an operand of another type', async () => {
     await declareShop()
     await codegen()
     const right = `
@@ -142,38 +142,38 @@ describe('kith codegen', () => {
     expect([...stdout.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7', '8', '9'])
   })
 
-  it('of an organization that has declared nothing compiles too', async () => {
+  it('writes a file that compiles for an organization without definitions', async () => {
     await codegen()
     expect(await compile(`client.people.create({ attribute_values: { any: 1 } })`)).toMatchObject({ code: 0 })
     expect((await compile(`client.stack('orders')`)).code).not.toBe(0)
   })
 
-  it('--check ends with 1 while the file is stale or missing, writes nothing, and with 0 when it holds', async () => {
+  it('--check writes nothing and exits with 1 if the file is stale or missing, else with 0', async () => {
     expect(await codegen('--check')).toMatchObject({ code: 1, stderr: expect.stringMatching(/^schema\.ts is stale/) })
     await codegen()
-    expect(await codegen('--check')).toEqual({ code: 0, stdout: '', stderr: 'schema.ts is up to date\n' })
+    expect(await codegen('--check')).toEqual({ code: 0, stdout: '', stderr: 'schema.ts is up to date.\n' })
     const before = await readFile(fileOf('schema.ts'), 'utf8')
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     expect(await codegen('--check')).toMatchObject({ code: 1, stdout: '' })
     expect(await readFile(fileOf('schema.ts'), 'utf8')).toBe(before)
   })
 
-  it('takes address and token as options, before those of the environment', async () => {
-    const given = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
+  it('prefers the options --url and --token to the environment', async () => {
+    const options = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
     environment = { SERVICE_URL: 'http://nowhere.invalid', TOKEN: 'none' }
-    expect(await codegen(...given)).toMatchObject({ code: 0 })
+    expect(await codegen(...options)).toMatchObject({ code: 0 })
   })
 
   it.each([
     ['no service on this machine', { SERVICE_URL: '', PORT: '1' }, 1, /127\.0\.0\.1:1 cannot be reached/],
     ['no token', { TOKEN: '' }, 2, /KITH_TOKEN/],
-    ['a token that is none', { TOKEN: 'none' }, 1, /token/],
-    ['an address that is none', { SERVICE_URL: 'nowhere' }, 2, /no URL/],
-  ])('says in one sentence that there is %s', async (_, change, exitCode, sentence) => {
+    ['an invalid token', { TOKEN: 'none' }, 1, /token/],
+    ['an invalid address', { SERVICE_URL: 'nowhere' }, 2, /not a URL/],
+  ])('reports %s in one line', async (_, change, exitCode, pattern) => {
     environment = { ...environment, ...change }
     const { code, stdout, stderr } = await codegen()
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
     expect(stderr).toMatch(/^[^\n]+\n$/)
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
   })
 })

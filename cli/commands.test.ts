@@ -26,14 +26,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const run = (words: string[]) => startCommand(words, environment, folder).ended
+const run = (args: string[]) => startCommand(args, environment, folder).ended
 
-/** What `--json` of an earlier command has answered. */
-const json = async (...words: string[]) => JSON.parse((await run([...words, '--json'])).stdout)
-/** A key that no longer signs, and has signed no token that is in use here. */
+/** Runs a command with `--json` and returns the parsed result. */
+const json = async (...args: string[]) => JSON.parse((await run([...args, '--json'])).stdout)
+/** Returns the kid of an older key whose tokens this file does not use. */
 async function spareKey(): Promise<string> {
   const { kid } = await json('keys', 'rotate')
-  // One that has signed nothing would be gone with the next rotation.
+  // The next rotation deletes a key that has signed nothing.
   await json('token', ...defaultReader)
   await json('keys', 'rotate')
   return kid
@@ -41,9 +41,9 @@ async function spareKey(): Promise<string> {
 
 const defaultReader = ['--org', 'default', '--scope', 'people:read']
 
-type Row = { words: string[]; wrong: string[]; use: () => Promise<string[]> | string[]; answers: object }
+type Row = { args: string[]; wrongArgs: string[]; correctArgs: () => Promise<string[]> | string[]; result: object }
 
-/** Makes a backup, and from then on the commands work on a database that is empty. */
+/** Makes a backup. From then on the commands use an empty database. */
 async function restoreElsewhere(): Promise<string[]> {
   await json('backup', 'whole.backup')
   empty = await createTestDatabase()
@@ -51,95 +51,120 @@ async function restoreElsewhere(): Promise<string[]> {
   return ['whole.backup']
 }
 
-/** Every command: how it is used wrongly, and rightly, and what it then answers. */
+/** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
 const commands: Row[] = [
-  { words: ['migrate'], wrong: ['now'], use: () => [], answers: { ran: [] } },
-  { words: ['org', 'create'], wrong: [], use: () => ['acme'], answers: { key: 'acme' } },
-  { words: ['org', 'list'], wrong: ['--all'], use: () => [], answers: [{ key: 'default' }] },
+  { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
+  { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
+  { args: ['org', 'list'], wrongArgs: ['--all'], correctArgs: () => [], result: [{ key: 'default' }] },
   {
-    words: ['token'],
-    wrong: ['--org', 'default'],
-    use: () => defaultReader,
-    answers: { token: expect.any(String), expires_in: 3_600 },
+    args: ['token'],
+    wrongArgs: ['--org', 'default'],
+    correctArgs: () => defaultReader,
+    result: { token: expect.any(String), expires_in: 3_600 },
   },
   {
-    words: ['client', 'create'],
-    wrong: ['--org'],
-    use: () => defaultReader,
-    answers: { client_secret: expect.any(String) },
+    args: ['client', 'create'],
+    wrongArgs: ['--org'],
+    correctArgs: () => defaultReader,
+    result: { client_secret: expect.any(String) },
   },
-  { words: ['client', 'list'], wrong: ['x'], use: () => [], answers: [{ scope: 'people:read' }] },
+  { args: ['client', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ scope: 'people:read' }] },
   {
-    words: ['client', 'revoke'],
-    wrong: [],
-    use: async () => [(await json('client', 'create', ...defaultReader)).client_id],
-    answers: { client_id: expect.any(String) },
+    args: ['client', 'revoke'],
+    wrongArgs: [],
+    correctArgs: async () => [(await json('client', 'create', ...defaultReader)).client_id],
+    result: { client_id: expect.any(String) },
   },
-  { words: ['keys', 'list'], wrong: ['x'], use: () => [], answers: [{ algorithm: 'ES256', signs: true }] },
-  { words: ['keys', 'rotate'], wrong: ['x'], use: () => [], answers: { kid: expect.any(String) } },
+  { args: ['keys', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ algorithm: 'ES256', signs: true }] },
+  { args: ['keys', 'rotate'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
   {
-    words: ['keys', 'revoke'],
-    wrong: [],
-    use: async () => [await spareKey()],
-    answers: { kid: expect.any(String) },
+    args: ['keys', 'revoke'],
+    wrongArgs: [],
+    correctArgs: async () => [await spareKey()],
+    result: { kid: expect.any(String) },
   },
-  { words: ['codegen'], wrong: [], use: () => ['--out', 'schema.ts'], answers: { file: 'schema.ts', written: true } },
-  { words: ['import'], wrong: ['people'], use: () => ['people', 'people.ndjson'], answers: { received: 1, failed: 0 } },
-  { words: ['export'], wrong: [], use: () => ['people', '--output', 'out.csv'], answers: { file: 'out.csv' } },
   {
-    words: ['backup'],
-    wrong: [],
-    use: () => ['kith.backup'],
-    answers: { file: 'kith.backup', tables: expect.any(Number) },
+    args: ['codegen'],
+    wrongArgs: [],
+    correctArgs: () => ['--out', 'schema.ts'],
+    result: { file: 'schema.ts', written: true },
   },
-  { words: ['restore'], wrong: [], use: restoreElsewhere, answers: { file: 'whole.backup', leftOut: [] } },
   {
-    words: ['schema', 'pull'],
-    wrong: ['a.json', 'b.json'],
-    use: () => [],
-    answers: { file: 'kith.schema.json', written: true },
+    args: ['import'],
+    wrongArgs: ['people'],
+    correctArgs: () => ['people', 'people.ndjson'],
+    result: { received: 1, failed: 0 },
   },
-  { words: ['schema', 'diff'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, steps: [] } },
-  { words: ['schema', 'push'], wrong: ['a.json', 'b.json'], use: () => [], answers: { equal: true, missing: [] } },
   {
-    words: ['seed'],
-    wrong: ['--people', 'ten'],
-    use: () => ['--people', '5'],
-    answers: { people: { received: 5, failed: 0 } },
+    args: ['export'],
+    wrongArgs: [],
+    correctArgs: () => ['people', '--output', 'out.csv'],
+    result: { file: 'out.csv' },
   },
-  { words: ['doctor'], wrong: ['extra'], use: () => [], answers: { healthy: true } },
-  { words: ['completion'], wrong: ['tcsh'], use: () => ['bash'], answers: { shell: 'bash' } },
+  {
+    args: ['backup'],
+    wrongArgs: [],
+    correctArgs: () => ['kith.backup'],
+    result: { file: 'kith.backup', tables: expect.any(Number) },
+  },
+  { args: ['restore'], wrongArgs: [], correctArgs: restoreElsewhere, result: { file: 'whole.backup', leftOut: [] } },
+  {
+    args: ['schema', 'pull'],
+    wrongArgs: ['a.json', 'b.json'],
+    correctArgs: () => [],
+    result: { file: 'kith.schema.json', written: true },
+  },
+  {
+    args: ['schema', 'diff'],
+    wrongArgs: ['a.json', 'b.json'],
+    correctArgs: () => [],
+    result: { equal: true, steps: [] },
+  },
+  {
+    args: ['schema', 'push'],
+    wrongArgs: ['a.json', 'b.json'],
+    correctArgs: () => [],
+    result: { equal: true, missing: [] },
+  },
+  {
+    args: ['seed'],
+    wrongArgs: ['--people', 'ten'],
+    correctArgs: () => ['--people', '5'],
+    result: { people: { received: 5, failed: 0 } },
+  },
+  { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
+  { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
 const groups = [[], ['org'], ['client'], ['keys'], ['schema']]
 
-describe.each(commands)('kith $words', { timeout: 60_000 }, ({ words, wrong, use, answers }) => {
-  it('has help with an example, ends with 2 where it is used wrongly, and answers one JSON value', async () => {
-    const mistakes = [wrong, ['--no-such-option']].map(mistake => run([...words, ...mistake]))
-    const help = await run([...words, '--help'])
+describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
+  it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
+    const wrongRuns = [wrongArgs, ['--no-such-option']].map(each => run([...args, ...each]))
+    const help = await run([...args, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
-    expect(help.stdout).toMatch(new RegExp(`Examples?:\n.*npm run -s kith -- ${words.join(' ')}`))
-    for (const { code, stdout, stderr } of await Promise.all(mistakes)) {
+    expect(help.stdout).toMatch(new RegExp(`Examples?:\n.*npm run -s kith -- ${args.join(' ')}`))
+    for (const { code, stdout, stderr } of await Promise.all(wrongRuns)) {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain(`See npm run -s kith -- ${words.join(' ')} --help`)
+      expect(stderr).toContain(`See npm run -s kith -- ${args.join(' ')} --help`)
     }
-    const { code, stdout, stderr } = await run([...words, ...(await use()), '--json'])
+    const { code, stdout, stderr } = await run([...args, ...(await correctArgs()), '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) })
     expect(stdout).toMatch(/^[^\n]+\n$/)
     expect(JSON.parse(stdout)).toMatchObject(
-      Array.isArray(answers) ? expect.arrayContaining(answers.map(each => expect.objectContaining(each))) : answers,
+      Array.isArray(result) ? expect.arrayContaining(result.map(each => expect.objectContaining(each))) : result,
     )
   })
 })
 
-it.each(groups.map(words => ({ words })))(
-  'kith $words alone is used wrongly, and shows its commands',
-  async ({ words }) => {
-    expect(await run(words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Commands:') })
-    expect(await run([...words, 'help'])).toMatchObject({ code: 0, stderr: '' })
+it.each(groups.map(args => ({ args })))(
+  'kith $args without a subcommand is wrong usage and lists the subcommands',
+  async ({ args }) => {
+    expect(await run(args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Commands:') })
+    expect(await run([...args, 'help'])).toMatchObject({ code: 0, stderr: '' })
   },
 )
 
-it('serve --json answers where it listens, and logs to standard error', async () => {
+it('serve --json prints its address on standard output and logs to standard error', async () => {
   const { child, ended } = startCommand(['serve', '--json'], environment, folder)
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   const { address } = JSON.parse(line)
@@ -149,10 +174,10 @@ it('serve --json answers where it listens, and logs to standard error', async ()
   expect(code).toBe(0)
   expect((await run(['serve', '--help'])).stdout).toContain('npm run -s kith -- serve')
   expect(await run(['serve', '--workers', 'x'])).toMatchObject({ code: 2, stdout: '' })
-  for (const said of stderr.trimEnd().split('\n')) expect(() => JSON.parse(said)).not.toThrow()
+  for (const logLine of stderr.trimEnd().split('\n')) expect(() => JSON.parse(logLine)).not.toThrow()
 })
 
-it('no command is missing here', async () => {
+it('this file tests every command', async () => {
   const names = async (...path: string[]) =>
     (JSON.parse((await run(['complete', '--json', '--', ...path, ''])).stdout) as { value: string }[]).map(
       ({ value }) => value,
@@ -162,11 +187,11 @@ it('no command is missing here', async () => {
     const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  const known = [...commands.map(({ words }) => words.join(' ')), 'serve', 'help']
+  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'help']
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 
-it('color is for terminals, and for nobody who has set NO_COLOR', async () => {
+it('prints no color if NO_COLOR is set', async () => {
   environment = { ...environment, NO_COLOR: '1' }
   const { stdout, stderr } = await run(['import', 'people', 'people.ndjson'])
   expect(stdout + stderr).not.toContain('\x1b')

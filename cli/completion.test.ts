@@ -17,8 +17,8 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** What a real bash that has sourced the script offers for a line, the cursor at its end. */
-async function offered(line: string): Promise<string[]> {
+/** The completions of a real bash with the script, for a line with the cursor at its end. */
+async function completeInBash(line: string): Promise<string[]> {
   const script = `
     source <(kith completion bash)
     COMP_WORDS=(${line}); [[ "$LINE" == *' ' ]] && COMP_WORDS+=('')
@@ -45,11 +45,11 @@ it.each([
   ['kith completion ', ['bash', 'zsh', 'fish']],
   ['kith token --org ', []],
   ['kith nonsense ', []],
-])('bash offers for "%s": %j', async (line, expected) => {
-  expect((await offered(line)).toSorted()).toEqual(expected.toSorted())
+])('bash completes "%s" with %j', async (line, expected) => {
+  expect((await completeInBash(line)).toSorted()).toEqual(expected.toSorted())
 })
 
-const offersOfFish = [
+const fishCompletions = [
   ['kith im', ['import']],
   ['kith org ', ['create', 'list', 'help']],
   ['kith import people --format=c', ['--format=csv']],
@@ -58,18 +58,18 @@ const offersOfFish = [
   ['kith nonsense ', []],
 ] as const
 
-it.runIf(spawnSync('fish', ['--version']).status === 0).each(offersOfFish)(
-  'fish offers for "%s": %j',
+it.runIf(spawnSync('fish', ['--version']).status === 0).each(fishCompletions)(
+  'fish completes "%s" with %j',
   async (line, expected) => {
     const script = `kith completion fish | source; complete -C '${line}'`
     const env = { PATH: `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder }
     const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', script], { cwd: folder, env })
-    const values = stdout.split('\n').map(offer => offer.split('\t')[0]!)
+    const values = stdout.split('\n').map(candidate => candidate.split('\t')[0]!)
     expect(values.filter(Boolean).toSorted()).toEqual(expected.toSorted())
   },
 )
 
-it.each(['bash', 'zsh', 'fish'])('there is a script for %s', async shell => {
+it.each(['bash', 'zsh', 'fish'])('prints a script for %s', async shell => {
   const { code, stdout, stderr } = await startCommand(['completion', shell], {}, folder).ended
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toContain('kith complete --')

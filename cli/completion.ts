@@ -1,67 +1,69 @@
 import { Argument, type Command, type Option } from 'commander'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 
-/** A word that may stand where the cursor is, and what it is for. */
+/** A word that completes the command line at the cursor, and its description. */
 export type Candidate = { value: string; description: string }
 
-/** Instead of words: the names of files, which the shell knows best. */
+/** A candidate with this value tells the script to complete file names, which the shell does itself. */
 const files = ':files'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
 export function completionCommand(): Command {
-  return newCommand('completion', 'print what teaches a shell to complete the words of kith', [
+  return newCommand('completion', 'Prints a shell completion script.', [
     'completion bash > ~/.local/share/bash-completion/completions/kith',
     'completion zsh > "$fpath[1]/_kith"',
     'completion fish > ~/.config/fish/completions/kith.fish',
   ])
-    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .addArgument(new Argument('<shell>', 'The shell.').choices(shells))
     .action((shell: Shell, options: { json?: true }) =>
-      answer(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
+      printResult(options, { value: { shell, script: scripts[shell] }, lines: [scripts[shell].trimEnd()] }),
     )
 }
 
-/** What the scripts ask: candidates for the last of the words, a line each, a tab before the description. */
+/** The command that the scripts call. It prints one candidate per line: the word, a tab, its description. */
 export function completeCommand(program: () => Command): Command {
-  return newCommand('complete', 'answer the words that may stand last', ['complete -- import people --for'])
-    .argument('[words...]', 'what stands after kith; the last one is not finished')
+  return newCommand('complete', 'Prints the candidates for the last word.', ['complete -- import people --for'])
+    .argument('[words...]', 'The words after kith. The last one is unfinished.')
     .action((words: string[], options: { json?: true }) => {
       const value = candidatesFor(program(), words)
-      answer(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
+      printResult(options, { value, lines: value.map(({ value, description }) => `${value}\t${description}`) })
     })
 }
 
-/** The words that may stand in the place of the last one, as far as commands, options and choices go. */
+/** The candidates for the last word: commands, options, and values of options and arguments. */
 export function candidatesFor(program: Command, words: string[]): Candidate[] {
-  // Bash takes --format=csv for three words.
+  // Bash splits --format=csv into three words.
   const all = words.flatMap(word => (/^--[\w-]+=./.test(word) ? word.split(/=(.*)/, 2) : [word]))
   const last = all.at(-1) ?? ''
   const prefix = last === '=' ? '' : last
-  const { command, position, option } = standAfter(program, all.slice(0, -1).concat(last === '=' ? ['='] : []))
-  return possible(command, position, option, prefix).filter(({ value }) => value === files || value.startsWith(prefix))
+  const { command, position, option } = findCursor(program, all.slice(0, -1).concat(last === '=' ? ['='] : []))
+  return candidatesAt(command, position, option, prefix).filter(
+    ({ value }) => value === files || value.startsWith(prefix),
+  )
 }
 
-type Place = { command: Command; position: number; option: Option | undefined }
+type Cursor = { command: Command; position: number; option: Option | undefined }
 
-/** Where the next word stands: in which command, as which of its arguments, or as the value of which option. */
-function standAfter(program: Command, words: string[]): Place {
-  let place: Place = { command: program, position: 0, option: undefined }
+/** Finds the command of the next word, and the position of the argument or the option that it is the value of. */
+function findCursor(program: Command, words: string[]): Cursor {
+  let cursor: Cursor = { command: program, position: 0, option: undefined }
   for (const word of words) {
-    const { command, position, option } = place
+    const { command, position, option } = cursor
     if (word === '=') continue
     const subcommand = command.commands.find(each => each.name() === word)
-    if (option) place = { command, position, option: undefined }
+    if (option) cursor = { command, position, option: undefined }
     else if (word.startsWith('-'))
-      place.option = command.options.find(
+      cursor.option = command.options.find(
         each => [each.long, each.short].includes(word) && (each.required || each.optional),
       )
-    else place = subcommand ? { ...place, command: subcommand, position: 0 } : { ...place, position: position + 1 }
+    else cursor = subcommand ? { ...cursor, command: subcommand, position: 0 } : { ...cursor, position: position + 1 }
   }
-  return place
+  return cursor
 }
 
-function possible(command: Command, position: number, option: Option | undefined, prefix: string): Candidate[] {
+function candidatesAt(command: Command, position: number, option: Option | undefined, prefix: string): Candidate[] {
   if (option) return valuesOf(option.argChoices, option.flags)
   const help = command.createHelp()
   if (prefix.startsWith('-'))
@@ -79,7 +81,7 @@ function possible(command: Command, position: number, option: Option | undefined
 function valuesOf(choices: readonly string[] | undefined, name: string): Candidate[] {
   if (choices) return choices.map(value => ({ value, description: '' }))
   if (/\bfile\b/.test(name)) return [{ value: files, description: '' }]
-  return name.startsWith('people|') ? [{ value: 'people', description: 'or the key of a stack' }] : []
+  return name.startsWith('people|') ? [{ value: 'people', description: 'Or the key of a stack.' }] : []
 }
 
 const scripts: Record<Shell, string> = {
@@ -101,9 +103,9 @@ complete -F _kith kith
 _kith() {
   local line value description
   local -a candidates
-  local -a asked=("\${(@)words[2,CURRENT]}")
+  local -a typed=("\${(@)words[2,CURRENT]}")
   [[ "$words[CURRENT]" == --*=* ]] && compset -P '*='
-  for line in "\${(@f)$(kith complete -- "\${(@)asked}" 2>/dev/null)}"; do
+  for line in "\${(@f)$(kith complete -- "\${(@)typed}" 2>/dev/null)}"; do
     value="\${line%%$'\\t'*}"
     description="\${line#*$'\\t'}"
     if [[ "$value" == ${files} ]]; then

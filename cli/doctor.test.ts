@@ -11,20 +11,20 @@ import { query } from '../test/support/embedded-service.ts'
 import { endProcesses, launch, makeFolder, terminate } from '../test/support/process.ts'
 import type { Finding } from './doctor/finding.ts'
 
-type Report = { code: number | null; healthy: boolean; findings: Finding[]; said: string }
+type Report = { code: number | null; healthy: boolean; findings: Finding[]; output: string }
 
 async function doctor(environment: Record<string, string>): Promise<Report> {
   const kith = launch(environment, ['doctor', '--json'])
   const code = await kith.ended
   const { stdout, stderr } = kith.output
   expect(stderr).toBe('')
-  return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), said: stdout }
+  return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), output: stdout }
 }
 
-const of = ({ findings }: Report, check: string) => findings.filter(finding => finding.check === check)
+const findingsOf = ({ findings }: Report, check: string) => findings.filter(finding => finding.check === check)
 
-/** A program that kith loads first, so that something of the machine is not as it should be. */
-const broken = (script: string) => ({ NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` })
+/** The environment with a script that Node loads first, to simulate a faulty machine. */
+const preload = (script: string) => ({ NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}` })
 
 describe('kith doctor, on a server of its own', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -38,11 +38,11 @@ describe('kith doctor, on a server of its own', () => {
     await database.drop()
   })
 
-  /** The one finding of a check, that must be wrong, and make the whole so. */
+  /** Expects that a check is wrong with this message and with advice, and that the exit code is 1. */
   async function expectWrong(check: string, message: RegExp, more: Record<string, string> = {}) {
     const report = await doctor({ ...environment, ...more })
     expect([report.code, report.healthy]).toEqual([1, false])
-    const found = of(report, check).filter(({ verdict }) => verdict === 'wrong')
+    const found = findingsOf(report, check).filter(({ verdict }) => verdict === 'wrong')
     expect(found.map(finding => finding.message).join('\n')).toMatch(message)
     for (const { advice } of found) expect(advice).toBeTruthy()
     return report
@@ -50,34 +50,34 @@ describe('kith doctor, on a server of its own', () => {
 
   async function expectWarning(check: string, message: RegExp, more: Record<string, string> = {}) {
     const report = await doctor({ ...environment, ...more })
-    const [found] = of(report, check).filter(({ verdict }) => verdict === 'warning')
+    const [found] = findingsOf(report, check).filter(({ verdict }) => verdict === 'warning')
     expect(found?.message).toMatch(message)
     expect(found?.advice).toBeTruthy()
   }
 
-  it('names every variable that cannot be used, and looks no further', async () => {
+  it('names every invalid variable and runs no other check', async () => {
     const report = await expectWrong('configuration', /KITH_X is not a setting of kith\nPORT must be integer/, {
       PORT: 'abc',
       KITH_X: '1',
       AUTH_SECRET: 'a secret of at least thirty-two bytes',
     })
-    expect(report.said).not.toContain('a secret of')
+    expect(report.output).not.toContain('a secret of')
     expect(new Set(report.findings.map(({ check }) => check))).toEqual(new Set(['configuration']))
   })
 
-  it('says why a database cannot be reached, without its password', async () => {
+  it('reports why a database cannot be reached, without its password', async () => {
     const url = new URL(database.url)
     url.password = 'zqpassword'
     url.pathname = '/zqnothing'
     url.searchParams.delete('host')
     url.host = '127.0.0.1:1'
-    const { said } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
+    const { output } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
       DATABASE_URL: url.href,
     })
-    expect(said).not.toContain('zqpassword')
+    expect(output).not.toContain('zqpassword')
   })
 
-  it('tells migrations that have not run from those that it does not know, and runs none', async () => {
+  it('reports pending and unknown migrations, and runs none', async () => {
     await query(database.url, `delete from migrations where name = '0006_idempotency'`)
     await expectWarning('migrations', /1 have not run: 0006_idempotency/)
     expect(await query(database.url, `select from migrations where name = '0006_idempotency'`)).toEqual([])
@@ -85,31 +85,31 @@ describe('kith doctor, on a server of its own', () => {
     await expectWrong('migrations', /9999_later, which this version does not know/)
   })
 
-  it('warns where no key signs tokens, or an old one, and makes none', async () => {
+  it('warns of a missing or old signing key, and creates none', async () => {
     await query(database.url, 'delete from signing_keys')
-    await expectWarning('keys', /there is no key/)
+    await expectWarning('keys', /there is no signing key/)
     expect(await query(database.url, 'select from signing_keys')).toEqual([])
     await launch(environment, ['migrate']).ended
     await query(database.url, `update signing_keys set created_at = created_at - interval '400 days'`)
     await expectWarning('keys', /400 days old/)
   })
 
-  it('finds a setting of the database that loses data', async () => {
+  it('finds a database setting that can lose data', async () => {
     const name = new URL(database.url).pathname.slice(1)
     await query(database.url, `alter database ${name} set synchronous_commit = off`)
     await expectWrong('durability', /synchronous_commit is off/)
   })
 
-  it('compares the pool with what the server has room for', () =>
-    expectWrong('connections', /wants 207 connections/, { KITH_DATABASE_CONNECTIONS: '200' }))
+  it('compares the size of the pool with the free connections of the server', () =>
+    expectWrong('connections', /needs 207 connections/, { KITH_DATABASE_CONNECTIONS: '200' }))
 
-  it('compares the clocks', async () => {
-    const late = (ms: number) => broken(`const now = Date.now; Date.now = () => now() - ${ms}`)
+  it('compares the clocks of machine and database', async () => {
+    const late = (ms: number) => preload(`const now = Date.now; Date.now = () => now() - ${ms}`)
     await expectWrong('clock', /4[0-9]\.\d s apart/, late(45_000))
     await expectWarning('clock', /[5-9]\.\d s apart/, late(5_000))
   })
 
-  it('looks at the TLS files: there, a pair, good for a while, closed to others', async () => {
+  it('checks the TLS files: existence, matching key, expiry and permissions', async () => {
     const folder = await makeFolder()
     const files = { TLS_CERT_FILE: join(folder, 'cert.pem'), TLS_KEY_FILE: join(folder, 'key.pem') }
     await expectWrong('tls', /cannot be read/, files)
@@ -120,9 +120,9 @@ describe('kith doctor, on a server of its own', () => {
       await writeFile(files.TLS_KEY_FILE, key.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
     }
     await write(24 * 90)
-    expect(of(await doctor({ ...environment, ...files }), 'tls')).toMatchObject([{ verdict: 'ok' }])
+    expect(findingsOf(await doctor({ ...environment, ...files }), 'tls')).toMatchObject([{ verdict: 'ok' }])
     await chmod(files.TLS_KEY_FILE, 0o644)
-    await expectWarning('tls', /key\.pem is open to every user/, files)
+    await expectWarning('tls', /key\.pem can be read by every user/, files)
     await write(24)
     await expectWarning('tls', /expires on/, files)
     await write(-1)
@@ -131,7 +131,7 @@ describe('kith doctor, on a server of its own', () => {
     await expectWrong('tls', /cannot be used/, files)
   })
 
-  it('fetches the keys of an outside issuer', async () => {
+  it('fetches the keys of an external issuer', async () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const answers = [
       { status: 200, body: { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'ES256' }] } },
@@ -150,13 +150,13 @@ describe('kith doctor, on a server of its own', () => {
       AUTH_AUDIENCE: 'contacts',
       AUTH_JWKS_URL: `http://127.0.0.1:${port}/jwks`,
     }
-    expect(of(await doctor({ ...environment, ...issuer }), 'issuer')).toMatchObject([{ verdict: 'ok' }])
-    await expectWrong('issuer', /none of the keys/, issuer)
+    expect(findingsOf(await doctor({ ...environment, ...issuer }), 'issuer')).toMatchObject([{ verdict: 'ok' }])
+    await expectWrong('issuer', /has no usable key/, issuer)
     await expectWrong('issuer', /answered 500/, issuer)
     server.close()
   })
 
-  it('refuses words that it does not know', async () => {
+  it('refuses unknown options', async () => {
     const kith = launch(environment, ['doctor', '--thoroughly'])
     expect(await kith.ended).toBe(2)
     expect(kith.output.stdout).toBe('')
@@ -165,30 +165,30 @@ describe('kith doctor, on a server of its own', () => {
 
 describe('kith doctor, on the embedded server', () => {
   let dataDir: string
-  const everything = ['configuration', 'permissions', 'disk', 'database', 'durability', 'connections', 'archive']
+  const serverChecks = ['configuration', 'permissions', 'disk', 'database', 'durability', 'connections', 'archive']
   beforeAll(async () => {
     dataDir = join(await makeFolder(), 'data')
   })
   afterAll(endProcesses)
 
-  it('finds no data before the first start, and makes none', async () => {
+  it('finds no data before the first start, and creates none', async () => {
     const report = await doctor({ KITH_DATA_DIR: dataDir })
-    expect([report.code, of(report, 'database')[0]?.message]).toEqual([0, 'there are no data yet'])
+    expect([report.code, findingsOf(report, 'database')[0]?.message]).toEqual([0, 'there is no data yet'])
     expect((await doctor({ KITH_DATA_DIR: dataDir })).code).toBe(0)
   })
 
-  it('finds all well while the service runs and while it does not', async () => {
+  it('finds no fault while the service runs and while it is stopped', async () => {
     const service = launch({ KITH_DATA_DIR: dataDir })
     await service.ready
     const running = await doctor({ KITH_DATA_DIR: dataDir })
     expect(running.findings.filter(({ verdict }) => verdict === 'wrong')).toEqual([])
-    expect(running.findings.map(({ check }) => check)).toEqual([...everything, 'migrations', 'clock', 'keys'])
+    expect(running.findings.map(({ check }) => check)).toEqual([...serverChecks, 'migrations', 'clock', 'keys'])
     expect(await terminate(service)).toBe(0)
     const stopped = await doctor({ KITH_DATA_DIR: dataDir })
     expect([stopped.code, stopped.findings.length]).toEqual([0, running.findings.length])
   })
 
-  it('says it to a person in lines, each with what to do where something is to be done', async () => {
+  it('prints one line per finding, with advice below a fault', async () => {
     await chmod(join(dataDir, 'postgresql', 'password'), 0o644)
     const kith = launch({ KITH_DATA_DIR: dataDir }, ['doctor'])
     expect(await kith.ended).toBe(1)
@@ -199,21 +199,21 @@ describe('kith doctor, on the embedded server', () => {
     await chmod(join(dataDir, 'postgresql', 'password'), 0o600)
   })
 
-  it('finds a disk that is full', async () => {
-    const full = broken(`import files from 'node:fs/promises'
+  it('finds a full disk', async () => {
+    const full = preload(`import files from 'node:fs/promises'
       import { syncBuiltinESMExports } from 'node:module'
       files.statfs = async () => ({ bavail: 1000, bsize: 4096 })
       syncBuiltinESMExports()`)
     const report = await doctor({ KITH_DATA_DIR: dataDir, ...full })
-    expect([report.code, of(report, 'disk')[0]?.verdict]).toEqual([1, 'wrong'])
+    expect([report.code, findingsOf(report, 'disk')[0]?.verdict]).toEqual([1, 'wrong'])
   })
 
-  it('finds settings that lose data', async () => {
+  it('finds settings that can lose data', async () => {
     const settings = 'fsync = off\nfull_page_writes = off\n'
     await appendFile(join(dataDir, 'postgresql', 'data', 'postgresql.auto.conf'), settings)
     const report = await doctor({ KITH_DATA_DIR: dataDir })
     expect(report.code).toBe(1)
-    expect(of(report, 'durability').map(({ message }) => message.split(':')[0])).toEqual([
+    expect(findingsOf(report, 'durability').map(({ message }) => message.split(':')[0])).toEqual([
       'fsync is off',
       'full_page_writes is off',
     ])

@@ -1,20 +1,20 @@
 import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
 import type { Database } from '../src/db/db.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { checkClock, checkKeys, checkMigrations, checkServer } from './doctor/database.ts'
-import { attempt, type Finding, ok, warning, wrong } from './doctor/finding.ts'
+import { type Finding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { withStorage } from './doctor/storage.ts'
 
 export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'check configuration, database, keys and files, and say what to do; changes nothing. Ends with 1 when something is ' +
-    'wrong, which a warning is not'
+    'Checks configuration, database, keys and files, and says how to fix each problem. Changes nothing. Exits with 1 if a ' +
+    'check is wrong; a warning does not change the exit code.'
   return newCommand('doctor', description, ['doctor', 'doctor --json']).action(async (options: { json?: boolean }) => {
     const findings = await examine(environment)
     const healthy = findings.every(({ verdict }) => verdict !== 'wrong')
-    answer(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
+    printResult(options, { value: { healthy, findings }, lines: findings.flatMap(linesOf) })
     if (!healthy) process.exitCode = 1
   })
 }
@@ -28,7 +28,7 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const config = readConfiguration(environment)
   if (Array.isArray(config)) return config
   return [
-    ok('configuration', 'the environment can be used'),
+    ok('configuration', 'the environment is valid'),
     ...(await checkDataFolder(config)),
     ...(await checkTls(config)),
     ...(await checkIssuer(config)),
@@ -36,7 +36,7 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   ]
 }
 
-/** What cannot be read as a configuration is all there is to say: nothing else can be looked at by it. */
+/** The configuration, or one finding per invalid setting. Without a configuration no other check can run. */
 function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
   try {
     return loadConfig(environment)
@@ -48,20 +48,20 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
 }
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
-  const own = config.databaseUrl === undefined
-  const advice = own ? 'See server.log in the data folder.' : 'See DATABASE_URL, and whether that server runs.'
-  return attempt('database', advice, async () => {
+  const isEmbedded = config.databaseUrl === undefined
+  const advice = isEmbedded ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
+  return runCheck('database', advice, async () => {
     const found = await withStorage(config, db => checkAll(db, config))
-    return found ?? [warning('database', 'there are no data yet', 'Nothing: the first start makes them.')]
+    return found ?? [warning('database', 'there is no data yet', 'Nothing to do: the first start creates it.')]
   })
 }
 
 async function checkAll(db: Database, config: Config): Promise<Finding[]> {
   const advice = 'See the server’s log.'
   return [
-    ...(await attempt('database', advice, () => checkServer(db, config))),
-    ...(await attempt('migrations', advice, () => checkMigrations(db))),
-    ...(await attempt('clock', advice, () => checkClock(db))),
-    ...(await attempt('keys', advice, () => checkKeys(db))),
+    ...(await runCheck('database', advice, () => checkServer(db, config))),
+    ...(await runCheck('migrations', advice, () => checkMigrations(db))),
+    ...(await runCheck('clock', advice, () => checkClock(db))),
+    ...(await runCheck('keys', advice, () => checkKeys(db))),
   ]
 }

@@ -15,7 +15,7 @@ const children: ChildProcess[] = []
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'kith-cli-test-'))
-  // The embedded PostgreSQL of a root user runs as another one, and would move out of a closed folder.
+  // As root, the embedded PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(base, 0o755)
 })
 
@@ -27,38 +27,38 @@ afterAll(async () => {
   await rm(base, { recursive: true, maxRetries: 10 })
 })
 
-function start(...words: string[]) {
+function start(...args: string[]) {
   const environment = { KITH_DATA_DIR: join(base, '.kith'), PORT: '0' }
-  const child = spawn(process.execPath, [program, ...words], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   children.push(child)
   return child
 }
 
-async function kith(...words: string[]) {
-  const child = start(...words)
+async function kith(...args: string[]) {
+  const child = start(...args)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** The address of a service, as soon as it says it. */
+/** Waits until the service prints its address. */
 async function addressOf(service: ReturnType<typeof start>): Promise<string> {
   for await (const line of createInterface({ input: service.stdout })) {
     const address = /kith is ready at ([^\s"]+)/.exec(line)?.[1]
     if (address) return address
   }
-  throw new Error('the service ended before it was ready')
+  throw new Error('The service ended before it was ready.')
 }
 
-it('commands work on the embedded database without a service, beside one, and beside each other', async () => {
+it('commands use the embedded database without a service, with a running one, and concurrently', async () => {
   const quiet = { code: 0, stderr: '' }
   const [created, listed] = await Promise.all([kith('org', 'create', 'acme'), kith('org', 'list')])
-  expect(created).toEqual({ code: 0, stdout: '', stderr: 'made the organization acme\n' })
+  expect(created).toEqual({ code: 0, stdout: '', stderr: 'Created organization acme.\n' })
   expect(listed).toMatchObject(quiet)
   const before = await kith('token', '--org', 'acme', '--scope', 'people:read')
   const service = start('serve')
   const address = await addressOf(service)
-  const beside = await Promise.all([1, 2].map(() => kith('token', '--org', 'acme', '--scope', 'people:read')))
-  for (const answer of [before, ...beside]) {
+  const concurrent = await Promise.all([1, 2].map(() => kith('token', '--org', 'acme', '--scope', 'people:read')))
+  for (const answer of [before, ...concurrent]) {
     expect(answer).toMatchObject(quiet)
     const headers = { Authorization: `Bearer ${answer.stdout.trim()}` }
     expect((await fetch(`${address}/v1/people/nobody`, { headers })).status).toBe(404)

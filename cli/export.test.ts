@@ -34,9 +34,9 @@ beforeEach(async () => {
 })
 
 const file = (name: string) => join(directory, name)
-const start = (words: string[], url = service.address) =>
-  startCommand(['export', 'people', ...words], { KITH_URL: url, KITH_TOKEN: token }, directory)
-const run = (words: string[], url?: string) => start(words, url).ended
+const start = (args: string[], url = service.address) =>
+  startCommand(['export', 'people', ...args], { KITH_URL: url, KITH_TOKEN: token }, directory)
+const run = (args: string[], url?: string) => start(args, url).ended
 
 const names = (text: string) =>
   text
@@ -46,7 +46,7 @@ const names = (text: string) =>
 const allNames = Array.from({ length: peopleCount }, (_, i) => `p${i}`)
 
 describe('kith export', () => {
-  it('writes everybody once, to standard output or a file', async () => {
+  it('writes each person once, to standard output or a file', async () => {
     const { code, stdout, stderr } = await run([])
     expect(code).toBe(0)
     expect(names(stdout).toSorted()).toEqual(allNames.toSorted())
@@ -62,7 +62,7 @@ describe('kith export', () => {
     expect(names((await run(['--after-id', last])).stdout)).toHaveLength(1)
   })
 
-  it('never writes over a file unless it is told so', async () => {
+  it('overwrites an existing file only with --force', async () => {
     await writeFile(file('people.ndjson'), 'mine')
     expect(await run(['--output', 'people.ndjson'])).toMatchObject({
       code: 1,
@@ -73,17 +73,19 @@ describe('kith export', () => {
     expect(names(await readFile(file('people.ndjson'), 'utf8'))).toHaveLength(peopleCount)
   })
 
-  it('goes on by itself where the connection breaks, with notice', async () => {
+  it('reconnects after a broken connection, continues, and reports it', async () => {
     const proxy = await breakingProxy(service.address, { down: 600_000 })
     const { code, stdout, stderr } = await run([], proxy.address)
     proxy.server.close()
     expect(code).toBe(0)
-    expect(stderr).toMatch(/broke.*Going on after [\d,]+ entities in 0\.2 s; what follows is of a later moment/)
+    expect(stderr).toMatch(
+      /broke.*Resuming after [\d,]+ entities in 0\.2 s; later entities have the state of a later moment/,
+    )
     expect(names(stdout).toSorted()).toEqual(allNames.toSorted())
   })
 
   it.each(['people.ndjson', 'people.csv', 'people.ndjson.gz', 'people.csv.gz'])(
-    'of %s that was cut off anywhere is gone on with',
+    'continues %s with --resume wherever it was cut off',
     async name => {
       await run(['--output', name])
       const whole = await readFile(file(name))
@@ -101,7 +103,7 @@ describe('kith export', () => {
     },
   )
 
-  it('stops without a word when nobody reads on', async () => {
+  it('exits without a message when the reader closes the pipe', async () => {
     const { child, ended } = start([])
     await once(child.stdout, 'data')
     child.stdout.destroy()
@@ -111,15 +113,15 @@ describe('kith export', () => {
   })
 
   it.each([
-    ['a folder that is not there', ['--output', 'none/people.ndjson'], 1, /none/],
-    ['nothing to go on with', ['--resume'], 2, /--output/],
-    ['a part of something else', ['--output', 'other.ndjson', '--resume'], 1, /no export of this kind/],
-    ['an identifier that is none', ['--after-id', 'x'], 1, /after_id|uuid|UUID/],
-  ])('tells of %s in a sentence', async (_, words, exitCode, sentence) => {
+    ['a missing folder', ['--output', 'none/people.ndjson'], 1, /none/],
+    ['--resume without a file', ['--resume'], 2, /--output/],
+    ['an incomplete file of another kind', ['--output', 'other.ndjson', '--resume'], 1, /not an export of this kind/],
+    ['an invalid identifier', ['--after-id', 'x'], 1, /after_id|uuid|UUID/],
+  ])('reports %s without a stack trace', async (_, args, exitCode, pattern) => {
     await writeFile(file('other.ndjson.part'), 'something\nelse\n')
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import type { Client, Person, StackRecord } from '../client/index.ts'
-import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
-import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { errorMessage, newCommand, printResult, UsageError } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
 import { csvShape } from './export/csv.ts'
 import { type Output, openOutput } from './export/output.ts'
 import type { Format } from './import/input.ts'
-import { numeral, type ProgressLine, startProgress, timeOf } from './progress.ts'
-import { Attempts } from './retry-policy.ts'
+import { formatCount, formatDuration, type ProgressLine, startProgress } from './progress.ts'
+import { RetryPolicy } from './retry-policy.ts'
 import { handleInterrupt, type Interrupt } from './signal-handling.ts'
 
 type ExportOptions = ConnectionOptions & {
@@ -25,43 +25,50 @@ type ExportOptions = ConnectionOptions & {
 type Entity = Person | StackRecord
 
 export function exportCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('export', 'write all people, or all records of a stack, in order of their identifiers', [
-    'export people --output people.ndjson.gz',
-    'export orders --output orders.csv --resume',
-    'export people | jq .email',
-  ])
-    .argument('<people|stack_key>', 'people, or the key of a stack')
-    .option('--output <file>', 'the file to write; else standard output')
-  return withConnection(command)
+  const command = newCommand(
+    'export',
+    'Writes all people or all records of a stack, in order of their internal identifiers.',
+    [
+      'export people --output people.ndjson.gz',
+      'export orders --output orders.csv --resume',
+      'export people | jq .email',
+    ],
+  )
+    .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .option('--output <file>', 'The file to write. Default: standard output.')
+  return addConnectionOptions(command)
     .addOption(
-      new Option('--format <format>', 'else as the name of the file says, else ndjson').choices(['ndjson', 'csv']),
+      new Option('--format <format>', 'The format. Default: as the file name says, else ndjson.').choices([
+        'ndjson',
+        'csv',
+      ]),
     )
-    .option('--gzip', 'pack it; so is a file whose name ends in .gz')
-    .option('--resume', 'go on with a file that a broken export has left; from the beginning where there is none')
-    .option('--force', 'write over a file that is there')
-    .option('--after-id <id>', 'begin after the one of this internal identifier')
-    .option('--list-separator <text>', 'CSV: between the values of an attribute that holds many', '|')
-    .option('--quiet', 'show no progress')
+    .option('--gzip', 'Compress the output. Default for a file name that ends in .gz.')
+    .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')
+    .option('--force', 'Overwrite an existing file.')
+    .option('--after-id <id>', 'Start after the entity with this internal identifier.')
+    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
+    .option('--quiet', 'Show no progress.')
     .action((owner: string, options: ExportOptions) => run(environment, owner, options))
 }
 
 async function run(environment: NodeJS.ProcessEnv, owner: string, options: ExportOptions) {
   if (options.output === undefined && (options.resume || options.json))
-    throw new UsageError(`${options.resume ? '--resume' : '--json'} needs a file, by --output.`)
+    throw new UsageError(`${options.resume ? '--resume' : '--json'} needs a file. Name it with --output.`)
   const name = options.output
   const format = options.format ?? (/\.csv(?:\.gz)?$/i.test(name ?? '') ? 'csv' : 'ndjson')
-  const packed = options.gzip ?? /\.gz$/i.test(name ?? '')
+  const compressed = options.gzip ?? /\.gz$/i.test(name ?? '')
   const identifier = owner === 'people' ? 'id' : 'record_id'
   const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
   const { client } = await connect(environment, options, { scope })
   const shape = await shapeOf(client, owner, format, options.listSeparator)
-  const place = { name, path: pathOf(environment, name ?? ''), format, packed, identifier }
-  const output = await openOutput({ ...place, resume: options.resume ?? false, force: options.force ?? false })
+  const target = { name, path: pathOf(environment, name ?? ''), format, compressed, identifier }
+  const output = await openOutput({ ...target, resume: options.resume ?? false, force: options.force ?? false })
   const startedMs = performance.now()
-  const state = { count: 0, after_id: output.remains.after_id ?? options.afterId }
+  const state = { count: 0, after_id: output.resumePoint.after_id ?? options.afterId }
   const job = { client, owner, identifier, shape, output, state, name, options }
-  const fault = await transfer(job)
-  report(job, fault, (performance.now() - startedMs) / 1_000)
+  const failure = await transfer(job)
+  report(job, failure, (performance.now() - startedMs) / 1_000)
 }
 
 type Shape = { header: string; rowsOf: (entities: Entity[]) => string }
@@ -82,85 +89,88 @@ type Job = {
   options: ExportOptions
 }
 
-/** What ended it before it was whole; null where it is. */
+/** Copies all entities. Returns the error that ended the export early, or null if it is complete. */
 async function transfer(job: Job): Promise<Error | null> {
   const { output, shape, state, options } = job
-  const meter = startProgress('entities', () => ({ count: state.count, part: null }), {
+  const progressLine = startProgress('entities', () => ({ count: state.count, fraction: null }), {
     silent: Boolean(options.quiet || options.json),
   })
   const interrupt = handleInterrupt(() => {})
   try {
-    if (output.remains.bytes === 0) await output.write(shape.header)
-    else meter.tell(`going on after ${numeral(output.remains.lines)} entities; what follows is of this moment`)
-    await copyAll(job, interrupt, meter)
-    if (interrupt.asked) throw new Error('Stopped.')
+    if (output.resumePoint.bytes === 0) await output.write(shape.header)
+    else
+      progressLine.print(
+        `Resuming after ${formatCount(output.resumePoint.lines)} entities; later entities have the state of a later moment.`,
+      )
+    await copyAll(job, interrupt, progressLine)
+    if (interrupt.isRequested) throw new Error('Stopped.')
     await output.complete()
     return null
   } catch (error) {
     await output.leave().catch(() => {})
     return error as Error
   } finally {
-    meter.end()
+    progressLine.end()
     interrupt.end()
   }
 }
 
-/** From the beginning to the end, and again from where the connection broke. */
-async function copyAll(job: Job, interrupt: Interrupt, meter: ProgressLine): Promise<void> {
+/** Exports to the end. After a broken connection it continues after the last entity that was written. */
+async function copyAll(job: Job, interrupt: Interrupt, progressLine: ProgressLine): Promise<void> {
   const { client, owner, state } = job
   const entities = owner === 'people' ? client.people : client.stack(owner)
-  const attempts = new Attempts()
-  while (!interrupt.asked) {
+  const retryPolicy = new RetryPolicy()
+  while (!interrupt.isRequested) {
     const countBefore = state.count
     try {
       const { after_id } = state
       const stream = entities.export({ ...(after_id !== undefined && { after_id }), signal: interrupt.signal })
       return await copyOnce(job, stream as AsyncIterable<Entity>, interrupt)
     } catch (error) {
-      if (state.count > countBefore) attempts.succeed()
-      const pauseMs = interrupt.signal.aborted ? null : attempts.pauseAfter(error, state.count > 0)
+      if (state.count > countBefore) retryPolicy.reset()
+      const pauseMs = interrupt.signal.aborted ? null : retryPolicy.delayAfter(error, state.count > 0)
       if (pauseMs === null) throw error
-      const then = `Going on after ${numeral(state.count)} entities in ${(pauseMs / 1_000).toFixed(1)} s`
-      meter.tell(`${sentenceOf(error)} ${then}; what follows is of a later moment.`)
-      await Promise.race([pause(pauseMs), interrupt.whenAsked])
+      const retry = `Resuming after ${formatCount(state.count)} entities in ${(pauseMs / 1_000).toFixed(1)} s`
+      progressLine.print(`${errorMessage(error)} ${retry}; later entities have the state of a later moment.`)
+      await Promise.race([pause(pauseMs), interrupt.whenRequested])
     }
   }
 }
 
 async function copyOnce(job: Job, entities: AsyncIterable<Entity>, interrupt: Interrupt): Promise<void> {
   const { output, shape, state, identifier } = job
-  let held: Entity[] = []
+  let batch: Entity[] = []
   const flush = async () => {
-    const last = held.at(-1) as Record<string, unknown> | undefined
+    const last = batch.at(-1) as Record<string, unknown> | undefined
     if (!last) return
-    await output.write(shape.rowsOf(held))
-    state.count += held.length
+    await output.write(shape.rowsOf(batch))
+    state.count += batch.length
     state.after_id = String(last[identifier])
-    held = []
+    batch = []
   }
   try {
     for await (const entity of entities) {
-      if (held.push(entity) >= rowsAtOnce) await flush()
-      if (interrupt.asked) break
+      if (batch.push(entity) >= batchSize) await flush()
+      if (interrupt.isRequested) break
     }
   } finally {
     await flush()
   }
 }
 
-/** How many entities are written together. */
-const rowsAtOnce = 500
+/** The number of entities that are written together. */
+const batchSize = 500
 
 function report({ name, output, state, options }: Job, error: Error | null, seconds: number) {
-  const count = output.remains.lines + state.count
-  const told = `${numeral(state.count)} entities in ${timeOf(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
-  const again = name === undefined ? `--after-id ${state.after_id}` : '--resume'
-  const fault = error && sentenceOf(error)
-  const canGoOn = state.count > 0 || output.remains.lines > 0
-  const said = error
-    ? [sentenceOf(error), ...(canGoOn ? [`${told}; to go on, run it again with ${again}`] : [])]
-    : [told]
+  const count = output.resumePoint.lines + state.count
+  const summary = `${formatCount(state.count)} entities in ${formatDuration(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
+  const option = name === undefined ? `--after-id ${state.after_id}` : '--resume'
+  const message = error && errorMessage(error)
+  const canResume = state.count > 0 || output.resumePoint.lines > 0
+  const messages = error
+    ? [errorMessage(error), ...(canResume ? [`${summary}. To continue, run the command again with ${option}.`] : [])]
+    : [summary]
   const file = error ? null : name
-  answer(options, { value: { count, file, after_id: state.after_id ?? null, error: fault }, said })
+  printResult(options, { value: { count, file, after_id: state.after_id ?? null, error: message }, messages })
   if (error) process.exitCode = 1
 }

@@ -35,23 +35,23 @@ const lines = (count: number) =>
   Array.from({ length: count }, (_, i) => `{"external_id":"p${i}","first_name":"N${i}"}\n`)
 const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: token })
 
-const start = (words: string[], environment: Record<string, string> = settings()) =>
-  startCommand(['import', ...words], environment, directory)
+const start = (args: string[], environment: Record<string, string> = settings()) =>
+  startCommand(['import', ...args], environment, directory)
 
-async function run(words: string[], input: string | Buffer = '', environment?: Record<string, string>) {
-  const { child, ended } = start(words, environment)
+async function run(args: string[], input: string | Buffer = '', environment?: Record<string, string>) {
+  const { child, ended } = start(args, environment)
   child.stdin.end(input)
   return ended
 }
 
-/** Imports and answers the counts. */
-async function counts(...words: string[]) {
-  const { stdout } = await run([...words, '--json'])
+/** Runs an import and returns its JSON result. */
+async function counts(...args: string[]) {
+  const { stdout } = await run([...args, '--json'])
   return JSON.parse(stdout)
 }
 
 describe('kith import of NDJSON', () => {
-  it('creates who is new, changes who is not, and changes nothing the second time', async () => {
+  it('creates new people, changes existing ones, and changes nothing the second time', async () => {
     await client.people.create({ external_id: 'p0', last_name: 'Kept' })
     await put('people.ndjson', lines(3).join(''))
     const first = await run(['people', 'people.ndjson'])
@@ -61,7 +61,7 @@ describe('kith import of NDJSON', () => {
     expect(await counts('people', 'people.ndjson')).toMatchObject({ received: 3, unchanged: 3, failed: 0, error: null })
   })
 
-  it('writes refused lines with their reasons to a file that is mended and imported again', async () => {
+  it('writes refused lines with their reasons to a file, which can be corrected and imported', async () => {
     const wrong = ['{"external_id":"b","email":"none"}', 'no json', '{"external_id":"\xff"}', '[1]']
     await put('people.jsonl', Buffer.from(['{"external_id":"a"}', '', ...wrong].join('\r\n'), 'latin1'))
     const { code, stderr } = await run(['people', 'people.jsonl'])
@@ -87,15 +87,15 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('b')).toMatchObject({ email: 'b@example.org' })
   })
 
-  it('never writes over the refused lines of before', async () => {
+  it('never overwrites an earlier file of refused lines', async () => {
     await put('people.ndjson', '{"email":"none"}\n')
     for (const name of ['people.refused.ndjson', 'people.refused-2.ndjson'])
       expect(await counts('people', 'people.ndjson')).toMatchObject({ refused_file: name })
     const named = await run(['people', 'people.ndjson', '--refused', 'people.refused.ndjson'])
-    expect(named).toMatchObject({ code: 1, stderr: expect.stringMatching(/there already/) })
+    expect(named).toMatchObject({ code: 1, stderr: expect.stringMatching(/exists already/) })
   })
 
-  it('unpacks, reads standard input, and takes the records of a stack', async () => {
+  it('decompresses files, reads standard input, and imports records of a stack', async () => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     await client.schema.stacks.create({ key: 'visits', kind: 'event' })
     await put('orders.ndjson.gz', gzipSync(Buffer.from('\ufeff{"external_id":"o1","attribute_values":{"total":1}}')))
@@ -106,7 +106,7 @@ describe('kith import of NDJSON', () => {
     expect(await client.stack('visits').get('v1')).toMatchObject({ stack_key: 'visits' })
   })
 
-  it('checks without storing, and refuses names that are not there where it is told so', async () => {
+  it('stores nothing with --dry-run, and refuses missing references with --strict-references', async () => {
     await client.schema.attributes.create({ key: 'friend', owner: 'people', type: 'person' })
     await put(
       'people.ndjson',
@@ -117,7 +117,7 @@ describe('kith import of NDJSON', () => {
     for await (const person of client.people.list()) expect(person).toBeUndefined()
   })
 
-  it('makes a body of what was exported, and refuses what was exported from elsewhere', async () => {
+  it('converts exported lines into bodies, and refuses lines exported from another stack', async () => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     const person = await client.people.create({
       external_id: 'ada',
@@ -133,7 +133,7 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('ada')).toMatchObject(same)
   })
 
-  it('changes nobody with --create-only, and refuses the lines that would', async () => {
+  it('refuses lines that would change an existing person with --create-only', async () => {
     await client.people.create({ external_id: 'p0', first_name: 'Kept' })
     await put('people.ndjson', lines(3).join(''))
     expect(await counts('people', 'people.ndjson', '--create-only')).toMatchObject({
@@ -145,7 +145,7 @@ describe('kith import of NDJSON', () => {
     expect(await readFile(file('people.refused.ndjson'), 'utf8')).toContain('line 1: duplicate_entry')
   })
 
-  it('says all to the person on standard error, and has nothing but JSON on standard output', async () => {
+  it('prints messages on standard error, and only JSON on standard output', async () => {
     await put('people.ndjson', `${lines(1)}{"email":"none"}\n`)
     const plain = await run(['people', 'people.ndjson'])
     expect(plain.stdout).toBe('')
@@ -154,7 +154,7 @@ describe('kith import of NDJSON', () => {
     expect(JSON.parse(stdout)).toMatchObject({ unchanged: 1, failed: 1 })
   })
 
-  it('names the subject of the token that it makes itself, for the change log', async () => {
+  it('records the --subject of the token that it creates itself in the change log', async () => {
     await put('people.ndjson', '{"external_id":"of-the-night"}\n')
     const here = { DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port }
     expect((await run(['people', 'people.ndjson', '--subject', 'nightly import'], '', here)).code).toBe(0)
@@ -166,15 +166,15 @@ describe('kith import of NDJSON', () => {
     expect(set).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('CSV') })
   })
 
-  it('goes on after a line', async () => {
+  it('skips the lines before --skip-lines', async () => {
     await put('people.ndjson', lines(5).join(''))
     expect(await counts('people', 'people.ndjson', '--skip-lines', '3')).toMatchObject({ created: 2 })
     expect(await client.people.get('p3')).toMatchObject({ first_name: 'N3' })
   })
 })
 
-describe('a connection that breaks', () => {
-  it('is made again from the last line that is known to be done, with notice', async () => {
+describe('the connection of an import', () => {
+  it('is retried from the last acknowledged line when it breaks, with a message', async () => {
     const proxy = await breakingProxy(service.address, { up: 400_000 })
     await put('people.ndjson', lines(20_000).join(''))
     const { code, stdout, stderr } = await run(['people', 'people.ndjson', '--json'], '', {
@@ -182,12 +182,12 @@ describe('a connection that breaks', () => {
       KITH_TOKEN: token,
     })
     proxy.server.close()
-    expect(stderr).toMatch(/broke.* Going on after line \d+ in 0\.2 s\./)
+    expect(stderr).toMatch(/broke.* Continuing after line \d+ in 0\.2 s\./)
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, received: 20_000, failed: 0, error: null })
     expect(await counts('people', 'people.ndjson')).toMatchObject({ unchanged: 20_000 })
   })
 
-  it('that was never there is no reason to wait', async () => {
+  it('is not retried if the service never answered', async () => {
     await put('people.ndjson', lines(1).join(''))
     const nowhere = { KITH_URL: 'http://127.0.0.1:1', KITH_TOKEN: token }
     const { code, stdout, stderr } = await run(['people', 'people.ndjson'], '', nowhere)
@@ -196,7 +196,7 @@ describe('a connection that breaks', () => {
     expect(await readdir(directory)).toEqual(['people.ndjson'])
   })
 
-  it('speaks with what it was given: a file, a client', async () => {
+  it('uses the token of a file or of standard input, or a client', async () => {
     await put('people.ndjson', lines(1).join(''))
     await put('token', `${token}\n`)
     const onlyUrl = { KITH_URL: service.address }
@@ -213,22 +213,22 @@ describe('a connection that breaks', () => {
 })
 
 describe('Ctrl-C', () => {
-  it('stops after what was sent, says how to go on, and going on does the rest', async () => {
+  it('stops after the lines sent and says how to continue, which imports the rest', async () => {
     const all = lines(4_000)
     const { child, ended } = start(['people', '-', '--format', 'ndjson', '--json'])
     child.stdin.write(all.slice(0, 3_000).join(''))
-    // The service has them when it shows the last one.
+    // When the service returns the last person, it has all of them.
     await expect.poll(() => client.people.get('p2999').catch(() => null), { timeout: 20_000 }).not.toBeNull()
     child.kill('SIGINT')
     const { code, stdout, stderr } = await ended
     expect(code).toBe(1)
     expect(JSON.parse(stdout)).toMatchObject({ received: 3_000, created: 3_000, stopped_after: 3_000 })
-    expect(stderr).toContain('stopped after line 3000')
+    expect(stderr).toContain('Stopped after line 3000')
     await put('people.ndjson', all.join(''))
     expect(await counts('people', 'people.ndjson', '--skip-lines', '3000')).toMatchObject({ created: 1_000 })
   })
 
-  it('twice ends it at once', async () => {
+  it('stops the import immediately the second time', async () => {
     const { child, ended } = start(['people', '-', '--format', 'ndjson'])
     child.stdin.write(lines(1).join(''))
     await expect.poll(() => client.people.get('p0').catch(() => null), { timeout: 20_000 }).not.toBeNull()
@@ -237,7 +237,7 @@ describe('Ctrl-C', () => {
     expect((await ended).code).toBe(1)
   })
 
-  it('before anything was sent ends it', async () => {
+  it('stops an import that has sent nothing', async () => {
     const { child, ended } = start(['people', '-', '--format', 'ndjson'])
     await once(child, 'spawn')
     child.kill('SIGINT')
@@ -245,42 +245,47 @@ describe('Ctrl-C', () => {
   })
 })
 
-describe('hostile input', () => {
+describe('invalid input', () => {
   it.each([
-    ['a file that is not there', ['people', 'nothing.csv'], 1, /no file nothing\.csv/],
+    ['a missing file', ['people', 'nothing.csv'], 1, /no file nothing\.csv/],
     ['a folder', ['people', '.', '--format', 'csv'], 1, /is a folder/],
-    ['a file of no known kind', ['people', 'people.txt'], 2, /--format/],
+    ['a file of an unknown format', ['people', 'people.txt'], 2, /--format/],
     ['a refused file that cannot be written', ['people', 'a.ndjson', '--refused', 'none/x'], 1, /--refused/],
-    ['a stack that is none', ['nothing', 'a.ndjson'], 1, /no such stack/],
+    ['an unknown stack', ['nothing', 'a.ndjson'], 1, /no such stack/],
     ['UTF-16', ['people', 'utf16.csv'], 1, /UTF-16/],
-    ['a broken archive', ['people', 'broken.ndjson.gz'], 1, /packed, but broken/],
+    ['a damaged compressed file', ['people', 'broken.ndjson.gz'], 1, /cannot be decompressed/],
     ['an empty CSV', ['people', 'empty.csv'], 1, /empty/],
-    ['a quote that does not end', ['people', 'open.csv'], 1, /begins in line 2 .*quote/],
-    ['both standard inputs', ['people', '-', '--format', 'csv', '--token-file', '-'], 2, /standard input/],
-  ])('%s is told in a sentence', async (_, words, exitCode, sentence) => {
+    ['a quote that is not closed', ['people', 'open.csv'], 1, /begins in line 2 .*quote/],
+    [
+      'standard input for both file and token',
+      ['people', '-', '--format', 'csv', '--token-file', '-'],
+      2,
+      /standard input/,
+    ],
+  ])('reports %s without a stack trace and creates no file', async (_, args, exitCode, pattern) => {
     await put('a.ndjson', lines(1).join(''))
     await put('utf16.csv', Buffer.from('\ufeffexternal_id', 'utf16le'))
     await put('broken.ndjson.gz', gzipSync(lines(2_000).join('')).subarray(0, 1_000))
     await put('empty.csv', '')
     await put('open.csv', `external_id,first_name\na,"b\n${'c,d\n'.repeat(5)}`)
-    const { code, stdout, stderr } = await run(words)
+    const { code, stdout, stderr } = await run(args)
     expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
     expect((await readdir(directory)).filter(name => name.includes('refused'))).toEqual([])
   })
 
-  it('so many bad lines that their reasons are not all told are all in the refused file', async () => {
+  it('writes all refused lines to the file, even those without a reported reason', async () => {
     const bad = Array.from({ length: 12_000 }, (_, i) => `{"email":"none ${i}"}`)
     await put('people.ndjson', `${bad.join('\n')}\n${lines(1)}`)
     expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 1, failed: 12_000 })
     const refused = (await readFile(file('people.refused.ndjson'), 'utf8')).trimEnd().split('\n')
     expect(refused.map(line => /none \d+/.exec(line)?.[0])).toEqual(bad.map((_, i) => `none ${i}`))
     expect(refused[0]).toMatch(/^\{"refused_because":"line 1: invalid_parameter: \/email/)
-    expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused, and the reason is not told/)
+    expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused without a reason/)
   })
 
-  it('a line of 100 MB is refused, the others are not, and neither is it kept', async () => {
+  it('refuses a line of 100 MB, keeps only its beginning, and imports the others', async () => {
     const long = `{"external_id":"long","first_name":"${'x'.repeat(100_000_000)}"}\n`
     await put('people.ndjson', `${lines(1)}${long}{"external_id":"last"}\n`)
     expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 2, failed: 1 })

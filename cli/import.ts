@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { answer, newCommand, sentenceOf, UsageError } from './command.ts'
-import { type ConnectionOptions, connect, pathOf, withConnection } from './connection.ts'
+import { errorMessage, newCommand, printResult, UsageError } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
 import { type ColumnOptions, columnsOf } from './import/columns.ts'
 import { type CsvHead, csvItems } from './import/csv.ts'
 import { type Format, formatOf, type Input, openInput } from './import/input.ts'
-import type { Item, Refusal } from './import/item.ts'
+import type { ImportItem, Refusal } from './import/item.ts'
 import { ndjsonItems } from './import/ndjson.ts'
-import { openRefused, type RefusedFile } from './import/rejects-file.ts'
-import { type State, sendAll } from './import/send.ts'
-import { numeral, startProgress, timeOf } from './progress.ts'
+import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
+import { type ImportState, sendAll } from './import/send.ts'
+import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
 type ImportOptions = ConnectionOptions & {
@@ -37,7 +37,7 @@ type ImportOptions = ConnectionOptions & {
 export function importCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand(
     'import',
-    'create or change people, or the records of a stack, from a file of any length: an entity a line',
+    'Creates or changes people, or records of a stack, from a file of any length with one entity per line.',
     [
       'import people people.ndjson.gz',
       'import orders orders.csv --map "Order number=external_id" --dry-run',
@@ -45,61 +45,69 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       'import people - --format ndjson < people.ndjson',
     ],
   )
-    .argument('<people|stack_key>', 'people, or the key of a stack')
-    .argument('<file>', '.ndjson, .jsonl, .csv or .tsv, each perhaps packed (.gz); - for standard input')
-  return withConnection(withCsvOptions(command))
+    .argument('<people|stack_key>', 'Either people or the key of a stack.')
+    .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
+  return addConnectionOptions(withCsvOptions(command))
     .addOption(
-      new Option('--format <format>', 'what the file is, where its name does not say').choices(['ndjson', 'csv']),
+      new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
-    .option('--encoding <name>', 'what the file is written in, such as windows-1252; else UTF-8', parseEncoding)
-    .option('--create-only', 'refuse a line that would change an entity that exists')
-    .option('--subject <name>', 'the subject of the token that the command makes itself, for the change log; else cli')
-    .option('--dry-run', 'check every line, say what is refused, and store nothing')
+    .option('--encoding <name>', 'The encoding of the file, such as windows-1252. Default: UTF-8.', parseEncoding)
+    .option('--create-only', 'Refuse a line that would change an existing entity.')
     .option(
-      '--strict-references',
-      'refuse a line that names somebody who is not there, instead of making a placeholder',
+      '--subject <name>',
+      'The subject of the token that the command creates itself, for the change log. Default: cli.',
     )
-    .option('--skip-lines <count>', 'go on after this line of the file', wholeNumber, 0)
-    .option('--refused <file>', 'where refused lines go, with their reasons; else beside the file')
-    .option('--quiet', 'show no progress')
+    .option('--dry-run', 'Check every line and report refusals, but store nothing.')
+    .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
+    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber, 0)
+    .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
+    .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
 }
 
 function withCsvOptions(command: Command): Command {
   return command
-    .option('--map <column=field>', 'CSV: what a column stands for, once for each', parsePair, new Map())
-    .option(
-      '--ignore <column>',
-      'CSV: a column to leave out, once for each',
-      (name, all: string[]) => [...all, name],
-      [],
-    )
-    .option(
-      '--prefix <column=text>',
-      'CSV: put a text before each value of a column (repeatable)',
-      parseValue,
-      new Map(),
-    )
-    .option('--set <field=value>', 'CSV: give every record this value (repeatable)', parseValue, new Map())
     .addOption(
-      new Option('--attributes <which>', 'CSV: take all other columns as attribute values, texts').choices(['rest']),
+      new Option('--map <column=field>', 'CSV: Map this column to a field (repeatable).')
+        .argParser(parsePair)
+        .default(new Map(), 'none'),
     )
-    .option('--list-separator <text>', 'CSV: between the values of an attribute that holds many', '|')
     .addOption(
-      new Option('--date-order <order>', 'CSV: what 01/02/1999 is; else such a date is refused').choices([
+      new Option('--ignore <column>', 'CSV: Ignore this column (repeatable).')
+        .argParser((name, all: string[]) => [...all, name])
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--prefix <column=text>', 'CSV: Put this text before each value of this column (repeatable).')
+        .argParser(parseValue)
+        .default(new Map(), 'none'),
+    )
+    .addOption(
+      new Option('--set <field=value>', 'CSV: Set this value on every record (repeatable).')
+        .argParser(parseValue)
+        .default(new Map(), 'none'),
+    )
+    .addOption(
+      new Option('--attributes <which>', 'CSV: Import all other columns as attribute values, as texts.').choices([
+        'rest',
+      ]),
+    )
+    .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
+    .addOption(
+      new Option('--date-order <order>', 'CSV: The order of 01/02/1999. Without it, such a date is refused.').choices([
         'dmy',
         'mdy',
       ]),
     )
-    .option('--offset <offset>', 'CSV: of times that name none, such as Z or +01:00', parseOffset)
+    .option('--offset <offset>', 'CSV: The offset of times without one, such as Z or +01:00.', parseOffset)
     .addOption(
-      new Option('--empty <meaning>', 'CSV: an empty cell keeps what stands, or clears it')
+      new Option('--empty <meaning>', 'CSV: An empty cell keeps the stored value (absent) or clears it (null).')
         .choices(['absent', 'null'])
         .default('absent'),
     )
     .option(
       '--delimiter <character>',
-      'CSV: between cells, tab for a tab; else guessed from the header',
+      'CSV: The separator of cells; tab for a tab. Default: detected from the header.',
       parseDelimiter,
     )
 }
@@ -108,13 +116,13 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const format = formatOf(file, options.format)
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
   if (format === 'ndjson' && options.prefix.size + options.set.size > 0)
-    throw new UsageError('--prefix and --set are for CSV.')
+    throw new UsageError('--prefix and --set apply only to CSV.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const { client } = await connect(environment, options, { scope })
   const input = await openInput(file, path(file), options.encoding)
   const head: CsvHead = { cells: [], delimiter: ',' }
-  const refused = await openRefused({ file, extension: format, named: options.refused }, path, head)
+  const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
   const job = { client, owner, file, format, input, refused, head, options }
   const startedMs = performance.now()
   const outcome = await transfer(job).finally(input.close)
@@ -128,74 +136,78 @@ type Job = {
   file: string
   format: Format
   input: Input
-  refused: RefusedFile
+  refused: RejectsFile
   head: CsvHead
   options: ImportOptions
 }
 
-type Outcome = { state: State; stopped: boolean; error: Error | null }
+type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
 
 async function transfer({ client, owner, input, refused, options, ...job }: Job): Promise<Outcome> {
-  const state: State = {
+  const state: ImportState = {
     received: 0,
     created: 0,
     updated: 0,
     unchanged: 0,
     failed: 0,
     line: options.skipLines,
-    drawn: 0,
+    taken: 0,
     leftOut: 0,
   }
   const reading = () => ({
     count: state.received,
-    part: partOf(input, state),
+    fraction: fractionOf(input, state),
     refused: state.failed,
   })
-  const meter = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
-  const interrupt = handleInterrupt(() => meter.tell('stopping after what is under way; again to stop at once'))
+  const progressLine = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
+  const interrupt = handleInterrupt(() =>
+    progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
+  )
   const entities = owner === 'people' ? client.people : client.stack(owner)
-  const told = {
+  const importOptions = {
     dry_run: options.dryRun ?? false,
     create_only: options.createOnly ?? false,
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   let error: Error | null = null
   try {
-    const items = itemsOf({ client, owner, input, refused, options, ...job }, meter.tell)
+    const items = itemsOf({ client, owner, input, refused, options, ...job }, progressLine.print)
     await sendAll({
       items: skipping(items, options.skipLines),
-      open: (lines, signal) => entities.import(lines, { ...told, signal }),
+      open: (lines, signal) => entities.import(lines, { ...importOptions, signal }),
       interrupt,
       state,
       done: items => refused.write(items.filter(isRefused)),
-      broken: (error, pauseMs) =>
-        meter.tell(`${sentenceOf(error)} Going on after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`),
+      retrying: (error, pauseMs) =>
+        progressLine.print(
+          `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
+        ),
     })
   } catch (fault) {
     error = fault as Error
   } finally {
-    meter.end()
+    progressLine.end()
     interrupt.end()
   }
-  return { state, stopped: interrupt.asked, error }
+  return { state, stopped: interrupt.isRequested, error }
 }
 
-/** What has been read of the file, less what is still on its way. */
-function partOf({ totalBytes, readBytes }: Input, { received, drawn, leftOut }: State): number | null {
+/** The fraction of the file that is done: the fraction read, reduced by the items that are not yet acknowledged. */
+function fractionOf({ totalBytes, readBytes }: Input, { received, taken, leftOut }: ImportState): number | null {
   if (totalBytes === null) return null
-  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, drawn))
+  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, taken))
 }
 
-const isRefused = (item: Item): item is Item & { refusal: Refusal } => item.refusal !== undefined
+const isRefused = (item: ImportItem): item is ImportItem & { refusal: Refusal } => item.refusal !== undefined
 
-async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<Item[]> {
+async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
   const { client, owner, input, format, head, options } = job
   if (format === 'ndjson') return yield* ndjsonItems(input.pieces, owner)
   const definitions = await client.schema.get()
-  const wishes: ColumnOptions = {
+  const columnOptions: ColumnOptions = {
     map: options.map,
     ignore: options.ignore,
-    rest: options.attributes === 'rest',
+    unknownAsAttributes: options.attributes === 'rest',
     prefixes: options.prefix,
     constants: options.set,
   }
@@ -206,15 +218,15 @@ async function* itemsOf(job: Job, say: (line: string) => void): AsyncGenerator<I
     delimiter: options.delimiter ?? null,
     empty: options.empty,
   }
-  yield* csvItems(input.pieces, settings, read => {
-    Object.assign(head, read)
-    const columns = columnsOf(read.cells, owner, definitions, wishes)
-    for (const notice of columns.notices) say(notice)
+  yield* csvItems(input.pieces, settings, fileHead => {
+    Object.assign(head, fileHead)
+    const columns = columnsOf(fileHead.cells, owner, definitions, columnOptions)
+    for (const notice of columns.notices) printMessage(notice)
     return columns
   })
 }
 
-async function* skipping(batches: AsyncIterable<Item[]>, lines: number): AsyncGenerator<Item[]> {
+async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
   for await (const batch of batches) yield lines === 0 ? batch : batch.filter(({ line }) => line > lines)
 }
 
@@ -226,29 +238,29 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
-    error: error && sentenceOf(error),
+    error: error && errorMessage(error),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
-  answer(job.options, { value, said: [...(error ? [sentenceOf(error)] : []), ...summary] })
+  printResult(job.options, { value, messages: [...(error ? [errorMessage(error)] : []), ...summary] })
   if (stopped || error || failed > 0) process.exitCode = 1
 }
 
 function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
   const { received, created, updated, unchanged, failed, leftOut, line } = state
-  const ofWords = { created, updated, unchanged, refused: failed }
-  const counts = Object.entries(ofWords).map(([word, count]) => `${numeral(count)} ${word}`)
-  const would = options.dryRun ? ', checked and not stored' : ''
+  const outcomes = { created, updated, unchanged, refused: failed }
+  const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
+  const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${numeral(received)} lines in ${timeOf(seconds)}${would}: ${counts.join(', ')}`,
-    ...(leftOut > 0 ? [`${numeral(leftOut)} placeholders left out: the links to them make them again`] : []),
-    ...(failed > 0 ? [`the refused ones and their reasons are in ${refused.name}: mend it, and import it`] : []),
-    ...(stopped || error ? [howToGoOn(file, line)] : []),
+    `${formatCount(received)} lines in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
+    ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
+    ...(stopped || error ? [continueHint(file, line)] : []),
   ]
 }
 
-function howToGoOn(file: string, line: number): string {
-  const again = file === '-' ? 'give the rest' : `run it again with --skip-lines ${line}`
-  return `stopped after line ${line}; to go on, ${again}, or all of it: what is stored already stays as it is`
+function continueHint(file: string, line: number): string {
+  const option = file === '-' ? 'only the remaining lines' : `--skip-lines ${line}`
+  return `Stopped after line ${line}. To continue, run the command again with ${option}, or with all lines: lines already stored change nothing.`
 }
 
 function parsePair(text: string, pairs: Map<string, string>): Map<string, string> {
@@ -257,7 +269,7 @@ function parsePair(text: string, pairs: Map<string, string>): Map<string, string
   return new Map([...pairs, [text.slice(0, at).trim(), text.slice(at + 1).trim()]])
 }
 
-/** A value may hold an equals sign, and begin or end with spaces. */
+/** Adds `name=value` to the pairs. The value may contain an equals sign, and begin or end with spaces. */
 function parseValue(text: string, values: Map<string, string>): Map<string, string> {
   const [name = '', value = ''] = text.split(/=(.*)/s, 2)
   if (name.trim() === '' || value === '') throw new InvalidArgumentError('Give name=value.')

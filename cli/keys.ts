@@ -1,24 +1,24 @@
 import type { Command } from 'commander'
 import { type ListedKey, listKeys, revokeKey, rotateKeys } from '../src/auth/keys.ts'
-import { answer, newCommand, newGroup } from './command.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function keysCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('keys', 'list, rotate and revoke the keys that sign tokens', ['keys list', 'keys rotate'])
+  return newGroup('keys', 'Lists, rotates and revokes the keys that sign tokens.', ['keys list', 'keys rotate'])
     .addCommand(listCommand(environment))
     .addCommand(rotateCommand(environment))
     .addCommand(revokeCommand(environment))
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'list the keys: kid, algorithm, when it was made, what it does; tabs between, a line each'
+  const description = 'Lists the keys, one per line: kid, algorithm, time of creation, use, separated by tabs.'
   return newCommand('list', description, ['keys list']).action((options: Json) =>
     withSession(environment, async ({ db }) => {
       const value = await listKeys(db)
       const lines = value.map(key => [key.kid, key.algorithm, key.created_at, dutyOf(key)].join('\t'))
-      answer(options, { value, lines })
+      printResult(options, { value, lines })
     }),
   )
 }
@@ -29,23 +29,23 @@ function dutyOf({ signs, vouches_until }: ListedKey): string {
 }
 
 function rotateCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'sign with a new key from now on; tokens of the older ones are good until they expire'
+  const description = 'Signs with a new key from now on. Tokens of older keys stay valid until they expire.'
   return newCommand('rotate', description, ['keys rotate']).action((options: Json) =>
     withSession(environment, async ({ db }) => {
       const kid = await rotateKeys(db)
-      answer(options, { value: { kid }, said: [`the key ${kid} signs from now on`] })
+      printResult(options, { value: { kid }, messages: [`The key ${kid} signs from now on.`] })
     }),
   )
 }
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'end an older key, which somebody else may know: its tokens are refused within ten seconds'
+  const description = 'Revokes an older key, such as one that leaked. Its tokens are rejected within ten seconds.'
   return newCommand('revoke', description, ['keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'])
-    .argument('<kid>', 'the kid that list shows')
+    .argument('<kid>', 'The kid, as shown by keys list.')
     .action((kid: string, options: Json) =>
       withSession(environment, async ({ db }) => {
         await revokeKey(db, kid)
-        answer(options, { value: { kid }, said: [`revoked the key ${kid}`] })
+        printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
       }),
     )
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript, because a Node.js that cannot run TypeScript must still be able to say so.
+// This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below.
 import { createRequire } from 'node:module'
 
 /** @param {string} problem */
@@ -11,11 +11,11 @@ function stop(problem) {
 if (process.features.typescript) {
   await import('./main.ts').catch(error => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    stop(`A package of kith is not installed: run npm install first. (${error.message})`)
+    stop(`A package of kith is not installed. Run npm install. (${error.message})`)
   })
 } else {
   const { engines } = createRequire(import.meta.url)('../package.json')
   stop(
-    `kith needs Node.js ${engines.node}, and this is ${process.version}: run npm install without --omit=dev, which brings Node.js 24 along.`,
+    `kith needs Node.js ${engines.node}; this is ${process.version}. Run npm install without --omit=dev: it installs Node.js 24.`,
   )
 }

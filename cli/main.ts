@@ -4,7 +4,7 @@ import { version } from '../src/version.ts'
 import { backupCommand } from './backup.ts'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
-import { newGroup, sentenceOf, UsageError } from './command.ts'
+import { errorMessage, newGroup, UsageError } from './command.ts'
 import { completeCommand, completionCommand } from './completion.ts'
 import { doctorCommand } from './doctor.ts'
 import { exportCommand } from './export.ts'
@@ -39,45 +39,45 @@ const commands = [
 
 function programFor(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'A self-hosted contact and record data service. Settings come from the environment: see docs/configuration.md.'
+    'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.'
   const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
-  program.version(version, '-V, --version', 'print the version')
+  program.version(version, '-V, --version', 'Print the version.')
   for (const command of commands) program.addCommand(command(environment))
   program.addCommand(
     completeCommand(() => program),
     { hidden: true },
   )
-  settle(program, '')
+  configureErrors(program, '')
   return program
 }
 
-/** Commander would end the process by itself, with 1 for wrong usage too, and say no word of where to look. */
-function settle(command: Command, path: string) {
+/** By default, commander ends the process itself, with 1 for wrong usage too, and does not refer to the help. */
+function configureErrors(command: Command, path: string) {
   command.exitOverride().showHelpAfterError(`See npm run -s kith --${path} --help`)
-  for (const subcommand of command.commands) settle(subcommand, `${path} ${subcommand.name()}`)
+  for (const subcommand of command.commands) configureErrors(subcommand, `${path} ${subcommand.name()}`)
 }
 
-/** 0 for help, 2 for wrong usage, 1 for all else. */
+/** The exit code: 0 for help, 2 for wrong usage, 1 for any other error. */
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  printStderr(sentenceOf(error))
+  printStderr(errorMessage(error))
   return error instanceof UsageError ? 2 : 1
 }
 
-/** Whoever reads us may have heard enough: then there is nobody to tell, and nothing to do. */
-function heedClosedOutput() {
+/** The reader of a pipe may close it, as `head` does. The command then exits with 1 without a message. */
+function exitOnClosedOutput() {
   process.stdout.on('error', error => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printStderr(sentenceOf(error))
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') printStderr(errorMessage(error))
     process.exit(1)
   })
   process.stderr.on('error', () => {})
 }
 
-heedClosedOutput()
+exitOnClosedOutput()
 try {
   await programFor(process.env).parseAsync()
 } catch (error) {
   const code = exitCodeOf(error)
-  // A command may have said by then what its failure means.
+  // A command may have set its own exit code, as schema diff does.
   process.exitCode ??= code
 }

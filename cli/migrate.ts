@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 export function migrateCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'bring the database to the newest migration, as every start does too'
+  const description = 'Runs the migrations that are new. The start of the service runs them too.'
   return newCommand('migrate', description, ['migrate']).action((options: { json?: boolean }) =>
     withSession(environment, async ({ migrations }) => {
-      const ran = migrations.map(name => `ran ${name}`)
-      const said = ran.length > 0 ? ran : ['nothing to do: the database stands at the newest migration']
-      answer(options, { value: { ran: migrations }, said })
+      const ran = migrations.map(name => `Ran migration ${name}.`)
+      const messages = ran.length > 0 ? ran : ['Nothing to do: the database has every migration.']
+      printResult(options, { value: { ran: migrations }, messages })
     }),
   )
 }

@@ -1,33 +1,37 @@
 import type { Command } from 'commander'
 import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
-import { answer, newCommand, newGroup } from './command.ts'
+import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('org', 'make and list organizations, the tenants of the service', ['org create acme', 'org list'])
+  return newGroup('org', 'Creates and lists organizations, the tenants of the service.', [
+    'org create acme',
+    'org list',
+  ])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
-  return newCommand('create', 'make an organization', ['org create acme'])
-    .argument('<key>', 'its key: 1 to 63 of a-z, 0-9, _ and -, a letter first')
+  return newCommand('create', 'Creates an organization.', ['org create acme'])
+    .argument('<key>', 'The key: 1 to 63 of a-z, 0-9, _ and -, starting with a letter.')
     .action((key: string, options: Json) =>
       withSession(environment, async ({ db }) => {
         const { created_at } = await createOrganization(db, key)
-        answer(options, { value: { key, created_at }, said: [`made the organization ${key}`] })
+        printResult(options, { value: { key, created_at }, messages: [`Created organization ${key}.`] })
       }),
     )
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  return newCommand('list', 'list the organizations: key, tab, when it was made; a line each', ['org list']).action(
-    (options: Json) =>
-      withSession(environment, async ({ db }) => {
-        const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
-        answer(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
-      }),
+  return newCommand('list', 'Lists the organizations, one per line: key, time of creation, separated by a tab.', [
+    'org list',
+  ]).action((options: Json) =>
+    withSession(environment, async ({ db }) => {
+      const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
+      printResult(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
+    }),
   )
 }

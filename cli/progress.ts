@@ -1,34 +1,39 @@
 import { styleText } from 'node:util'
 import { printStderr } from './session.ts'
 
-/** How far something is. `part` is from 0 to 1; null where nobody knows the whole. */
-export type Reading = { count: number; part: number | null; refused?: number }
+/** The progress of a command. `fraction` is the part that is done, 0 to 1, or null if the total is unknown. */
+export type ProgressReading = { count: number; fraction: number | null; refused?: number }
 
-/** Says on standard error how far something is: a bar on a terminal, else a line every few seconds. */
-export type ProgressLine = { tell(line: string): void; end(): void }
+/** Shows progress on standard error: a bar on a terminal, else a line every 5 seconds. `print` prints a message between. */
+export type ProgressLine = { print(line: string): void; end(): void }
 
 const redrawMs = 200
-const lineMs = 5_000
+const printMs = 5_000
 const barCells = 24
-/** The rate is that of the last so many readings, so that it follows what happens. */
-const remembered = 50
+/** The rate is averaged over the last 50 readings, so that it follows a change. */
+const rateReadings = 50
 
-export function startProgress(noun: string, read: () => Reading, { silent = false } = {}): ProgressLine {
-  if (silent) return { tell: printStderr, end() {} }
+/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5; `silent` shows only messages. */
+export function startProgress(
+  noun: string,
+  readProgress: () => ProgressReading,
+  { silent = false } = {},
+): ProgressLine {
+  if (silent) return { print: printStderr, end() {} }
   const output = process.stderr
-  const pace = paceOf()
+  const rateOf = createRateMeter()
   const onTerminal = output.isTTY
   const erase = () => onTerminal && output.write('\r\x1b[K')
   const show = () => {
-    const reading = read()
-    const text = textOf(noun, reading, pace(reading))
+    const current = readProgress()
+    const text = textOf(noun, current, rateOf(current))
     if (!onTerminal) return printStderr(text)
-    const bar = reading.part === null ? '' : `${drawBar(reading.part)} `
+    const bar = current.fraction === null ? '' : `${drawBar(current.fraction)} `
     output.write(`\r${bar}${text.slice(0, Math.max(20, (output.columns ?? 80) - barCells - 4))}\x1b[K`)
   }
-  const timer = setInterval(show, onTerminal ? redrawMs : lineMs).unref()
+  const timer = setInterval(show, onTerminal ? redrawMs : printMs).unref()
   return {
-    tell(line) {
+    print(line) {
       erase()
       printStderr(line)
     },
@@ -39,44 +44,48 @@ export function startProgress(noun: string, read: () => Reading, { silent = fals
   }
 }
 
-type Pace = { perSecond: number; leftSeconds: number | null }
+type Rate = { perSecond: number; leftSeconds: number | null }
 
-function paceOf(): (reading: Reading) => Pace {
-  const started = { at_ms: performance.now(), count: 0, part: 0 }
-  const readings = [started]
-  return ({ count, part }) => {
-    const now = { at_ms: performance.now(), count, part: part ?? 0 }
-    const first = readings.length < remembered ? readings[0]! : readings.shift()!
+function createRateMeter(): (current: ProgressReading) => Rate {
+  const start = { atMs: performance.now(), count: 0, fraction: 0 }
+  const readings = [start]
+  return ({ count, fraction }) => {
+    const now = { atMs: performance.now(), count, fraction: fraction ?? 0 }
+    const first = readings.length < rateReadings ? readings[0]! : readings.shift()!
     readings.push(now)
-    const seconds = Math.max((now.at_ms - first.at_ms) / 1_000, 0.001)
-    const partPerSecond = (now.part - first.part) / seconds
-    const leftSeconds = part === null || partPerSecond <= 0 ? null : (1 - part) / partPerSecond
+    const seconds = Math.max((now.atMs - first.atMs) / 1_000, 0.001)
+    const fractionPerSecond = (now.fraction - first.fraction) / seconds
+    const leftSeconds = fraction === null || fractionPerSecond <= 0 ? null : (1 - fraction) / fractionPerSecond
     return { perSecond: (count - first.count) / seconds, leftSeconds }
   }
 }
 
-function textOf(noun: string, { count, part, refused = 0 }: Reading, { perSecond, leftSeconds }: Pace): string {
+function textOf(
+  noun: string,
+  { count, fraction, refused = 0 }: ProgressReading,
+  { perSecond, leftSeconds }: Rate,
+): string {
   const parts = [
-    ...(part === null ? [] : [`${Math.floor(part * 100)} %`]),
-    `${numeral(count)} ${noun}`,
-    `${numeral(Math.round(perSecond))}/s`,
-    ...(leftSeconds === null ? [] : [`${timeOf(leftSeconds)} left`]),
-    ...(refused > 0 ? [`${numeral(refused)} refused`] : []),
+    ...(fraction === null ? [] : [`${Math.floor(fraction * 100)} %`]),
+    `${formatCount(count)} ${noun}`,
+    `${formatCount(Math.round(perSecond))}/s`,
+    ...(leftSeconds === null ? [] : [`${formatDuration(leftSeconds)} left`]),
+    ...(refused > 0 ? [`${formatCount(refused)} refused`] : []),
   ]
   return parts.join(', ')
 }
 
-function drawBar(part: number): string {
-  const full = Math.min(barCells, Math.max(0, Math.round(part * barCells)))
+function drawBar(fraction: number): string {
+  const full = Math.min(barCells, Math.max(0, Math.round(fraction * barCells)))
   const stream = process.stderr
   return styleText('green', '█'.repeat(full), { stream }) + styleText('dim', '░'.repeat(barCells - full), { stream })
 }
 
 /** 1234567 → 1,234,567 */
-export const numeral = (count: number): string => count.toLocaleString('en-US')
+export const formatCount = (count: number): string => count.toLocaleString('en-US')
 
 /** 75 → 1 min 15 s */
-export function timeOf(seconds: number): string {
+export function formatDuration(seconds: number): string {
   const whole = Math.round(seconds)
   if (whole < 60) return `${whole} s`
   if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
@@ -84,4 +93,4 @@ export function timeOf(seconds: number): string {
 }
 
 /** 1234567 → 1.2 MB */
-export const megabytesOf = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+export const formatMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 
-/** The text of a file; null where there is none. */
-export async function readIfThere(file: string): Promise<string | null> {
+/** The text of a file, or null if the file does not exist. */
+export async function readFileOrNull(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {

@@ -12,7 +12,7 @@ import { verifyBackup } from './backup/container.ts'
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
 
-/** A database with so many changes that copying them takes a while. */
+/** Creates a database with so many changes that copying them takes a while. */
 async function largeDatabase(): Promise<string> {
   const url = await newDatabase()
   await query(url, `insert into organizations (key) values ('default')`)
@@ -27,8 +27,8 @@ async function largeDatabase(): Promise<string> {
 
 const rowsIn = async (url: string) => Object.values(await contentsOf(url)).flat().length
 
-describe('a restore', { timeout: 90_000 }, () => {
-  it('refuses a database that holds rows, and a backup of a newer version, and changes nothing', async () => {
+describe('kith restore', { timeout: 90_000 }, () => {
+  it('refuses a database with rows and a backup of a newer version, and changes nothing', async () => {
     const url = await newDatabase()
     await (await serveOn(url)).organization()
     const file = newFile()
@@ -47,7 +47,7 @@ describe('a restore', { timeout: 90_000 }, () => {
     expect(await contentsOf(target)).toEqual({})
   })
 
-  it('notices a file that is damaged, cut off, longer, of another format or no backup, before anything is stored', async () => {
+  it('refuses a file that is damaged, cut off, too long, of another format or not a backup, before it stores anything', async () => {
     const url = await newDatabase()
     await (await serveOn(url)).organization()
     const file = newFile()
@@ -69,10 +69,10 @@ describe('a restore', { timeout: 90_000 }, () => {
       [Buffer.from('hello'), /not a backup/],
       [Buffer.alloc(0), /not a backup/],
     ]
-    for (const [content, sentence] of broken) {
+    for (const [content, pattern] of broken) {
       await writeFile(pathTo('broken'), content)
       const verified = verifyBackup('broken', pathTo('broken'), () => {}, new AbortController().signal)
-      await expect(verified).rejects.toThrow(sentence)
+      await expect(verified).rejects.toThrow(pattern)
     }
     await writeFile(pathTo('broken'), flipped(body + 20))
     const target = await emptyDatabase()
@@ -82,7 +82,7 @@ describe('a restore', { timeout: 90_000 }, () => {
     expect(await kith(['restore', 'nothing'], target)).toMatchObject({ code: 1, stderr: 'There is no file nothing.\n' })
   })
 
-  it('stores nothing when a file ends early though its SHA-256 is right', async () => {
+  it('stores nothing if a file with a correct SHA-256 is incomplete', async () => {
     const url = await newDatabase()
     await (await serveOn(url)).organization()
     const file = newFile()
@@ -102,7 +102,7 @@ describe('a restore', { timeout: 90_000 }, () => {
   })
 
   it.each(['SIGKILL', 'SIGINT', 'pg_terminate_backend'])(
-    'ended midway by %s leaves no row, and works the next time',
+    'leaves no row when %s ends it midway, and succeeds the next time',
     async how => {
       const url = await newDatabase()
       await (await serveOn(url)).organization()
@@ -110,7 +110,7 @@ describe('a restore', { timeout: 90_000 }, () => {
       expect((await kith(['backup', file], url)).code).toBe(0)
       const target = await emptyDatabase()
       await migrate(target)
-      // The restore waits here, with rows of half of the tables stored.
+      // The trigger makes the restore wait when half of the tables are stored.
       const holder = new pg.Client({ connectionString: target })
       await holder.connect()
       try {
@@ -149,10 +149,10 @@ describe('a restore', { timeout: 90_000 }, () => {
   )
 })
 
-describe('a file', { timeout: 90_000 }, () => {
+describe('a backup file', { timeout: 90_000 }, () => {
   const names = async (file: string) => (await readdir(ground.folder)).filter(name => name.startsWith(file))
 
-  it('is there whole or not at all when the disk is full', async () => {
+  it('does not exist if the disk is full', async () => {
     const url = await largeDatabase()
     const file = newFile()
     const limited = ['-c', 'ulimit -f 256 && exec "$0" "$@"', process.execPath]
@@ -161,16 +161,16 @@ describe('a file', { timeout: 90_000 }, () => {
       cwd: ground.folder,
       env: { DATABASE_URL: url },
     })
-    let said = ''
-    child.stderr.on('data', part => (said += part))
+    let stderr = ''
+    child.stderr.on('data', part => (stderr += part))
     expect(await once(child, 'close')).toEqual([1, null])
-    expect(said).toMatch(/no room/)
+    expect(stderr).toMatch(/no room/)
     expect(await names(file)).toEqual([])
     expect((await kith(['backup', file], url)).code).toBe(0)
     expect(await names(file)).toEqual([file])
   })
 
-  it('is never half: a backup that is killed leaves a partial one, which --force removes', async () => {
+  it('is a .partial file after the backup was killed, which --force removes', async () => {
     const url = await largeDatabase()
     const file = newFile()
     const { child, ended } = start(['backup', file], { DATABASE_URL: url })
@@ -188,7 +188,7 @@ describe('a file', { timeout: 90_000 }, () => {
     expect(await names(file)).toEqual([file])
   })
 
-  it('is taken away when Ctrl-C or a lost connection ends the backup', async () => {
+  it('is removed when Ctrl-C or a lost connection ends the backup', async () => {
     const url = await largeDatabase()
     for (const how of ['SIGINT', 'lost']) {
       const file = newFile()
@@ -207,7 +207,7 @@ describe('a file', { timeout: 90_000 }, () => {
     }
   })
 
-  it('is refused where there is nothing to back up', async () => {
+  it('is not created if there is nothing to back up', async () => {
     const nothing = await kith(['backup', newFile()], await emptyDatabase())
     expect(nothing).toMatchObject({
       code: 1,

@@ -2,22 +2,22 @@ import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
 import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
-import { answer, newCommand } from './command.ts'
+import { newCommand, printResult } from './command.ts'
 import { pathOf } from './connection.ts'
-import { numeral, startProgress, timeOf } from './progress.ts'
+import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
 type RestoreOptions = { quiet?: true; json?: true }
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'bring the contents of a backup into an empty database or data folder: all of it or nothing'
+  const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
   return newCommand('restore', description, [
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
   ])
-    .argument('<file>', 'a file that the command backup has written')
-    .option('--quiet', 'show no progress')
+    .argument('<file>', 'A file written by kith backup.')
+    .option('--quiet', 'Show no progress.')
     .action((file: string, options: RestoreOptions) => run(environment, file, options))
 }
 
@@ -25,43 +25,49 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   const config = loadConfig(environment)
   const startedMs = performance.now()
   const silent = Boolean(options.quiet || options.json)
-  const stopping = new AbortController()
-  const interrupt = handleInterrupt(() => stopping.abort(new Error('Stopped. Nothing was restored.')))
+  const abortController = new AbortController()
+  const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. Nothing was restored.')))
   try {
-    const { signal } = stopping
+    const { signal } = abortController
     const backup = await check({ file, path: pathOf(environment, file) }, silent, signal)
     await refuseNewer(backup.header)
     const loaded = await withServer(config, url => load(url, backup, silent, signal))
     report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
   } catch (error) {
-    // So ends reading the file; what waits for the database throws the reason itself.
-    throw (error as Error).name === 'AbortError' ? stopping.signal.reason : error
+    // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
+    throw (error as Error).name === 'AbortError' ? abortController.signal.reason : error
   } finally {
     interrupt.end()
   }
 }
 
-/** Reads the whole file once, before anything is stored. */
+/** Verifies the whole file before anything is stored. */
 async function check({ file, path }: { file: string; path: string }, silent: boolean, signal: AbortSignal) {
-  let [read, whole] = [0, 1]
-  const meter = startProgress('MB checked', () => ({ count: Math.round(read / 1e6), part: read / whole }), { silent })
+  let [read, totalBytes] = [0, 1]
+  const progressLine = startProgress(
+    'MB checked',
+    () => ({ count: Math.round(read / 1e6), fraction: read / totalBytes }),
+    { silent },
+  )
   const onBytes = (bytes: number, total: number) => {
     read += bytes
-    whole = total
+    totalBytes = total
   }
-  return verifyBackup(file, path, onBytes, signal).finally(meter.end)
+  return verifyBackup(file, path, onBytes, signal).finally(progressLine.end)
 }
 
 async function load(url: string, backup: Backup, silent: boolean, signal: AbortSignal): Promise<Loaded> {
   let [read, rows] = [0, 0]
-  const meter = startProgress('rows', () => ({ count: rows, part: Math.min(1, read / backup.bytes) }), { silent })
+  const progressLine = startProgress('rows', () => ({ count: rows, fraction: Math.min(1, read / backup.bytes) }), {
+    silent,
+  })
   const onBytes = (bytes: number) => {
     read += bytes
   }
   const onRows = (count: number) => {
     rows += count
   }
-  return loadBackup({ url, backup, signal, onBytes, onRows }).finally(meter.end)
+  return loadBackup({ url, backup, signal, onBytes, onRows }).finally(progressLine.end)
 }
 
 type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }
@@ -69,11 +75,11 @@ type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number 
 function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded
   const { at, kith } = header
-  const said = [
-    `${numeral(rows)} rows of ${tables} tables in ${timeOf(seconds)}: all as it stood at ${at}`,
-    ...(leftOut.length > 0 ? [`left out, because kith has no such tables: ${leftOut.join(', ')}`] : []),
-    ...migrations.map(name => `ran ${name}`),
+  const messages = [
+    `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
+    ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
+    ...migrations.map(name => `Ran migration ${name}.`),
   ]
   const value = { file, rows, tables, at, kith, leftOut, ran: migrations }
-  answer(options, { value, said })
+  printResult(options, { value, messages })
 }

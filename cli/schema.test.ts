@@ -29,10 +29,10 @@ beforeEach(async () => {
   client = organization.client
 })
 
-/** Runs `kith schema` in the folder, for an organization: the test's own unless it is told another. */
-async function schema(words: string[], { token, input = '' } = { token: organization.token, input: '' }) {
+/** Runs `kith schema` in the folder, by default for the organization of the test. */
+async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
   const env = { SERVICE_URL: service.address, TOKEN: token }
-  const child = spawn(process.execPath, [program, 'schema', ...words], { cwd: directory, env })
+  const child = spawn(process.execPath, [program, 'schema', ...args], { cwd: directory, env })
   child.stdin.end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
@@ -48,7 +48,7 @@ const marketing = {
   ],
 }
 
-/** Writes kith.schema.json; what is not told is as in a new organization. */
+/** Writes kith.schema.json. Lists that are not given are those of a new organization. */
 function write(content: Content) {
   const file = { version: 1, stacks: [], attributes: [], consent_types: [marketing], ...content }
   return writeFile(join(directory, 'kith.schema.json'), JSON.stringify(file))
@@ -58,7 +58,7 @@ const orders = { key: 'orders', kind: 'item' }
 const total = { owner: 'orders', key: 'total', type: 'number' }
 
 describe('kith schema pull', () => {
-  it('writes a file without times and numbers, in order, with nothing in it that is a default', async () => {
+  it('writes a sorted file without times, ids and defaults', async () => {
     const { stacks, attributes } = client.schema
     await stacks.create({ key: 'visits', kind: 'event' })
     await stacks.create({ key: 'orders', kind: 'item', name: 'Orders' })
@@ -66,7 +66,7 @@ describe('kith schema pull', () => {
     await attributes.create({ key: 'city', owner: 'people', type: 'text' })
     const old = await attributes.create({ key: 'age', owner: 'people', type: 'number' })
     await attributes.patch(old.id, { state: 'archived' })
-    expect(await schema(['pull'])).toEqual({ code: 0, stdout: '', stderr: 'wrote kith.schema.json\n' })
+    expect(await schema(['pull'])).toEqual({ code: 0, stdout: '', stderr: 'Wrote kith.schema.json.\n' })
     const written = await readFile(join(directory, 'kith.schema.json'), 'utf8')
     expect(written).toBe(`{
   "version": 1,
@@ -118,50 +118,51 @@ describe('kith schema pull', () => {
   })
 })
 
-it('brings what one organization declares to another, as the example of the documentation', async () => {
+it('copies the schema of one organization to another, with the example of the documentation', async () => {
   const document = await readFile(new URL('../docs/schema-file.md', import.meta.url), 'utf8')
   const [, example] = /```json\n([\s\S]*?)```/.exec(document)!
   const other = await service.organization()
   await writeFile(join(directory, 'kith.schema.json'), example!)
-  expect(await schema(['push'])).toMatchObject({ code: 0, stderr: '4 done\n' })
-  expect(await schema(['pull'])).toMatchObject({ code: 0, stderr: 'wrote kith.schema.json\n' })
-  expect(await schema(['push'], { token: other.token, input: '' })).toMatchObject({ code: 0, stderr: '4 done\n' })
+  expect(await schema(['push'])).toMatchObject({ code: 0, stderr: 'Steps done: 4.\n' })
+  expect(await schema(['pull'])).toMatchObject({ code: 0, stderr: 'Wrote kith.schema.json.\n' })
+  const pushed = await schema(['push'], { token: other.token, input: '' })
+  expect(pushed).toMatchObject({ code: 0, stderr: 'Steps done: 4.\n' })
   expect(await schema(['diff'], { token: other.token, input: '' })).toEqual({ code: 0, stdout: '', stderr: '' })
   const pulled = await schema(['pull', '-'], { token: other.token, input: '' })
   expect(pulled.stdout).toBe(await readFile(join(directory, 'kith.schema.json'), 'utf8'))
 })
 
 it.each([
-  ['a service that is not there', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
+  ['an unreachable service', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
   ['a token without the scope', [], 1, /schema:write/],
   ['an unknown option', ['--delete'], 2, /--delete/],
-])('push says that there is %s, and does nothing', async (_, words, exitCode, sentence) => {
+])('push reports %s and changes nothing', async (_, args, exitCode, pattern) => {
   await write({ stacks: [orders] })
   const token = await service.tokenFor(organization.key, 'schema:read')
-  const { code, stderr } = await schema(['push', ...words], { token, input: '' })
+  const { code, stderr } = await schema(['push', ...args], { token, input: '' })
   expect(code).toBe(exitCode)
-  expect(stderr).toMatch(sentence)
+  expect(stderr).toMatch(pattern)
   expect(stderr).not.toMatch(/^ {4}at /m)
   expect((await client.schema.get()).stacks).toEqual([])
 })
 
 describe('kith schema diff', () => {
   it.each<[string, { token?: string; file?: string }, RegExp]>([
-    ['no file', { file: 'nothing.json' }, /nothing\.json/],
-    ['a file that cannot be used', { file: 'broken.json' }, /broken\.json cannot be used/],
-    ['a token that is none', { token: 'none' }, /token/],
-  ])('ends with 2, not with 1, where there is %s', async (_, { token = organization.token, file }, sentence) => {
+    ['a missing file', { file: 'nothing.json' }, /nothing\.json/],
+    ['an invalid file', { file: 'broken.json' }, /broken\.json cannot be used/],
+    ['an invalid token', { token: 'none' }, /token/],
+  ])('exits with 2, not with 1, for %s', async (_, { token = organization.token, file }, pattern) => {
     await write({})
     await writeFile(join(directory, 'broken.json'), '{}')
     const { code, stdout, stderr } = await schema(['diff', ...(file ? [file] : [])], { token, input: '' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })
 
 describe('kith schema push', () => {
-  it('shows what it does, does it, and has nothing to do the next time', async () => {
+  it('shows the steps, applies them, and has nothing to do the next time', async () => {
     const surveys = { key: 'surveys', channels: [{ channel: 'email', is_default: true }, { channel: 'sms' }] }
     await write({
       stacks: [orders],
@@ -185,9 +186,9 @@ describe('kith schema push', () => {
     expect(await schema(['push', '--dry-run'])).toEqual({ code: 0, stdout: shown, stderr: '' })
     expect((await client.schema.get()).stacks).toEqual([])
     expect(await schema(['diff'])).toEqual({ code: 1, stdout: shown, stderr: '' })
-    expect(await schema(['push'])).toEqual({ code: 0, stdout: shown, stderr: '6 done\n' })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: shown, stderr: 'Steps done: 6.\n' })
     expect(await schema(['diff'])).toEqual({ code: 0, stdout: '', stderr: '' })
-    expect(await schema(['push'])).toEqual({ code: 0, stdout: '', stderr: 'nothing to do\n' })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: '', stderr: 'Nothing to do.\n' })
     const file = await readFile(join(directory, 'kith.schema.json'), 'utf8')
     expect(await schema(['diff', '-', '--json'], { token: organization.token, input: file })).toMatchObject({
       code: 0,
@@ -195,24 +196,28 @@ describe('kith schema push', () => {
     })
   })
 
-  it('leaves what the file does not name, and archives it when it is told to, but for stacks', async () => {
+  it('keeps definitions that the file does not name; --archive-missing archives all but stacks', async () => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number' })
     await write({ consent_types: [] })
-    const stack = '? stack orders is not in the file: it stays, for a stack is never archived\n'
-    const rest = `? attribute orders.total is not in the file: it stays, unless --archive-missing
-? consent type marketing is not in the file: it stays, unless --archive-missing
+    const stack = '? stack orders is not in the file: it stays, because stacks cannot be archived\n'
+    const rest = `? attribute orders.total is not in the file: it stays without --archive-missing
+? consent type marketing is not in the file: it stays without --archive-missing
 `
     expect(await schema(['diff'])).toMatchObject({ code: 1, stdout: stack + rest })
-    expect(await schema(['push'])).toEqual({ code: 0, stdout: stack + rest, stderr: 'nothing to do\n' })
+    expect(await schema(['push'])).toEqual({ code: 0, stdout: stack + rest, stderr: 'Nothing to do.\n' })
     const archived = `- attribute orders.total: archived\n- consent type marketing: archived\n${stack}`
-    expect(await schema(['push', '--archive-missing'])).toEqual({ code: 0, stdout: archived, stderr: '2 done\n' })
+    expect(await schema(['push', '--archive-missing'])).toEqual({
+      code: 0,
+      stdout: archived,
+      stderr: 'Steps done: 2.\n',
+    })
     const { attributes, consent_types } = await client.schema.get()
     expect([...attributes, ...consent_types].map(({ state }) => state)).toEqual(['archived', 'archived'])
     expect(await schema(['diff'])).toMatchObject({ code: 1, stdout: stack })
   })
 
-  it('brings back what was archived, with its links; declares anew what was another thing', async () => {
+  it('reactivates an archived attribute with its links, or declares a new one if the type differs', async () => {
     const { attributes } = client.schema
     const friend = await attributes.create({ key: 'friend', owner: 'people', type: 'person' })
     const age = await attributes.create({ key: 'age', owner: 'people', type: 'text' })
@@ -231,18 +236,18 @@ describe('kith schema push', () => {
     expect(found.items.map(({ external_id }) => external_id)).toEqual(['ada'])
   })
 
-  it('takes the mark of a channel from a type that the file does not name', async () => {
+  it('replaces the default of a channel even if the file does not name the previous default', async () => {
     await write({ consent_types: [{ key: 'news', channels: [{ channel: 'sms', is_default: true }] }] })
     expect((await schema(['push'])).stdout).toBe(`+ consent type news (sms (default))
 ~ consent type marketing: channels email (default) and sms (default) → email (default) and sms
-? consent type marketing is not in the file: it stays, unless --archive-missing
+? consent type marketing is not in the file: it stays without --archive-missing
 `)
   })
 
   it.each<[string, Content, string[]]>([
     ['a stack of another kind', { stacks: [{ ...orders, kind: 'event' }] }, ['/stacks/0/kind']],
     [
-      'an attribute of another type, another target, and one of many that should be one',
+      'changes of type, target and cardinality of an attribute',
       {
         stacks: [orders],
         attributes: [
@@ -254,7 +259,7 @@ describe('kith schema push', () => {
       ['/attributes/0/type', '/attributes/1/cardinality', '/attributes/2/target_stack'],
     ],
     [
-      'an owner and a target that are nowhere',
+      'an unknown owner and an unknown target',
       {
         attributes: [
           { ...total, owner: 'nowhere' },
@@ -263,7 +268,7 @@ describe('kith schema push', () => {
       },
       ['/attributes/0/owner', '/attributes/1/target_stack'],
     ],
-  ])('refuses %s, before it does anything', async (_, content, paths) => {
+  ])('refuses %s before it changes anything', async (_, content, paths) => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })
     await client.schema.stacks.create({ key: 'visits', kind: 'event' })
     await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number' })

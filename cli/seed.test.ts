@@ -22,24 +22,24 @@ beforeEach(async () => {
   client = organization.client
 })
 
-async function seed(...words: string[]) {
+async function seed(...args: string[]) {
   const env = { SERVICE_URL: service.address, TOKEN: organization.token }
-  const child = spawn(process.execPath, [program, 'seed', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, 'seed', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }
 }
 
-const world = { people: 60, seed: 3, consentTypeIds: { marketing: 1, surveys: 2 } }
+const dataset = { people: 60, seed: 3, consentTypeIds: { marketing: 1, surveys: 2 } }
 const shop = ['--people', '60', '--seed', '3']
 
-/** What the import of each file said, of all that was sent. */
-async function seedAsJson(...words: string[]) {
-  const { code, stdout, stderr } = await seed(...shop, '--json', ...words)
+/** Runs kith seed with `--json`. Returns the exit code, the messages, and the counts by file. */
+async function seedAsJson(...args: string[]) {
+  const { code, stdout, stderr } = await seed(...shop, '--json', ...args)
   return { code, stderr, counts: JSON.parse(stdout) as Record<FileName, ImportCounts> }
 }
 
-/** Everything that is there, without what differs from one organization to the next. */
-async function everything() {
+/** Reads all entities, without the fields that differ between organizations. */
+async function readAll() {
   const all: Record<string, unknown[]> = {}
   for (const file of files) {
     all[file] = []
@@ -55,12 +55,12 @@ async function everything() {
 }
 
 describe('kith seed', () => {
-  it('fills an organization with all that it makes, and a second time changes nothing', async () => {
+  it('imports every generated entity, and changes nothing the second time', async () => {
     const first = await seedAsJson()
     expect(first.code).toBe(0)
-    const read = await everything()
+    const read = await readAll()
     for (const file of files) {
-      const sent = [...bodiesOf(world, file)]
+      const sent = [...bodiesOf(dataset, file)]
       expect(first.counts[file]).toMatchObject({ received: sent.length, failed: 0 })
       expect(read[file]).toHaveLength(sent.length + (file === 'people' ? friends() : 0))
     }
@@ -69,38 +69,38 @@ describe('kith seed', () => {
       const { received } = first.counts[file]
       expect(second.counts[file]).toEqual({ received, created: 0, updated: 0, unchanged: received, failed: 0 })
     }
-    expect(await everything()).toEqual(read)
+    expect(await readAll()).toEqual(read)
   })
 
   const friends = () =>
-    [...bodiesOf(world, 'people')].filter(({ attribute_values }) =>
+    [...bodiesOf(dataset, 'people')].filter(({ attribute_values }) =>
       String(attribute_values?.referrer).startsWith('friend-of-'),
     ).length
 
-  it('makes equal organizations of equal numbers, and says what it did', async () => {
+  it('creates the same data for the same numbers, and prints a summary', async () => {
     const { code, stdout, stderr } = await seed(...shop)
     expect(code).toBe(0)
     expect(stdout).toBe('')
     expect(stderr).toMatch(
       /^companies: 3 created, 0 updated, 0 unchanged\nproducts: 18 created, .*\npeople: [^\n]*\n$/s,
     )
-    const read = await everything()
+    const read = await readAll()
     organization = await service.organization()
     client = organization.client
     await seed(...shop)
-    expect(await everything()).toEqual(read)
+    expect(await readAll()).toEqual(read)
   })
 
-  it('gives a history to the consents of those who changed their minds', async () => {
+  it('records both answers of customers who changed their consent', async () => {
     await seedAsJson()
-    const minds = [...earlierVersions(world)]
-    expect(minds.length).toBeGreaterThan(0)
+    const earlier = [...earlierVersions(dataset)]
+    expect(earlier.length).toBeGreaterThan(0)
     const answers = await service.sql<{ external_id: string; state: boolean }>(
       `select external_id, state from consent_history join entities on entities.organization_id = $1 and entities.id = person_id
        where consent_history.organization_id = $1`,
       [organization.id],
     )
-    for (const { external_id, consents } of minds) {
+    for (const { external_id, consents } of earlier) {
       const own = answers.filter(answer => answer.external_id === external_id)
       expect(own).toHaveLength(2 * consents!.length)
       expect((await client.people.get(external_id!)).version).toBeGreaterThan(1)
@@ -118,18 +118,18 @@ describe('kith seed', () => {
       () => client.schema.attributes.create({ key: 'city', owner: 'people', type: 'number' }),
       /people\.city is of type number/,
     ],
-    ['no purpose to ask for', () => client.schema.consentTypes.patch(1, { state: 'archived' }), /marketing/],
-  ])('refuses an organization that has %s, and changes nothing', async (_, prepare, sentence) => {
+    ['no consent type marketing', () => client.schema.consentTypes.patch(1, { state: 'archived' }), /marketing/],
+  ])('refuses an organization with %s, and changes nothing', async (_, prepare, pattern) => {
     await prepare()
     const before = await client.schema.get()
     const { code, stdout, stderr } = await seed(...shop)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(sentence)
+    expect(stderr).toMatch(pattern)
     expect(await client.schema.get()).toEqual(before)
     expect((await client.people.list().page()).items).toEqual([])
   })
 
-  it('leaves names and indexes that the organization has chosen', async () => {
+  it('keeps the names and indexes that the organization has chosen', async () => {
     await client.schema.stacks.create({ key: 'orders', kind: 'item', name: 'Orders of 2026' })
     await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', description: 'In euros.' })
     await seedAsJson()
@@ -138,13 +138,13 @@ describe('kith seed', () => {
     expect(attributes.find(({ key }) => key === 'total')).toMatchObject({ description: 'In euros.', indexed: false })
   })
 
-  it('prints each file as it would send it, the same every time, and stops when nobody reads on', async () => {
+  it('prints each file as it would send it, and stops when the reader closes the pipe', async () => {
     for (const file of files) {
-      const lines = [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
+      const lines = [...bodiesOf(dataset, file)].map(body => `${JSON.stringify(body)}\n`)
       expect(await seed(...shop, '--print', file)).toEqual({ code: 0, stdout: lines.join(''), stderr: '' })
     }
-    const words = [program, 'seed', '--people', '1000000', '--print', 'people']
-    const child = spawn(process.execPath, words, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
+    const args = [program, 'seed', '--people', '1000000', '--print', 'people']
+    const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
     await once(child.stdout, 'data')
     child.stdout.destroy()
     await once(child, 'exit')

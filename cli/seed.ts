@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
-import { answer, newCommand } from './command.ts'
-import { type ConnectionOptions, connect, withConnection } from './connection.ts'
+import { newCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { startProgress } from './progress.ts'
 import type { Dataset } from './seed/dataset.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
@@ -13,26 +13,26 @@ type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: F
 
 export function seedCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'fill an organization with a shop to try things out on: people, companies, products, orders, visits; docs/seed.md'
+    'Fills an organization with a sample shop: people, companies, products, orders and visits; see docs/seed.md.'
   const examples = ['seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson']
   const command = newCommand('seed', description, examples)
-    .option('--people <count>', 'how many people; all else follows', wholeNumber, 1_000)
-    .option('--seed <number>', 'which shop: the same number makes the same one, to the byte', wholeNumber, 1)
-    .addOption(new Option('--print <file>', 'send nothing, and print one file as NDJSON instead').choices(files))
-  return withConnection(command).action((options: SeedOptions) =>
+    .option('--people <count>', 'The number of people. It determines all other counts.', wholeNumber, 1_000)
+    .option('--seed <number>', 'The seed. The same numbers produce the same shop, byte for byte.', wholeNumber, 1)
+    .addOption(new Option('--print <file>', 'Print one file as NDJSON, and send nothing.').choices(files))
+  return addConnectionOptions(command).action((options: SeedOptions) =>
     options.print ? print(options, options.print) : seed(environment, options),
   )
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 to 999999999.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 0 to 999999999.')
   return Number(text)
 }
 
 async function print({ people, seed }: SeedOptions, file: FileName) {
-  // The numbers of a new organization.
-  const world = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
-  const lines = bodiesOf(world, file).map(body => `${JSON.stringify(body)}\n`)
+  // The consent type ids of a new organization.
+  const dataset = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
+  const lines = bodiesOf(dataset, file).map(body => `${JSON.stringify(body)}\n`)
   await pipeline(Readable.from(lines), process.stdout, { end: false })
 }
 
@@ -41,45 +41,50 @@ const scope = 'people:write records:write schema:read schema:write'
 async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
-  const world: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
-  const done = await sendShop(client, world, Boolean(options.json))
-  answer(options, { value: Object.fromEntries(done), said: done.map(summaryOf) })
+  const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
+  const done = await sendShop(client, dataset, Boolean(options.json))
+  printResult(options, { value: Object.fromEntries(done), messages: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
 }
 
 type Done = [FileName, ImportCounts]
 
-/** Sends all, and shows how far it is. */
-async function sendShop(client: Client, world: Dataset, silent: boolean): Promise<Done[]> {
+/** Sends all files and shows the progress. */
+async function sendShop(client: Client, dataset: Dataset, silent: boolean): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
-  const meter = startProgress('lines', () => ({ count: count(), part: count() / linesIn(world) }), { silent })
+  const progressLine = startProgress('lines', () => ({ count: count(), fraction: count() / linesIn(dataset) }), {
+    silent,
+  })
   try {
-    await sendEarlierVersions(client, world)
+    await sendEarlierVersions(client, dataset)
     for (const file of files) {
       const progress = ({ received }: ImportCounts) => {
         current = received
       }
-      const counts = await sendFile(client, world, file, { progress, refused: refusalTeller(file, meter.tell) })
+      const counts = await sendFile(client, dataset, file, {
+        progress,
+        refused: refusalPrinter(file, progressLine.print),
+      })
       current = 0
       done.push([file, counts])
     }
   } finally {
-    meter.end()
+    progressLine.end()
   }
   return done
 }
 
-const refusalsTold = 5
+const maxPrintedRefusals = 5
 
-/** Tells the first refusals; the summary says how many there are. */
-function refusalTeller(file: FileName, tell: (line: string) => void): (refusal: ImportRefusal) => void {
+/** Prints the first 5 refusals of a file. The summary has their number. */
+function refusalPrinter(file: FileName, print: (line: string) => void): (refusal: ImportRefusal) => void {
   let count = 0
   return ({ line, message, details }) => {
-    if (++count > refusalsTold) return
+    if (++count > maxPrintedRefusals) return
     const reasons = details.map(detail => `; ${detail.path} ${detail.message}`).join('')
-    tell(`${file}, line ${line}: ${message}${reasons}`)
+    print(`${file}, line ${line}: ${message}${reasons}`)
   }
 }
 

@@ -6,22 +6,22 @@ import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
 import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
 
-/** What a command works with. `migrations` are the names of those that ran just now. */
+/** The database of a command. `migrations` are the names of the migrations that this command has run. */
 export type Session = { config: Config; db: Database; migrations: string[] }
 
 type Storage = { url: string; stop(): Promise<void> }
 
 const statementTimeoutMs = 30_000
 
-/** Says something to the person at the terminal. Standard output is for what a command answers. */
+/** Prints a message on standard error. Standard output is for results. */
 export function printStderr(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
 /**
- * Runs `work` on the database that `serve` with the same environment works on, whether it runs or not: the server of
- * DATABASE_URL, else the embedded one, shared with a service or started for the while. The database is as a started
- * service would leave it: migrated, with an organization `default` and a signing key.
+ * Runs `work` on the database that `serve` uses in the same environment: the server of DATABASE_URL, else the embedded
+ * one. A running embedded server is shared; a stopped one is started until `work` ends. The database is prepared as by a
+ * start of the service: migrated, with the organization `default` and a signing key.
  */
 export async function withSession<T>(
   environment: NodeJS.ProcessEnv,
@@ -42,8 +42,8 @@ export async function withSession<T>(
 }
 
 /**
- * Runs `work` with the address of that database as it stands: nothing is migrated or made in it. An embedded server that
- * does not run is started for the while.
+ * Runs `work` with the address of that database, and neither migrates it nor creates anything in it. A stopped embedded
+ * server is started until `work` ends.
  */
 export async function withServer<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const storage = await openStorage(config)
@@ -55,7 +55,7 @@ export async function withServer<T>(config: Config, work: (url: string) => Promi
 }
 
 async function openStorage({ databaseUrl, dataDir, logLevel }: Config): Promise<Storage> {
-  // What goes wrong comes as an error; the rest concerns nobody who only wants a token.
+  // Failures are thrown. The log of the embedded server would only hide a command's own output.
   const log = ['debug', 'trace'].includes(logLevel) ? printStderr : () => {}
   if (!databaseUrl) return startEmbedded({ dataDir, purpose: 'command', log })
   await probe(databaseUrl)

@@ -1,36 +1,37 @@
-/** Ctrl-C, or SIGTERM, while something runs that should end well. */
+/** Handles SIGINT (Ctrl-C) and SIGTERM during work that must stop cleanly. */
 export type Interrupt = {
-  /** Somebody asked to stop. */
-  readonly asked: boolean
-  whenAsked: Promise<void>
-  /** Aborts when somebody asked again: at once, then. */
+  /** Whether a first signal has arrived. */
+  readonly isRequested: boolean
+  /** Resolves at the first signal. */
+  whenRequested: Promise<void>
+  /** Aborts at the second signal. */
   signal: AbortSignal
-  /** From now on a signal ends the process, as ever. */
+  /** Removes the handlers: a later signal ends the process. */
   end(): void
 }
 
 const signals = ['SIGINT', 'SIGTERM'] as const
 
-/** Heeds the signals until `end`; `onAsked` is called at the first. */
-export function handleInterrupt(onAsked: () => void): Interrupt {
-  const enough = Promise.withResolvers<void>()
-  const atOnce = new AbortController()
-  let asked = false
-  const hear = () => {
-    if (asked) return atOnce.abort(new Error('Stopped at once.'))
-    asked = true
-    enough.resolve()
-    onAsked()
+/** Installs the handlers until `end` is called. The first signal calls `onRequested`. */
+export function handleInterrupt(onRequested: () => void): Interrupt {
+  const firstSignal = Promise.withResolvers<void>()
+  const secondSignal = new AbortController()
+  let isRequested = false
+  const handleSignal = () => {
+    if (isRequested) return secondSignal.abort(new Error('Stopped immediately.'))
+    isRequested = true
+    firstSignal.resolve()
+    onRequested()
   }
-  for (const signal of signals) process.on(signal, hear)
+  for (const signal of signals) process.on(signal, handleSignal)
   return {
-    get asked() {
-      return asked
+    get isRequested() {
+      return isRequested
     },
-    whenAsked: enough.promise,
-    signal: atOnce.signal,
+    whenRequested: firstSignal.promise,
+    signal: secondSignal.signal,
     end() {
-      for (const signal of signals) process.off(signal, hear)
+      for (const signal of signals) process.off(signal, handleSignal)
     },
   }
 }

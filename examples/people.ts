@@ -1,8 +1,8 @@
-// Some thousand generated people, whose referrers, employers and consents arrive in shuffled order, so that most links
-// come before their targets. Creates, patches and replaces them over HTTP, reads everybody back, and compares.
+// Creates, patches and replaces some thousand generated people over HTTP, then reads each person and compares. The requests are
+// sent in shuffled order, so that most links are written before their targets exist.
 //
-//   npm run example                                   on a service of its own, in a temporary folder
-//   SERVICE_URL=… TOKEN=… node examples/people.ts     on a running one (an organization of its own is best)
+//   npm run example                                   with a temporary service
+//   SERVICE_URL=… TOKEN=… node examples/people.ts     with a running service; use a new organization
 
 import { faker } from '@faker-js/faker'
 
@@ -10,13 +10,13 @@ const serviceUrl = process.env.SERVICE_URL ?? 'http://127.0.0.1:8080'
 const token = process.env.TOKEN ?? ''
 const peopleCount = Number(process.env.PEOPLE ?? 2_000)
 const seed = Number(process.env.SEED ?? 7)
-const requestsAtOnce = 16
+const concurrency = 16
 
 type Answer = { consent_type_id: number; channel: 'email' | 'sms'; state: boolean }
 type Body = Record<string, unknown> & { consents?: Answer[]; attribute_values?: Record<string, unknown> }
 type Request = { method: 'POST' | 'PATCH' | 'PUT'; path: string; body: Body }
 
-/** What a person must look like at the end. */
+/** The expected final state of a person. */
 type Expected = {
   external_id: string
   first_name: string
@@ -39,12 +39,12 @@ async function send(method: string, path: string, body?: unknown): Promise<{ sta
   return { status: response.status, data: envelope.data }
 }
 
-/** Works a list off, some at a time, in order of the list. */
-async function workOff<T>(list: T[], work: (element: T) => Promise<void>) {
-  const rest = list.values()
+/** Runs `work` for each element, in order, with a limited concurrency. */
+async function forEachConcurrently<T>(list: T[], work: (element: T) => Promise<void>) {
+  const remaining = list.values()
   await Promise.all(
-    Array.from({ length: requestsAtOnce }, async () => {
-      for (const element of rest) await work(element)
+    Array.from({ length: concurrency }, async () => {
+      for (const element of remaining) await work(element)
     }),
   )
 }
@@ -73,30 +73,30 @@ const answerOf = (consent_type_id: number): Answer => ({
   state: faker.datatype.boolean(),
 })
 
-/** Everybody's requests (a creation first, then patches and a replacement), and what they must come to. */
-function invent(surveysId: number): { creations: Request[]; updates: Request[][]; expected: Expected[] } {
+/** Generates the requests of each person (a create, then perhaps a replace, then patches) and the expected final states. */
+function generate(surveysId: number): { creations: Request[]; updates: Request[][]; expected: Expected[] } {
   const names = Array.from({ length: peopleCount }, (_, index) => `person-${index}`)
   const companies = Array.from({ length: 50 }, (_, index) => `company-${index}`)
   const creations: Request[] = []
   const updates: Request[][] = []
   const expected = names.map(external_id => {
-    const person = inventPerson(external_id, names, companies)
+    const person = generatePerson(external_id, names, companies)
     const path = `/v1/people/${external_id}`
-    creations.push({ method: 'POST', path: '/v1/people', body: { external_id, ...inventCreation(person) } })
+    creations.push({ method: 'POST', path: '/v1/people', body: { external_id, ...generateCreateBody(person) } })
     const replaced = faker.datatype.boolean(0.3)
-    const own: Request[] = []
-    if (replaced) own.push({ method: 'PUT', path, body: inventReplacement(person) })
+    const personUpdates: Request[] = []
+    if (replaced) personUpdates.push({ method: 'PUT', path, body: generateReplaceBody(person) })
     for (let turn = faker.number.int({ max: 2 }); turn >= 0; turn -= 1) {
       const answer = answerOf(faker.helpers.arrayElement([1, surveysId]))
-      own.push({ method: 'PATCH', path, body: inventPatch(person, answer) })
+      personUpdates.push({ method: 'PATCH', path, body: generatePatchBody(person, answer) })
     }
-    updates.push(own)
+    updates.push(personUpdates)
     return person
   })
   return { creations: faker.helpers.shuffle(creations), updates: faker.helpers.shuffle(updates), expected }
 }
 
-function inventPerson(external_id: string, names: string[], companies: string[]): Expected {
+function generatePerson(external_id: string, names: string[], companies: string[]): Expected {
   return {
     external_id,
     first_name: faker.person.firstName(),
@@ -108,27 +108,27 @@ function inventPerson(external_id: string, names: string[], companies: string[])
   }
 }
 
-function inventCreation(person: Expected): Body {
+function generateCreateBody(person: Expected): Body {
   const { first_name, last_name, referrer, employer } = person
   const email = faker.internet.email({ firstName: 'reader', lastName: person.external_id, provider: 'example.org' })
   return { first_name, last_name, email, attribute_values: { referrer, employer, city: faker.location.city() } }
 }
 
-function inventReplacement(person: Expected): Body {
+function generateReplaceBody(person: Expected): Body {
   person.first_name = faker.person.firstName()
   person.last_name = null
   const { first_name, referrer, employer } = person
   return { first_name, attribute_values: { referrer: referrer && { external_id: referrer }, employer } }
 }
 
-function inventPatch(person: Expected, answer: Answer): Body {
+function generatePatchBody(person: Expected, answer: Answer): Body {
   person.loyalty = faker.number.int({ max: 1_000 })
   person.answers.set(`${answer.consent_type_id}:${answer.channel}`, answer.state)
   return { consents: [answer], attribute_values: { loyalty: person.loyalty } }
 }
 
-/** The summary flag that a person's answers come to. */
-function summary(answers: Map<string, boolean>, channel: string): boolean | null {
+/** The summary flag of a channel: true if any answer grants consent, null without answers. */
+function summaryFlag(answers: Map<string, boolean>, channel: string): boolean | null {
   const states = [...answers].filter(([key]) => key.endsWith(channel)).map(([, state]) => state)
   return states.length === 0 ? null : states.includes(true)
 }
@@ -152,41 +152,43 @@ function differences(person: Person, expected: Expected): string[] {
     ['referrer', referrer, expected.referrer],
     ['employer', employer, expected.employer],
     ['loyalty', loyalty, expected.loyalty],
-    ['email_consent', person.email_consent, summary(expected.answers, 'email')],
-    ['sms_consent', person.sms_consent, summary(expected.answers, 'sms')],
+    ['email_consent', person.email_consent, summaryFlag(expected.answers, 'email')],
+    ['sms_consent', person.sms_consent, summaryFlag(expected.answers, 'sms')],
     ...person.consents.map(({ consent_type_id, channel, state, source }): [string, unknown, unknown] => {
       const answer = expected.answers.get(`${consent_type_id}:${channel}`)
       return [`consent ${consent_type_id} ${channel}`, source === 'answer' ? state : undefined, answer]
     }),
   ]
   return comparisons
-    .filter(([, found, wanted]) => found !== wanted)
-    .map(([name, found, wanted]) => `${expected.external_id}: ${name} is ${found}, expected ${wanted}`)
+    .filter(([, actual, expectedValue]) => actual !== expectedValue)
+    .map(([name, actual, expectedValue]) => `${expected.external_id}: ${name} is ${actual}, expected ${expectedValue}`)
 }
 
 faker.seed(seed)
-const started = performance.now()
-const { creations, updates, expected } = invent(await declare())
+const startedMs = performance.now()
+const { creations, updates, expected } = generate(await declare())
 
-let completed = 0
-await workOff(creations, async ({ method, path, body }) => {
+let updatedCount = 0
+await forEachConcurrently(creations, async ({ method, path, body }) => {
   const { status } = await send(method, path, body)
-  if (status !== 201) throw new Error(`${body.external_id} was there before: take an organization of its own`)
+  if (status !== 201) throw new Error(`${body.external_id} existed before. Use a new organization.`)
 })
-await workOff(updates, async own => {
-  for (const { method, path, body } of own) await send(method, path, body)
+await forEachConcurrently(updates, async personUpdates => {
+  for (const { method, path, body } of personUpdates) await send(method, path, body)
 })
 
 const problems: string[] = []
-await workOff(expected, async person => {
+await forEachConcurrently(expected, async person => {
   const { data } = await send('GET', `/v1/people/${person.external_id}`)
   problems.push(...differences(data, person))
-  if ((data as Person & { version: number }).version > 1) completed += 1
+  if ((data as Person & { version: number }).version > 1) updatedCount += 1
 })
 
 const requests = creations.length + updates.flat().length + expected.length
-const seconds = (performance.now() - started) / 1_000
+const seconds = (performance.now() - startedMs) / 1_000
 console.log(`${peopleCount} people, seed ${seed}: ${requests} requests in ${seconds.toFixed(1)} s`)
-console.log(`${completed} of them written to more than once; ${problems.length} differences from what was expected`)
+console.log(
+  `${updatedCount} of them were written more than once; ${problems.length} differences from the expected state`,
+)
 for (const problem of problems.slice(0, 20)) console.error(problem)
 if (problems.length > 0) process.exitCode = 1

@@ -1,9 +1,9 @@
-// A small shop in one file, through the client: products, orders and visits linked to people both ways, arriving in
-// shuffled order, so that half of them are linked to before they exist. Then the questions a marketer asks, answered by
-// filters, and compared with what was generated.
+// Creates a small shop with the client: products, orders and visits, linked with people in both directions. The entities are
+// created in shuffled order, so that half of them are linked to before they exist. Then it answers questions of a marketer with
+// filters, and compares the answers with the generated data.
 //
-//   npm run example:shop                              on a service of its own, in a temporary folder
-//   SERVICE_URL=… TOKEN=… node examples/shop.ts       on a running one (an organization of its own is best)
+//   npm run example:shop                              with a temporary service
+//   SERVICE_URL=… TOKEN=… node examples/shop.ts       with a running service; use a new organization
 
 import { faker } from '@faker-js/faker'
 import { createClient, type Filter } from '../client/index.ts'
@@ -13,7 +13,7 @@ const client = createClient({
   token: process.env.TOKEN ?? '',
 })
 const seed = Number(process.env.SEED ?? 11)
-const requestsAtOnce = 8
+const concurrency = 8
 const campaign = '2026-06-01T00:00:00Z'
 const newsletter = { consent_type_id: 1, channel: 'email' } as const
 
@@ -65,29 +65,31 @@ async function declare() {
 }
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`)
-const one = <T>(from: readonly T[]): T => faker.helpers.arrayElement(from)
-const moment = () => faker.date.between({ from: '2026-01-01', to: '2026-11-01' }).toISOString()
+const pickOne = <T>(from: readonly T[]): T => faker.helpers.arrayElement(from)
+const randomTime = () => faker.date.between({ from: '2026-01-01', to: '2026-11-01' }).toISOString()
 
-function inventShop() {
+function generateShop() {
   const products = names('product', 30)
   const people = names('customer', 120)
   const orders = names('order', 200).map(
     (external_id): Order => ({
       external_id,
-      buyer: one(people),
+      buyer: pickOne(people),
       products: faker.helpers.arrayElements(products, { min: 1, max: 4 }),
       total: faker.number.int({ min: 5, max: 300 }),
-      placed_at: moment(),
+      placed_at: randomTime(),
     }),
   )
-  const visits = names('visit', 250).map((external_id): Visit => ({ external_id, visitor: one(people), at: moment() }))
+  const visits = names('visit', 250).map(
+    (external_id): Visit => ({ external_id, visitor: pickOne(people), at: randomTime() }),
+  )
   const customers = people.map(
     (external_id): Customer => ({
       external_id,
-      city: one(['Rome', 'Oslo', 'Lima']),
-      referrer: one(people),
-      favourite: one(products),
-      newsletter: one([true, true, false, undefined]),
+      city: pickOne(['Rome', 'Oslo', 'Lima']),
+      referrer: pickOne(people),
+      favourite: pickOne(products),
+      newsletter: pickOne([true, true, false, undefined]),
       orders: orders.filter(order => order.buyer === external_id).map(order => order.external_id),
       visits: visits.filter(visit => visit.visitor === external_id).map(visit => visit.external_id),
     }),
@@ -95,9 +97,9 @@ function inventShop() {
   return { products, customers, orders, visits }
 }
 
-type Shop = ReturnType<typeof inventShop>
+type Shop = ReturnType<typeof generateShop>
 
-/** Everything's creation, in shuffled order. */
+/** The creates of all entities, in shuffled order. */
 function creations({ products, customers, orders, visits }: Shop): (() => Promise<unknown>)[] {
   return faker.helpers.shuffle([
     ...products.map(external_id => () => client.stack('products').create({ external_id })),
@@ -124,12 +126,13 @@ function creations({ products, customers, orders, visits }: Shop): (() => Promis
   ])
 }
 
-async function workOff(tasks: (() => Promise<unknown>)[]) {
-  const rest = tasks.values()
+/** Runs the tasks in order, with a limited concurrency. */
+async function runConcurrently(tasks: (() => Promise<unknown>)[]) {
+  const remaining = tasks.values()
   const worker = async () => {
-    for (const task of rest) await task()
+    for (const task of remaining) await task()
   }
-  await Promise.all(Array.from({ length: requestsAtOnce }, worker))
+  await Promise.all(Array.from({ length: concurrency }, worker))
 }
 
 type Entity = { external_id: string | null }
@@ -140,19 +143,19 @@ async function namesOf(entities: AsyncIterable<Entity>): Promise<string[]> {
   return found.sort()
 }
 
-let wrong = 0
+let wrongCount = 0
 
 function compare(question: string, found: string[], expected: string[]) {
-  const right = JSON.stringify(found) === JSON.stringify([...expected].sort())
-  if (!right) wrong += 1
-  console.log(`${right ? 'right' : 'WRONG'}: ${question} ${found.length} found, ${expected.length} expected`)
+  const isRight = JSON.stringify(found) === JSON.stringify([...expected].sort())
+  if (!isRight) wrongCount += 1
+  console.log(`${isRight ? 'right' : 'WRONG'}: ${question} ${found.length} found, ${expected.length} expected`)
 }
 
 const peopleWhere = (filter: Filter) => namesOf(client.people.filter(filter, { size: 20 }))
 const idsOf = (entities: Entity[]) => entities.map(({ external_id }) => external_id ?? '')
 
-/** Who bought a product before the campaign, has not visited since, and may be written to by email? */
-async function askWhoToWriteTo({ customers, orders, visits }: Shop, product: string) {
+/** Finds people who bought a product before the campaign, have not visited since, and consent to the newsletter. */
+async function checkCampaignAudience({ customers, orders, visits }: Shop, product: string) {
   const found = await peopleWhere({
     'attribute_values.orders': {
       $some: {
@@ -172,11 +175,11 @@ async function askWhoToWriteTo({ customers, orders, visits }: Shop, product: str
   const expected = customers.filter(
     ({ external_id, newsletter }) => newsletter === true && bought(external_id) && !visited(external_id),
   )
-  compare(`bought ${product} before the campaign, not seen since, newsletter granted:`, found, idsOf(expected))
+  compare(`bought ${product} before the campaign, no visit since, newsletter granted:`, found, idsOf(expected))
 }
 
-/** Which large orders came from a city? Both conditions are answered from an index. */
-async function askLargeOrders({ customers, orders }: Shop, city: string) {
+/** Finds the large orders of a city. Both conditions use an index. */
+async function checkLargeOrders({ customers, orders }: Shop, city: string) {
   const filter: Filter = {
     'attribute_values.total': { $gte: 200 },
     'attribute_values.buyer': { $some: { 'attribute_values.city': city } },
@@ -187,8 +190,8 @@ async function askLargeOrders({ customers, orders }: Shop, city: string) {
   compare(`orders of 200 or more from ${city}:`, found, idsOf(expected))
 }
 
-/** Three hops: visits of people whose referrer's favourite is a product. */
-async function askThreeHops({ customers, visits }: Shop, product: string) {
+/** Follows three links: visits of people whose referrer's favourite is a product. */
+async function checkThreeHops({ customers, visits }: Shop, product: string) {
   const filter: Filter = {
     'attribute_values.visitor': {
       $some: {
@@ -200,11 +203,11 @@ async function askThreeHops({ customers, visits }: Shop, product: string) {
   const favourites = new Map(customers.map(customer => [customer.external_id, customer.favourite]))
   const referrers = new Map(customers.map(customer => [customer.external_id, customer.referrer]))
   const expected = visits.filter(visit => favourites.get(referrers.get(visit.visitor)!) === product)
-  compare(`visits by those whom a fan of ${product} referred:`, found, idsOf(expected))
+  compare(`visits of people referred by a fan of ${product}:`, found, idsOf(expected))
 }
 
-/** Who never answered, or refused? The filter and its negation split everybody in two. */
-async function askWhoNot({ customers }: Shop) {
+/** A filter and its negation together find each person once. People who never answered match the negation. */
+async function checkNegation({ customers }: Shop) {
   const granted: Filter = { consents: { $some: { ...newsletter, state: true } } }
   compare('newsletter granted:', await peopleWhere(granted), idsOf(customers.filter(customer => customer.newsletter)))
   compare(
@@ -214,30 +217,30 @@ async function askWhoNot({ customers }: Shop) {
   )
 }
 
-async function askRelated({ customers }: Shop) {
+async function checkRelated({ customers }: Shop) {
   const busiest = customers.reduce((a, b) => (b.orders.length > a.orders.length ? b : a))
   const orders = client.people.related(busiest.external_id, { target: 'orders', direction: 'incoming', size: 2 })
-  compare(`orders that name ${busiest.external_id}:`, await namesOf(orders), busiest.orders)
+  compare(`orders that link to ${busiest.external_id}:`, await namesOf(orders), busiest.orders)
 }
 
-async function askPlaceholders() {
+async function checkPlaceholders() {
   compare('people left as placeholders:', await peopleWhere({ state: 'placeholder' }), [])
   for (const stack of ['products', 'orders', 'visits'])
     compare(`${stack} left as placeholders:`, await namesOf(client.stack(stack).filter({ state: 'placeholder' })), [])
 }
 
 faker.seed(seed)
-const shop = inventShop()
+const shop = generateShop()
 await declare()
 const tasks = creations(shop)
-await workOff(tasks)
+await runConcurrently(tasks)
 console.log(`${tasks.length} entities created in shuffled order, seed ${seed}`)
 for (const product of faker.helpers.arrayElements(shop.products, 5)) {
-  await askWhoToWriteTo(shop, product)
-  await askThreeHops(shop, product)
+  await checkCampaignAudience(shop, product)
+  await checkThreeHops(shop, product)
 }
-for (const city of ['Rome', 'Oslo', 'Lima']) await askLargeOrders(shop, city)
-await askWhoNot(shop)
-await askRelated(shop)
-await askPlaceholders()
-if (wrong > 0) process.exitCode = 1
+for (const city of ['Rome', 'Oslo', 'Lima']) await checkLargeOrders(shop, city)
+await checkNegation(shop)
+await checkRelated(shop)
+await checkPlaceholders()
+if (wrongCount > 0) process.exitCode = 1

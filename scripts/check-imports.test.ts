@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { checkImports } from './check-imports.ts'
 
-/** What is said of one file with this text. */
-const sentencesOf = (path: string, text: string) => checkImports([{ path, text }]).map(({ sentence }) => sentence)
-const importing = (path: string, specifier: string) => sentencesOf(path, `import { a } from '${specifier}'`)
+/** The messages for one file with this text. */
+const messagesOf = (path: string, text: string) => checkImports([{ path, text }]).map(({ message }) => message)
+const importing = (path: string, specifier: string) => messagesOf(path, `import { a } from '${specifier}'`)
 
-describe('an import that follows the arrows is allowed', () => {
+describe('an import that the rules allow', () => {
   it.each([
     ['src/people/people.ts', '../entities/sets.ts'],
     ['src/people/people.ts', '../consents/schema.ts'],
@@ -26,35 +26,35 @@ describe('an import that follows the arrows is allowed', () => {
     ['examples/people.ts', '../client/index.ts'],
     ['test/support/app.ts', '../../src/app.ts'],
     ['src/people/people.test.ts', '../records/routes.ts'],
-  ])('%s → %s', (path, specifier) => expect(importing(path, specifier)).toEqual([]))
+  ])('is accepted: %s → %s', (path, specifier) => expect(importing(path, specifier)).toEqual([]))
 })
 
-describe('an import against the arrows is refused', () => {
+describe('an import against the rules', () => {
   it.each([
     ['src/entities/write-sets.ts', '../people/people.ts', 'entities/ does not import people/'],
     ['src/people/people.ts', '../records/records.ts', 'people/ does not import records/'],
     ['src/people/people.ts', '../auth/caller.ts', 'people/ does not import auth/'],
-    ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/ and sql files of its room'],
-    ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/ and sql files of its room'],
+    ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/ and sql files of its module'],
+    ['src/organizations/definitions-sql.ts', '../errors.ts', 'a sql file imports only db/ and sql files of its module'],
     ['src/people/people.ts', './routes.ts', 'only app.ts and main.ts import routes'],
-    ['src/people/people.ts', '../http/pipeline/route.ts', 'of http/ a room imports only types of route.ts'],
-    ['src/people/routes.ts', '../http/pipeline/reply.ts', 'of http/ a room imports only types of route.ts'],
+    ['src/people/people.ts', '../http/pipeline/route.ts', 'from http/ a module imports only types of route.ts'],
+    ['src/people/routes.ts', '../http/pipeline/reply.ts', 'from http/ a module imports only types of route.ts'],
     ['src/auth/verify.ts', '../http/pipeline/route.ts', 'auth/ does not import http/'],
     [
       'src/http/pipeline/pipeline.ts',
       '../../people/schema.ts',
       'http/ does not import people/: it imports auth/, idempotency/, db/',
     ],
-    ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no room'],
-    ['src/errors.ts', './people/schema.ts', 'a file outside the rooms'],
-    ['src/http/pipeline/pipeline.ts', '../../app.ts', 'src/app.ts is an entrance'],
-    ['src/people/people.ts', './people.test.ts', 'a test is imported by nobody'],
+    ['src/db/db.ts', '../auth/keys.ts', 'db/ does not import auth/: it imports no module'],
+    ['src/errors.ts', './people/schema.ts', 'a file outside the modules'],
+    ['src/http/pipeline/pipeline.ts', '../../app.ts', 'src/app.ts is an entry point'],
+    ['src/people/people.ts', './people.test.ts', 'no file imports a test'],
     ['src/people/people.ts', '../../test/support/app.ts', 'src/ does not import test/support/app.ts'],
     ['examples/people.ts', '../src/errors.ts', 'examples/ does not import src/errors.ts'],
     ['client/src/entities.ts', '../../src/people/schema.ts', 'client/ does not import src/people/schema.ts'],
     ['cli/main.ts', '../test/support/app.ts', 'cli/ does not import test/support/app.ts'],
-  ])('%s → %s', (path, specifier, sentence) => {
-    expect(importing(path, specifier)).toEqual([expect.stringContaining(sentence)])
+  ])('is reported: %s → %s', (path, specifier, message) => {
+    expect(importing(path, specifier)).toEqual([expect.stringContaining(message)])
   })
 
   it.each([
@@ -64,67 +64,67 @@ describe('an import against the arrows is refused', () => {
     `export { row } from '../people/people.ts'`,
     `const people = await import('../people/people.ts')`,
     `type Row = import('../people/people.ts').Row`,
-  ])('however it is written: %s', text => expect(sentencesOf('src/changes/changes.ts', text)).toHaveLength(1))
+  ])('is reported in every syntax: %s', text => expect(messagesOf('src/changes/changes.ts', text)).toHaveLength(1))
 
-  it('but of the route table every room may know the types', () => {
-    expect(sentencesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
+  it('is accepted for types of the route table in every module', () => {
+    expect(messagesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
       [],
     )
     expect(
-      sentencesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
+      messagesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
     ).toHaveLength(1)
   })
 
-  it('and the file, the line and the reason are told', () => {
+  it('is reported with file, line and reason', () => {
     const text = `import pg from 'pg'\n\n// ünïcode 🐑\nimport { b } from '../people/people.ts'\n`
     expect(checkImports([{ path: 'src/changes/changes.ts', text }])).toEqual([
       {
         path: 'src/changes/changes.ts',
         line: 4,
-        sentence: 'changes/ does not import people/: it imports db/',
+        message: 'changes/ does not import people/: it imports db/',
       },
     ])
   })
 })
 
-describe('process.env is read at the edge of the process alone', () => {
+describe('reading process.env', () => {
   it.each([
     'const port = process.env.PORT',
     `const port = process['env'].PORT`,
     'const port = globalThis.process.env.PORT',
     'const { env } = process',
     `import { env } from 'node:process'`,
-  ])('not in a room: %s', text => expect(sentencesOf('src/db/db.ts', text)).toHaveLength(1))
+  ])('is reported in a module: %s', text => expect(messagesOf('src/db/db.ts', text)).toHaveLength(1))
 
   it.each(['src/config.ts', 'src/main.ts', 'cli/main.ts', 'test/support/app.ts', 'src/db/db.test.ts'])(
-    'but in %s',
-    path => expect(sentencesOf(path, 'const port = process.env.PORT')).toEqual([]),
+    'is accepted in %s',
+    path => expect(messagesOf(path, 'const port = process.env.PORT')).toEqual([]),
   )
 
-  it('and to mention it, or to read another field of process, is no reading', () => {
-    expect(sentencesOf('src/db/db.ts', `// process.env\nconst a = 'process.env'\nconst { pid } = process`)).toEqual([])
+  it('does not include a mention in text, or another field of process', () => {
+    expect(messagesOf('src/db/db.ts', `// process.env\nconst a = 'process.env'\nconst { pid } = process`)).toEqual([])
   })
 })
 
-describe('names say something', () => {
+describe('the names of files and folders', () => {
   it.each(['src/utils.ts', 'src/people/helpers.ts', 'test/common/app.ts', 'cli/lib/run.ts', 'src/types.test.ts'])(
-    'not %s',
-    path => expect(sentencesOf(path, '')).toEqual([expect.stringContaining('says nothing')]),
+    'are reported if they say nothing: %s',
+    path => expect(messagesOf(path, '')).toEqual([expect.stringContaining('says nothing')]),
   )
 
-  it('and there are no barrels but that of the client', () => {
-    expect(sentencesOf('src/people/index.ts', '')).toEqual(['no barrels: import the file itself'])
-    expect(sentencesOf('client/index.ts', '')).toEqual([])
+  it('are reported for barrel files, except that of the client', () => {
+    expect(messagesOf('src/people/index.ts', '')).toEqual(['no barrel files: import the file itself'])
+    expect(messagesOf('client/index.ts', '')).toEqual([])
   })
 
-  it('and a room has a place among the arrows', () => {
-    expect(sentencesOf('src/invoices/invoices.ts', '')).toEqual([
-      expect.stringContaining('the room invoices/ has no place'),
+  it('are reported for a module that is not listed', () => {
+    expect(messagesOf('src/invoices/invoices.ts', '')).toEqual([
+      expect.stringContaining('the module invoices/ is not listed'),
     ])
   })
 })
 
-it('refuses a circle of files once, type imports included, and shows it', () => {
+it('reports circular imports once and shows the cycle, with type imports', () => {
   const found = checkImports([
     { path: 'src/entities/a.ts', text: `import { b } from './b.ts'` },
     { path: 'src/entities/b.ts', text: `import type { C } from './c.ts'\nimport { d } from './d.ts'` },
@@ -135,7 +135,7 @@ it('refuses a circle of files once, type imports included, and shows it', () => 
     {
       path: 'src/entities/c.ts',
       line: 2,
-      sentence: 'a circle: src/entities/a.ts → src/entities/b.ts → src/entities/c.ts → src/entities/a.ts',
+      message: 'circular imports: src/entities/a.ts → src/entities/b.ts → src/entities/c.ts → src/entities/a.ts',
     },
   ])
 })

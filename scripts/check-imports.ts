@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { lineOf, type Node, readSources, report, type Source, type Violation, visit } from './source.ts'
 
-/** Rooms of nouns in columns: a room imports from the columns to its right, never from its own or from the left. */
+/** The modules that own a noun, in columns. A module imports from the columns to its right, never from its own or the left. */
 const columns = [
   ['people', 'records', 'schema'],
   ['filters', 'transfer'],
@@ -12,8 +12,8 @@ const columns = [
   ['changes'],
 ]
 
-/** Rooms that know no noun, and the rooms each imports. */
-const nounless: Record<string, string[]> = {
+/** The technical modules, which own no noun, and the modules that each may import. */
+const technicalModules: Record<string, string[]> = {
   http: ['auth', 'idempotency', 'db'],
   auth: ['organizations', 'changes', 'db'],
   idempotency: ['organizations', 'db'],
@@ -22,7 +22,7 @@ const nounless: Record<string, string[]> = {
   instruments: ['http', 'db'],
 }
 
-/** The folders beside src/, and the folders each imports; those not listed here are free. */
+/** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
   src: ['src'],
   cli: ['cli', 'src', 'client'],
@@ -30,100 +30,103 @@ const areas: Record<string, string[]> = {
   examples: ['examples', 'client'],
 }
 
-/** What rooms of nouns know of http/: its types anywhere, its values in their routes. */
+/** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
 
-const entrances = ['src/app.ts', 'src/main.ts']
+const entryPoints = ['src/app.ts', 'src/main.ts']
 const environmentReaders =
   /^(src\/(config|main)\.ts|vitest\.config\.ts|(cli|test|scripts|bench|examples)\/.*|.*\.test\.ts)$/
 const emptyNames = ['utils', 'common', 'helpers', 'types', 'lib']
 const allowedBarrels = ['client/index.ts']
 
-type Place = { path: string; area: string; room: string | undefined; role: 'routes' | 'sql' | 'test' | 'other' }
+/** A file, with its top-level folder and its module, if it is in a folder of src/. */
+type File = { path: string; area: string; module: string | undefined; role: 'routes' | 'sql' | 'test' | 'other' }
 
-type Arrow = {
-  sentence: (from: Place, to: Place) => string
-  broken: (from: Place, to: Place, typeOnly: boolean) => boolean
+type ImportRule = {
+  message: (from: File, to: File) => string
+  isBroken: (from: File, to: File, typeOnly: boolean) => boolean
 }
 
-const inRoom = (place: Place) => place.room !== undefined
-const hasNoun = (place: Place) => inRoom(place) && nounless[place.room!] === undefined
-const isEntrance = (place: Place) => entrances.includes(place.path)
+const inModule = (file: File) => file.module !== undefined
+const hasNoun = (file: File) => inModule(file) && technicalModules[file.module!] === undefined
+const isEntryPoint = (file: File) => entryPoints.includes(file.path)
 
-/** What an import may not do; the first that is broken is reported. Tests import what they like. */
-const arrows: Arrow[] = [
+/** The import rules. Only the first broken rule of an import is reported. Tests may import any file. */
+const rules: ImportRule[] = [
   {
-    sentence: (from, to) => `${from.area}/ does not import ${to.path}: it imports only ${listed(areas[from.area]!)}`,
-    broken: (from, to) => areas[from.area]?.includes(to.area) === false,
+    message: (from, to) => `${from.area}/ does not import ${to.path}: it imports only ${listed(areas[from.area]!)}`,
+    isBroken: (from, to) => areas[from.area]?.includes(to.area) === false,
   },
   {
-    sentence: () => 'a test is imported by nobody',
-    broken: (_, to) => to.area === 'src' && to.role === 'test',
+    message: () => 'no file imports a test',
+    isBroken: (_, to) => to.area === 'src' && to.role === 'test',
   },
   {
-    sentence: (_, to) => `only app.ts and main.ts import routes, and ${to.path} is one`,
-    broken: (from, to) => from.area === 'src' && to.role === 'routes' && !isEntrance(from),
+    message: (_, to) => `only app.ts and main.ts import routes, such as ${to.path}`,
+    isBroken: (from, to) => from.area === 'src' && to.role === 'routes' && !isEntryPoint(from),
   },
   {
-    sentence: (_, to) => `${to.path} is an entrance: only an entrance imports it`,
-    broken: (from, to) => from.area === 'src' && isEntrance(to) && !isEntrance(from),
+    message: (_, to) => `${to.path} is an entry point: only an entry point imports it`,
+    isBroken: (from, to) => from.area === 'src' && isEntryPoint(to) && !isEntryPoint(from),
   },
   {
-    sentence: (_, to) => `a file outside the rooms does not import ${to.path}; only app.ts and main.ts do`,
-    broken: (from, to) => from.area === 'src' && !inRoom(from) && !isEntrance(from) && inRoom(to),
+    message: (_, to) => `a file outside the modules does not import ${to.path}; only app.ts and main.ts do`,
+    isBroken: (from, to) => from.area === 'src' && !inModule(from) && !isEntryPoint(from) && inModule(to),
   },
   {
-    sentence: (_, to) => `a sql file imports only db/ and sql files of its room, not ${to.path}`,
-    broken: (from, to) => from.role === 'sql' && to.room !== 'db' && !(to.role === 'sql' && to.room === from.room),
+    message: (_, to) => `a sql file imports only db/ and sql files of its module, not ${to.path}`,
+    isBroken: (from, to) =>
+      from.role === 'sql' && to.module !== 'db' && !(to.role === 'sql' && to.module === from.module),
   },
   {
-    sentence: (_, to) =>
-      `of http/ a room imports only types of route.ts, and its routes what makes them, not ${to.path}`,
-    broken: (from, to, typeOnly) =>
-      hasNoun(from) && to.room === 'http' && !(to.path === routeTable && (typeOnly || from.role === 'routes')),
+    message: (_, to) =>
+      `from http/ a module imports only types of route.ts, and its routes also the values of route.ts, not ${to.path}`,
+    isBroken: (from, to, typeOnly) =>
+      hasNoun(from) && to.module === 'http' && !(to.path === routeTable && (typeOnly || from.role === 'routes')),
   },
   {
-    sentence: (from, to) => `${from.room}/ does not import ${to.room}/: it imports ${listed(reachable(from.room!))}`,
-    broken: (from, to) =>
-      inRoom(from) &&
-      inRoom(to) &&
-      from.room !== to.room &&
-      !(hasNoun(from) && to.room === 'http') &&
-      !reachable(from.room!).includes(to.room!),
+    message: (from, to) =>
+      `${from.module}/ does not import ${to.module}/: it imports ${listed(reachable(from.module!))}`,
+    isBroken: (from, to) =>
+      inModule(from) &&
+      inModule(to) &&
+      from.module !== to.module &&
+      !(hasNoun(from) && to.module === 'http') &&
+      !reachable(from.module!).includes(to.module!),
   },
 ]
 
 function listed(folders: string[]): string {
-  return folders.length === 0 ? 'no room' : folders.map(folder => `${folder}/`).join(', ')
+  return folders.length === 0 ? 'no module' : folders.map(folder => `${folder}/`).join(', ')
 }
 
-/** The rooms a room imports freely, its own left out. */
-function reachable(room: string): string[] {
-  const column = columns.findIndex(rooms => rooms.includes(room))
-  return nounless[room] ?? [...columns.slice(column + 1).flat(), 'db']
+/** The other modules that a module may import. */
+function reachable(module: string): string[] {
+  const column = columns.findIndex(modules => modules.includes(module))
+  return technicalModules[module] ?? [...columns.slice(column + 1).flat(), 'db']
 }
 
-function placeOf(path: string): Place {
+function fileOf(path: string): File {
   const [area, ...rest] = path.split('/')
   const name = posix.basename(path)
   const test = /\.test\.tsx?$/.test(name)
   const role = test ? 'test' : (/^(?:.*-)?(routes|sql)\.ts$/.exec(name)?.[1] as 'routes' | 'sql' | undefined)
-  return { path, area: area!, room: area === 'src' && rest.length > 1 ? rest[0] : undefined, role: role ?? 'other' }
+  return { path, area: area!, module: area === 'src' && rest.length > 1 ? rest[0] : undefined, role: role ?? 'other' }
 }
 
-/** Every violation of the arrows of the house in the given files, in order of path and line. */
+/** Returns every violation of the import rules in the given files, in order of path and line. */
 export function checkImports(sources: Source[]): Violation[] {
   const imports = new Map(sources.map(source => [source.path, importsOf(source)]))
   return [
     ...sources.flatMap(source => [...checkName(source), ...checkEnvironment(source)]),
-    ...[...imports].flatMap(([path, found]) => checkArrows(placeOf(path), found)),
+    ...[...imports].flatMap(([path, found]) => checkRules(fileOf(path), found)),
     ...checkCycles(imports),
   ].sort((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
 }
 
 type Import = { line: number; target: string; typeOnly: boolean }
 
-/** The files a file names in imports, type imports, re-exports and `import()`; packages are left out. */
+/** The files that a file imports, with type imports, re-exports and `import()`, without packages. */
 function importsOf(source: Source): Import[] {
   const found: Import[] = []
   const importing = /^(Import(Declaration|Expression)|Export(Named|All)Declaration|TSImportType)$/
@@ -137,28 +140,28 @@ function importsOf(source: Source): Import[] {
   return found
 }
 
-function checkArrows(from: Place, imports: Import[]): Violation[] {
+function checkRules(from: File, imports: Import[]): Violation[] {
   if (from.role === 'test') return []
   return imports.flatMap(({ line, target, typeOnly }) => {
-    const to = placeOf(target)
-    const arrow = arrows.find(({ broken }) => broken(from, to, typeOnly))
-    return arrow ? [{ path: from.path, line, sentence: arrow.sentence(from, to) }] : []
+    const to = fileOf(target)
+    const rule = rules.find(({ isBroken }) => isBroken(from, to, typeOnly))
+    return rule ? [{ path: from.path, line, message: rule.message(from, to) }] : []
   })
 }
 
 function checkName({ path }: Source): Violation[] {
-  const { room } = placeOf(path)
-  const known = [...columns.flat(), ...Object.keys(nounless)]
-  const sentences = path
+  const { module } = fileOf(path)
+  const known = [...columns.flat(), ...Object.keys(technicalModules)]
+  const messages = path
     .split('/')
     .map(segment => segment.replace(/(\.test)?\.tsx?$/, ''))
     .filter(name => emptyNames.includes(name))
-    .map(name => `"${name}" says nothing: name the folder or file after what it is about`)
+    .map(name => `"${name}" says nothing: name the folder or file after its content`)
   if (/(^|\/)index\.tsx?$/.test(path) && !allowedBarrels.includes(path))
-    sentences.push('no barrels: import the file itself')
-  if (room !== undefined && !known.includes(room))
-    sentences.push(`the room ${room}/ has no place in scripts/check-imports.ts: give it one`)
-  return sentences.map(sentence => ({ path, line: 1, sentence }))
+    messages.push('no barrel files: import the file itself')
+  if (module !== undefined && !known.includes(module))
+    messages.push(`the module ${module}/ is not listed in scripts/check-imports.ts: add it`)
+  return messages.map(message => ({ path, line: 1, message }))
 }
 
 function checkEnvironment(source: Source): Violation[] {
@@ -169,7 +172,7 @@ function checkEnvironment(source: Source): Violation[] {
       found.push({
         path: source.path,
         line: lineOf(source.text, node.start),
-        sentence: 'only src/config.ts and the entrances read process.env: take what you need from the configuration',
+        message: 'only src/config.ts and the entry points read process.env: use the configuration',
       })
   })
   return found
@@ -187,12 +190,12 @@ function readsEnvironment(node: Node): boolean {
 
 type Named = { name?: string; value?: string; property?: Named; properties?: Named[]; key?: Named; imported?: Named }
 
-/** True of `name`, `'name'` and `….name`. */
+/** True for `name`, `'name'` and `….name`. */
 function isCalled(node: Named | null | undefined, name: string): boolean {
   return node?.name === name || node?.value === name || node?.property?.name === name
 }
 
-/** One violation for each import that closes a circle of files. Type imports count: a circle of types is a circle. */
+/** One violation for each import that closes a cycle of files. Type imports count too. */
 function checkCycles(imports: Map<string, Import[]>): Violation[] {
   const found: Violation[] = []
   const done = new Set<string>()
@@ -200,7 +203,12 @@ function checkCycles(imports: Map<string, Import[]>): Violation[] {
     for (const { line, target } of done.has(path) ? [] : (imports.get(path) ?? [])) {
       const start = [...trail, path].indexOf(target)
       if (start < 0) follow(target, [...trail, path])
-      else found.push({ path, line, sentence: `a circle: ${[...trail, path].slice(start).join(' → ')} → ${target}` })
+      else
+        found.push({
+          path,
+          line,
+          message: `circular imports: ${[...trail, path].slice(start).join(' → ')} → ${target}`,
+        })
     }
     done.add(path)
   }

@@ -9,11 +9,11 @@ it('warns of a file of more than 400 lines and of a function of more than 60', (
   expect(checkSizes([source(lines(401))])).toMatchObject([{ path: 'src/people/people.ts', line: 1 }])
   expect(checkSizes([source(`function run() {\n${lines(58)}}`)])).toEqual([])
   expect(checkSizes([source(`\nfunction run() {\n${lines(59)}}`)])).toEqual([
-    { path: 'src/people/people.ts', line: 2, sentence: 'run has 61 lines, more than 60: is it still one thing?' },
+    { path: 'src/people/people.ts', line: 2, message: 'run has 61 lines, more than 60: is it still one thing?' },
   ])
 })
 
-it('counts methods, arrows and callbacks, and no types', () => {
+it('counts methods, arrow functions and callbacks, but not types', () => {
   const text = `
     type Handler = (value: string) => { text: string }
     const arrow = (value: string): { text: string } => ({
@@ -35,12 +35,12 @@ it('counts methods, arrows and callbacks, and no types', () => {
   ])
 })
 
-it('is not misled by braces in strings, templates, regular expressions and comments', () => {
+it('ignores braces in strings, templates, regular expressions and comments', () => {
   const text = `function run() {\n  '}'; \`}\${'{'}\`; /[}]{2}/ // }\n  /* } */\n}\n${lines(80)}`
   expect(functionSizes([source(text)])).toMatchObject([{ name: 'run', line: 1, lines: 4 }])
 })
 
-it('looks at the length of test files, not of their functions, and at no generated file', () => {
+it('checks the length of test files but not of their functions, and skips generated files', () => {
   const long = `it('works', () => {\n${lines(100)}})`
   expect(checkSizes([source(long, 'src/people/people.test.ts')])).toEqual([])
   expect(checkSizes([source(lines(401), 'src/people/people.test.ts')])).toHaveLength(1)

@@ -1,5 +1,6 @@
-// Lints the OpenAPI document that the service shows, by the rules of redocly.yaml; or prints it, for who wants the file.
-//   node scripts/openapi.ts --check      and --print, on stdout
+// Lints the OpenAPI document of the service by the rules of redocly.yaml, or prints it on standard output.
+//   node scripts/openapi.ts --check
+//   node scripts/openapi.ts --print
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,10 +10,10 @@ import { openApiDocument } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import { root } from './source.ts'
 
-// The linter asks nobody for a newer version of itself, and tells nobody that it ran: it needs no network.
-const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+// Telemetry and the check for updates are off, so the linter needs no network.
+const offlineEnvironment = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
 
-/** The exit status of the linter: 0 where it has nothing to say. */
+/** Lints the document and returns the exit status of the linter: 0 if it finds nothing. */
 function lint(text: string): number {
   const folder = mkdtempSync(join(tmpdir(), 'kith-openapi-'))
   try {
@@ -21,7 +22,7 @@ function lint(text: string): number {
     const redocly = join(root, 'node_modules/.bin/redocly')
     const { status, error } = spawnSync(redocly, ['lint', file, '--config', join(root, 'redocly.yaml')], {
       stdio: 'inherit',
-      env: { ...process.env, ...quiet },
+      env: { ...process.env, ...offlineEnvironment },
     })
     if (error) throw error
     return status ?? 1

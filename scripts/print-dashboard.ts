@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-// Prints what the panels of the dashboard show now, as text: node scripts/print-dashboard.ts <Prometheus' address>
+// Prints the current values of the dashboard's panels as text: node scripts/print-dashboard.ts <address of Prometheus>
 type Target = { expr: string; legendFormat: string }
 type Panel = { type: string; title: string; fieldConfig?: { defaults: { unit: string } }; targets?: Target[] }
 type Series = { metric: Record<string, string>; value: [number, string] }
@@ -9,8 +9,8 @@ const prometheus = process.argv[2] ?? 'http://127.0.0.1:9090'
 const file = new URL('../ops/grafana-dashboard.json', import.meta.url)
 const { panels } = JSON.parse(readFileSync(file, 'utf8')) as { panels: Panel[] }
 
-/** How a unit of Grafana's is written. */
-const written: Record<string, (value: number) => string> = {
+/** The format of values by Grafana's units. */
+const formatters: Record<string, (value: number) => string> = {
   s: value => `${(value * 1_000).toPrecision(3)} ms`,
   bytes: value => `${(value / 2 ** 20).toFixed(0)} MiB`,
   percentunit: value => `${(value * 100).toFixed(1)} %`,
@@ -18,12 +18,12 @@ const written: Record<string, (value: number) => string> = {
   bool_on_off: value => (value === 1 ? 'on' : 'OFF'),
 }
 
-async function ask(expression: string): Promise<Series[]> {
+async function queryPrometheus(expression: string): Promise<Series[]> {
   const query = expression.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*')
   const response = await fetch(`${prometheus}/api/v1/query?${new URLSearchParams({ query })}`)
   const answer = (await response.json()) as { data?: { result: Series[] }; error?: string }
   if (!answer.data) throw new Error(`${expression}: ${answer.error}`)
-  // A quantile of what has not happened in the last minute is none.
+  // A quantile without observations in the last minute is NaN.
   return answer.data.result.filter(({ value }) => value[1] !== 'NaN')
 }
 
@@ -32,10 +32,10 @@ const nameOf = (legend: string, { metric }: Series) => legend.replace(/{{(\w+)}}
 async function print({ type, title, fieldConfig, targets = [] }: Panel) {
   if (type === 'row') return process.stdout.write(`\n== ${title}\n`)
   process.stdout.write(`${title}\n`)
-  const write = written[fieldConfig?.defaults.unit ?? ''] ?? (value => String(Number(value.toPrecision(4))))
+  const format = formatters[fieldConfig?.defaults.unit ?? ''] ?? (value => String(Number(value.toPrecision(4))))
   for (const { expr, legendFormat } of targets)
-    for (const series of await ask(expr))
-      process.stdout.write(`  ${nameOf(legendFormat, series).padEnd(48)} ${write(Number(series.value[1]))}\n`)
+    for (const series of await queryPrometheus(expr))
+      process.stdout.write(`  ${nameOf(legendFormat, series).padEnd(48)} ${format(Number(series.value[1]))}\n`)
 }
 
 for (const panel of panels) await print(panel)

@@ -10,7 +10,7 @@ const dumpOf = (...statements: string[]) =>
     }),
   )
 
-it('shows everything that a column, a constraint, an index and a table may say, tables in order of name', async () => {
+it('shows columns, constraints, indexes and table options, in order of table name', async () => {
   const dump = await dumpOf(
     `create table sheep (
       id integer primary key generated always as identity,
@@ -42,12 +42,12 @@ CREATE INDEX twins ON public.sheep USING btree (twin) WHERE (twin IS NOT NULL);
 `)
 })
 
-it('refuses to leave out what it has no words for', async () => {
+it('throws for an object that it cannot show', async () => {
   await expect(dumpOf('create view flock as select 1 as sheep')).rejects.toThrow('cannot show view flock')
   await expect(dumpOf(`create type mood as enum ('calm')`)).rejects.toThrow('cannot show type mood')
 })
 
-it('tells the written lines that are gone from the actual lines that are new', () => {
+it('marks missing lines with - and new lines with +', () => {
   expect(difference('a\nb\nc', 'a\nc\nd')).toBe('- b\n+ d')
   expect(difference('a\nb', 'a\nb')).toBe('')
 })

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-// TypeScript 7 has no compiler API; the parser that vitest brings reads TypeScript, types included.
+// TypeScript 7 has no compiler API. The parser that vitest includes parses TypeScript with types.
 import { parseAst } from 'vitest/node'
 
-/** The folder the repository's paths are relative to. */
+/** The root folder of the repository. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
 /** A source file: its path from the root, with `/` on every system, and its text. */
@@ -13,16 +13,16 @@ export type Source = { path: string; text: string }
 /** A node of the syntax tree (ESTree); `start` and `end` are offsets into the text. */
 export type Node = { type: string; start: number; end: number; [field: string]: unknown }
 
-/** One broken rule. `line` counts from 1. */
-export type Violation = { path: string; line: number; sentence: string }
+/** A broken rule. `line` counts from 1. */
+export type Violation = { path: string; line: number; message: string }
 
-const skipped = new Set(['node_modules', 'dist', 'coverage'])
+const skippedFolders = new Set(['node_modules', 'dist', 'coverage'])
 
-/** Every TypeScript file of the repository, in order of path. Hidden and generated folders are left out. */
+/** Reads every TypeScript file of the repository, in order of path, without hidden and generated folders. */
 export function readSources(directory: string = root): Source[] {
   return readdirSync(directory, { withFileTypes: true })
     .flatMap(entry => {
-      if (entry.name.startsWith('.') || skipped.has(entry.name)) return []
+      if (entry.name.startsWith('.') || skippedFolders.has(entry.name)) return []
       const file = join(directory, entry.name)
       if (entry.isDirectory()) return readSources(file)
       if (!/\.tsx?$/.test(entry.name)) return []
@@ -31,7 +31,7 @@ export function readSources(directory: string = root): Source[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Calls `see` with each node of a file and the node above it, in order of the text. Throws where the text does not parse. */
+/** Calls `see` with each node of a file and its parent, in the order of the text. Throws if the text cannot be parsed. */
 export function visit({ path, text }: Source, see: (node: Node, parent: Node | undefined) => void): void {
   const walk = (value: unknown, parent: Node | undefined): void => {
     if (Array.isArray(value)) for (const item of value) walk(item, parent)
@@ -46,18 +46,18 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
 }
 
-/** The line, counted from 1, on which the offset lies. */
+/** Returns the line of an offset, counted from 1. */
 export function lineOf(text: string, offset: number): number {
   return text.slice(0, offset).split('\n').length
 }
 
-/** Prints each violation as `file:line: sentence`, and makes the process end with 1 when there is one. */
+/** Prints each violation as `file:line: message`. The process exits with 1 if there is one. */
 export function report(violations: Violation[]): void {
-  for (const { path, line, sentence } of violations) console.error(`${path}:${line}: ${sentence}`)
+  for (const { path, line, message } of violations) console.error(`${path}:${line}: ${message}`)
   if (violations.length > 0) process.exitCode = 1
 }
 
-/** Prints each one as a warning, which ends nothing. */
+/** Prints each violation as a warning. The exit code does not change. */
 export function warn(warnings: Violation[]): void {
-  for (const { path, line, sentence } of warnings) console.warn(`warning: ${path}:${line}: ${sentence}`)
+  for (const { path, line, message } of warnings) console.warn(`warning: ${path}:${line}: ${message}`)
 }

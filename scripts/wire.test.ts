@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { root } from './source.ts'
 import { typeOf, wireText } from './wire.ts'
 
-it("the client's shapes are those of the schemas: if not, npm run wire", () => {
+it("the client's types match the schemas; if not, run npm run wire", () => {
   expect(readFileSync(join(root, 'client/src/wire.ts'), 'utf8')).toBe(wireText())
 })
 
@@ -13,15 +13,15 @@ describe('the type of a schema', () => {
   it.each([
     ['a text', Type.String(), 'string'],
     ['an integer', Type.Integer({ minimum: 1 }), 'number'],
-    ['words', Type.Enum(['a', "it's"]), String.raw`'a' | 'it\'s'`],
+    ['an enum', Type.Enum(['a', "it's"]), String.raw`'a' | 'it\'s'`],
     ['a value or null', Type.Union([Type.Boolean(), Type.Null()]), 'boolean | null'],
-    ['a list of a choice', Type.Array(Type.Union([Type.String(), Type.Null()])), '(string | null)[]'],
-    ['a list of words', Type.Array(Type.Enum(['a', 'b'])), `('a' | 'b')[]`],
-    ['free keys', Type.Record(Type.String(), Type.Unknown()), 'Record<string, unknown>'],
-    ['fields', Type.Object({ a: Type.String(), b: Type.Optional(Type.Null()) }), '{\n  a: string\n  b?: null\n}'],
-  ])('%s', (_, schema, type) => expect(typeOf(schema as never)).toBe(type))
+    ['an array of a union', Type.Array(Type.Union([Type.String(), Type.Null()])), '(string | null)[]'],
+    ['an array of an enum', Type.Array(Type.Enum(['a', 'b'])), `('a' | 'b')[]`],
+    ['a record', Type.Record(Type.String(), Type.Unknown()), 'Record<string, unknown>'],
+    ['an object', Type.Object({ a: Type.String(), b: Type.Optional(Type.Null()) }), '{\n  a: string\n  b?: null\n}'],
+  ])('is generated for %s', (_, schema, type) => expect(typeOf(schema as never)).toBe(type))
 
-  it('is refused where a type cannot say it', () => {
-    expect(() => typeOf({ type: 'bigint' })).toThrow('no type is known')
+  it('throws for a schema without a TypeScript type', () => {
+    expect(() => typeOf({ type: 'bigint' })).toThrow('no TypeScript type')
   })
 })

@@ -1,5 +1,5 @@
-// Writes client/src/wire.ts, the shapes on the wire as TypeScript, from the schemas that the service validates with:
-// so there is one definition of each, and the published client names no file and no package but its own.
+// Writes client/src/wire.ts, the wire types in TypeScript, from the schemas that the service validates with. Each type has one
+// definition, and the published client imports no file or package outside of it.
 //   npm run wire
 
 import { execFileSync } from 'node:child_process'
@@ -20,29 +20,35 @@ import { root } from './source.ts'
 const file = join(root, 'client/src/wire.ts')
 const { limits } = loadConfig({})
 
-/** The shapes, by the names they have in the client. */
+/** The types by their names in the client. */
 const shapes: Record<string, { about: string; schema: TSchema }> = {
   Person: {
-    about: 'A person as a read shows it. Unset fields are null, never absent; times are RFC 3339, UTC.',
+    about: 'A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC.',
     schema: person,
   },
   EffectiveConsent: {
-    about: 'One purpose on one channel: what counts there, whether it was answered or not.',
+    about: 'The effective consent to one consent type on one channel, from an answer or the default.',
     schema: effectiveConsent,
   },
-  ConsentAssignment: { about: 'One answer to one purpose on one channel.', schema: consentAssignment },
-  PersonBody: { about: 'Body of create, PUT, PATCH and upsert of a person; null clears.', schema: personBody(limits) },
-  StackRecord: { about: 'A record of a stack as a read shows it.', schema: record },
-  RecordBody: { about: 'Body of create, PUT, PATCH and upsert of a record; null clears.', schema: recordBody(limits) },
-  Definitions: { about: 'All that an organization has declared: GET /v1/schema.', schema },
+  ConsentAssignment: { about: 'An answer to one consent type on one channel.', schema: consentAssignment },
+  PersonBody: {
+    about: 'Body of create, PUT, PATCH and upsert of a person. A null clears the field.',
+    schema: personBody(limits),
+  },
+  StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
+  RecordBody: {
+    about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
+    schema: recordBody(limits),
+  },
+  Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
   Organization: { about: 'The organization of the token: GET /v1/organization.', schema: organization },
-  Stack: { about: 'A stack as a read shows it.', schema: stack },
+  Stack: { about: 'A stack as reads return it.', schema: stack },
   NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: newStack },
   StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stackPatch },
-  Attribute: { about: 'An attribute as a read shows it.', schema: attribute },
+  Attribute: { about: 'An attribute as reads return it.', schema: attribute },
   NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: newAttribute },
   AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attributePatch },
-  ConsentType: { about: 'A consent type as a read shows it.', schema: consent_type },
+  ConsentType: { about: 'A consent type as reads return it.', schema: consent_type },
   NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
@@ -69,15 +75,15 @@ const plain: Record<string, string> = {
   null: 'null',
 }
 
-/** The names of the shapes that stand within others, by the titles of their schemas. */
+/** The type names by the titles of the schemas, for types that other types contain. */
 const names = new Map(Object.entries(shapes).map(([name, { schema }]) => [(schema as JsonSchema).title ?? name, name]))
 
-/** The TypeScript type of the values that a JSON Schema holds for. Throws at a schema it cannot say in a type. */
+/** Returns the TypeScript type of a JSON Schema. Throws if the schema has no TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
-  return names.get(schema.title ?? '') ?? writtenOut(schema, indent)
+  return names.get(schema.title ?? '') ?? inlineType(schema, indent)
 }
 
-function writtenOut(schema: JsonSchema, indent: string): string {
+function inlineType(schema: JsonSchema, indent: string): string {
   if ('const' in schema) return literal(schema.const)
   if (schema.enum) return schema.enum.map(literal).join(' | ')
   if (schema.anyOf) return [...new Set(schema.anyOf.map(option => typeOf(option, indent)))].join(' | ')
@@ -88,7 +94,7 @@ function writtenOut(schema: JsonSchema, indent: string): string {
   if (schema.type === 'object') return 'Record<string, unknown>'
   if (schema.type !== undefined && plain[schema.type]) return plain[schema.type]!
   if (schema.type === undefined) return 'unknown'
-  throw new Error(`no type is known for ${JSON.stringify(schema)}`)
+  throw new Error(`no TypeScript type for ${JSON.stringify(schema)}`)
 }
 
 function literal(value: unknown): string {
@@ -110,20 +116,20 @@ function objectOf({ properties = {}, required = [] }: JsonSchema, indent: string
   return `{\n${fields.join('')}${indent}}`
 }
 
-/** A description may stand at the option that is not null. */
+/** The description of a schema, or of its option that is not null. */
 const aboutOf = ({ description, anyOf }: JsonSchema) =>
   description ?? anyOf?.find(option => option.description)?.description
 
-/** The text of client/src/wire.ts. */
+/** Returns the text of client/src/wire.ts. */
 export function wireText(): string {
-  const words = Object.keys(errorStatuses).map(literal)
+  const codes = Object.keys(errorStatuses).map(literal)
   const types = Object.entries(shapes).map(
-    ([name, { about, schema }]) => `/** ${about} */\nexport type ${name} = ${writtenOut(schema as JsonSchema, '')}\n`,
+    ([name, { about, schema }]) => `/** ${about} */\nexport type ${name} = ${inlineType(schema as JsonSchema, '')}\n`,
   )
   const text = [
-    '// generated by scripts/wire.ts, from the schemas that the service validates with: change those.\n',
-    `/** The error words, a closed list. */\nexport type ErrorWord =\n  | ${words.join('\n  | ')}\n`,
-    '/** One thing wrong with one value; `path` is a JSON Pointer into the body. */',
+    '// generated by scripts/wire.ts from the schemas that the service validates with. Change the schemas instead.\n',
+    `/** The error codes, a closed list. */\nexport type ErrorWord =\n  | ${codes.join('\n  | ')}\n`,
+    '/** A fault of one value. `path` is a JSON Pointer into the body. */',
     'export type Detail = { path: string; message: string }\n',
     types.join('\n'),
   ].join('\n')

@@ -1,6 +1,6 @@
-// Runs a command beside a service of its own: an embedded PostgreSQL in a temporary folder, a free port, a token.
+// Runs a command with a temporary service: an embedded PostgreSQL in a temporary folder, a free port and a token.
 //   node scripts/with-service.ts node examples/people.ts
-// The command finds SERVICE_URL and TOKEN in its environment; its exit code is this one's.
+// The command gets SERVICE_URL and TOKEN in its environment. Its exit code is passed on.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ if (!command) throw new Error('usage: node scripts/with-service.ts <command> [pa
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const dataDir = mkdtempSync(join(tmpdir(), 'kith-service-'))
-// Root's PostgreSQL runs as another user, who must get in: else its data would go elsewhere, and stay there.
+// As root, PostgreSQL runs as another user, who must be able to enter. Else its data would go to another folder and stay there.
 chmodSync(dataDir, 0o711)
 const environment = { ...process.env, KITH_DATA_DIR: dataDir, PORT: '0', DATABASE_URL: '', LOG_LEVEL: 'warn' }
 const service = spawn(process.execPath, [cli, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -38,14 +38,14 @@ try {
   rmSync(dataDir, { recursive: true, force: true })
 }
 
-/** Waits for the line of the log that says where the service listens. */
+/** Waits for the log line with the address of the service. */
 async function addressOf(process: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: process.stdout! })) {
-    const found = /kith is ready at ([^\s"]+)/.exec(line)
-    if (found) {
+    const match = /kith is ready at ([^\s"]+)/.exec(line)
+    if (match) {
       process.stdout!.resume()
-      return found[1]!
+      return match[1]!
     }
   }
-  throw new Error('the service ended before it was ready')
+  throw new Error('The service ended before it was ready.')
 }

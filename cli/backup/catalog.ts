@@ -1,10 +1,11 @@
 import pg from 'pg'
 import type { Sequence } from './container.ts'
 
-/** A table as the catalog has it. `bytes` is about what it takes on the disk, without its indexes. */
+/** A table of the catalog. `bytes` is its approximate size on disk, without indexes. */
 export type Table = { name: string; columns: string[]; bytes: number }
 
-// Unlogged tables hold what a crash may forget: counters of rate limits. The migrations make their own table.
+// Unlogged tables are left out: a crash may lose their rows, which are rate limit counters. The migrations create their own
+// table.
 const tables = `
   select c.relname as name, pg_table_size(c.oid)::float8 as bytes,
     array(select a.attname::text from pg_attribute a
@@ -21,11 +22,12 @@ const sequences = `
       and (d.deptype = 'e' or d.refobjid = to_regclass('public.migrations')))
   order by c.relname collate "C"`
 
-// Values are written and read as text: the same text whatever the server or its role is set to. Timeouts that a role or a
-// database may be set to would end a long COPY; of `transaction_timeout` only 17 and newer know.
+// Values are written and read as text. These settings make the text independent of the settings of the server and the role.
+// Timeouts that are set for a role or a database would abort a long COPY. Only PostgreSQL 17 and newer have
+// `transaction_timeout`.
 const settings = `
   select set_config(name, $1::jsonb ->> name, false) from pg_settings where name in (select jsonb_object_keys($1::jsonb))`
-const setTo = {
+const sessionSettings = {
   statement_timeout: '0',
   lock_timeout: '0',
   idle_in_transaction_session_timeout: '0',
@@ -39,7 +41,7 @@ const setTo = {
   extra_float_digits: '3',
 }
 
-/** Runs `work` on a connection of its own whose statements may take any time. */
+/** Runs `work` on a new connection without statement timeouts. */
 export async function withConnection<T>(
   url: string,
   name: string,
@@ -49,36 +51,36 @@ export async function withConnection<T>(
   client.on('error', () => {})
   try {
     await client.connect()
-    await client.query(settings, [JSON.stringify(setTo)])
+    await client.query(settings, [JSON.stringify(sessionSettings)])
     return await work(client)
   } finally {
     await client.end().catch(() => {})
   }
 }
 
-/** Runs `work`; when the signal aborts meanwhile, the connection ends, whatever it waits for, and the signal's reason is thrown. */
+/** Runs `work`. If the signal aborts, the connection is closed even while a statement runs, and the reason is thrown. */
 export async function untilAborted<T>(client: pg.Client, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const giveUp = () => void client.end().catch(() => {})
-  signal.addEventListener('abort', giveUp, { once: true })
+  const closeConnection = () => void client.end().catch(() => {})
+  signal.addEventListener('abort', closeConnection, { once: true })
   try {
     signal.throwIfAborted()
     return await work()
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   } finally {
-    signal.removeEventListener('abort', giveUp)
+    signal.removeEventListener('abort', closeConnection)
   }
 }
 
-/** A name of the schema `public`, quoted. */
+/** Qualifies a name with the schema `public` and quotes it. */
 export const quoted = (name: string): string => `public.${pg.escapeIdentifier(name)}`
 
-/** All tables whose rows are kept, in order of name. */
+/** Reads all tables that a backup contains, in order of name. */
 export async function readTables(client: pg.Client): Promise<Table[]> {
   return (await client.query<Table>(tables)).rows
 }
 
-/** The migrations that have run, in order; none where there is not even their table. */
+/** Reads the names of the migrations that have run, in order. Without a migrations table the list is empty. */
 export async function readMigrations(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query(`select to_regclass('public.migrations') is not null as present`)
   if (!rows[0].present) return []
@@ -86,7 +88,7 @@ export async function readMigrations(client: pg.Client): Promise<string[]> {
   return ran.rows.map(({ name }) => name)
 }
 
-/** Where the sequences stand. They are read after the tables, so none is behind a number that a table holds. */
+/** Reads the positions of the sequences. They are read after the tables, so no sequence is behind a stored number. */
 export async function readSequences(client: pg.Client): Promise<Sequence[]> {
   const found: Sequence[] = []
   for (const { name } of (await client.query<{ name: string }>(sequences)).rows) {
@@ -96,7 +98,7 @@ export async function readSequences(client: pg.Client): Promise<Sequence[]> {
   return found
 }
 
-/** Of these tables the ones that have rows. */
+/** Returns the names of the tables that have rows. */
 export async function tablesWithRows(client: pg.Client, names: string[]): Promise<string[]> {
   const found: string[] = []
   for (const name of names) {

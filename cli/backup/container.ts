@@ -6,15 +6,15 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 
 /**
- * A backup file: a header (one line of JSON), one zstd stream of frames, and 64 hexadecimal digits and a line feed, the
- * SHA-256 of all bytes before them. docs/operations.md describes it.
+ * The header of a backup file. The file is this header as one line of JSON, one zstd stream of frames, and the SHA-256 of
+ * all bytes before it as 64 hexadecimal digits and a line feed. docs/operations.md describes it.
  */
 export type Header = {
   format: 'kith-backup'
   version: number
   /** The version of kith that made the backup. */
   kith: string
-  /** When the snapshot was taken, by the clock of PostgreSQL. */
+  /** The time of the snapshot, by PostgreSQL's clock. */
   at: string
   postgresql: string
   compression: 'zstd'
@@ -23,11 +23,11 @@ export type Header = {
   tables: { name: string; columns: string[] }[]
 }
 
-/** What ends the frames. `rows` counts the rows of each table, `sequences` are the positions of the sequences. */
+/** The last frame. `rows` counts the rows of each table; `sequences` are the positions of the sequences. */
 export type End = { rows: Record<string, number>; sequences: Sequence[] }
 export type Sequence = { name: string; last_value: string; is_called: boolean }
 
-/** `rows` are bytes of COPY's text format; a table has any number of them. */
+/** A frame. A `table` frame starts a table; any number of `rows` frames follow it, in COPY's text format. */
 export type Frame = { type: 'table'; name: string } | { type: 'rows'; bytes: Buffer } | { type: 'end'; end: End }
 
 export const formatVersion = 1
@@ -45,7 +45,7 @@ function encode(frame: Frame): Buffer[] {
   return [head, payload]
 }
 
-/** Writes a whole backup to the stream, and waits until the stream has ended. */
+/** Writes a backup to the stream and waits until the stream has ended. */
 export async function writeContainer(
   target: NodeJS.WritableStream,
   header: Header,
@@ -69,12 +69,12 @@ export async function writeContainer(
   await pipeline(encoded, compress, sealed, target, { signal })
 }
 
-/** A backup file whose SHA-256 was right. */
+/** A backup file whose SHA-256 has been verified. */
 export type Backup = { header: Header; bytes: number; frames(onBytes: (bytes: number) => void): AsyncIterable<Frame> }
 
 /**
- * Reads the file from beginning to end and compares its SHA-256. Throws, in a sentence, where it is no backup, is
- * damaged or incomplete, or has a newer format. `file` is its name for the person.
+ * Reads the whole file and compares its SHA-256. Throws an Error if it is not a backup, is damaged or incomplete, or has
+ * another format version. `file` is the name in messages, `path` the file that is read.
  */
 export async function verifyBackup(
   file: string,
@@ -97,7 +97,7 @@ export async function verifyBackup(
       }
     const trailer = await read(handle, Math.max(0, size - trailerBytes), trailerBytes)
     if (trailer.toString('latin1') !== `${hash.digest('hex')}\n`)
-      throw new Error(`${file} is damaged or incomplete: its SHA-256 is not the one in its last line.`)
+      throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one in its last line.`)
     return { header, bytes: size, frames: onBytes => framesOf(createReadStream(path, body), onBytes) }
   } finally {
     await handle.close()
@@ -105,7 +105,7 @@ export async function verifyBackup(
 }
 
 async function readHeader(handle: FileHandle, file: string): Promise<{ header: Header; bytes: number }> {
-  const noBackup = new Error(`${file} is not a backup of kith.`)
+  const noBackup = new Error(`${file} is not a backup of kith. Give a file written by kith backup.`)
   const begin = `{"format":"kith-backup",`
   if ((await read(handle, 0, begin.length)).toString('latin1') !== begin) throw noBackup
   let start = Buffer.alloc(0)
@@ -142,26 +142,26 @@ async function* framesOf(source: Readable, onBytes: (bytes: number) => void): As
   source.on('data', piece => onBytes(piece.length))
   const plain = createZstdDecompress()
   const reading = pipeline(source, plain)
-  // An error reaches the loop below, which reads from the same stream.
+  // The loop below reads from the same stream and throws its error.
   reading.catch(() => {})
-  let held: Buffer = Buffer.alloc(0)
+  let buffered: Buffer = Buffer.alloc(0)
   for await (const piece of plain as AsyncIterable<Buffer>) {
-    held = held.length === 0 ? piece : Buffer.concat([held, piece])
-    let at = 0
-    while (held.length - at >= frameHeadBytes) {
-      const end = at + frameHeadBytes + held.readUInt32BE(at + 1)
-      if (held.length < end) break
-      yield decode(held.toString('latin1', at, at + 1), held.subarray(at + frameHeadBytes, end))
-      at = end
+    buffered = buffered.length === 0 ? piece : Buffer.concat([buffered, piece])
+    let offset = 0
+    while (buffered.length - offset >= frameHeadBytes) {
+      const end = offset + frameHeadBytes + buffered.readUInt32BE(offset + 1)
+      if (buffered.length < end) break
+      yield decode(buffered.toString('latin1', offset, offset + 1), buffered.subarray(offset + frameHeadBytes, end))
+      offset = end
     }
-    held = held.subarray(at)
+    buffered = buffered.subarray(offset)
   }
-  if (held.length > 0) throw new Error('The backup ends within a frame.')
+  if (buffered.length > 0) throw new Error('The backup is incomplete: it ends within a frame.')
 }
 
 function decode(letter: string, payload: Buffer): Frame {
   if (letter === letters.rows) return { type: 'rows', bytes: payload }
   if (letter === letters.table) return { type: 'table', name: payload.toString() }
   if (letter === letters.end) return { type: 'end', end: JSON.parse(payload.toString()) }
-  throw new Error(`The backup has a frame of an unknown type, ${JSON.stringify(letter)}.`)
+  throw new Error(`The backup is damaged: it has a frame of the unknown type ${JSON.stringify(letter)}.`)
 }

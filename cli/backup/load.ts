@@ -10,28 +10,28 @@ export type Loading = {
   url: string
   backup: Backup
   signal: AbortSignal
-  /** Called with what has been read of the file, and with what has been stored. */
+  /** Called with the number of bytes that have been read since the last call, and of rows that are sent to PostgreSQL. */
   onBytes: (bytes: number) => void
   onRows: (rows: number) => void
 }
 
-/** `leftOut` are tables of the backup that are not kith's; `migrations` ran behind the restore. */
+/** `leftOut` are tables of the backup that kith does not have. `migrations` ran after the rows were restored. */
 export type Loaded = { rows: number; tables: number; leftOut: string[]; migrations: string[] }
 
-/** Throws where the backup needs a newer version of kith. */
+/** Throws if the backup needs a newer version of kith. */
 export async function refuseNewer({ kith, migrations }: Header): Promise<void> {
   const known = await listMigrations()
   const unknown = migrations.find((name, index) => name !== known[index])
   if (unknown !== undefined)
     throw new Error(
-      `The backup was made by kith ${kith}, with the migration ${unknown}, which this version does not have. Restore it ` +
+      `The backup was made by kith ${kith} and has the migration ${unknown}, which this version does not have. Restore it ` +
         `with kith ${kith} or newer.`,
     )
 }
 
 /**
- * Restores a backup into an empty database: makes the tables as the backup's migrations have them, stores all rows in one
- * transaction, and then runs the migrations that are newer. Throws where the database holds rows; then nothing was changed.
+ * Restores a backup into an empty database. It runs the migrations of the backup, stores all rows in one transaction, and
+ * then runs the newer migrations. Throws if the database has rows, and changes nothing then.
  */
 export async function loadBackup(loading: Loading): Promise<Loaded> {
   const { url, backup } = loading
@@ -40,11 +40,14 @@ export async function loadBackup(loading: Loading): Promise<Loaded> {
     const loaded = await loadRows(client, loading)
     try {
       const migrations = await migrate(url)
-      // Until autovacuum comes by, the planner would take each table for a small one.
+      // Until autovacuum analyzes the tables, the planner assumes that each is small.
       await client.query('analyze')
       return { ...loaded, migrations }
     } catch (cause) {
-      throw new Error(`All rows are restored, but then: ${(cause as Error).message} Run kith migrate.`, { cause })
+      throw new Error(
+        `All rows are restored, but the migrations after that failed: ${(cause as Error).message} Run kith migrate.`,
+        { cause },
+      )
     }
   })
 }
@@ -66,9 +69,10 @@ async function refuseRows(client: pg.Client) {
   const names = (await readTables(client)).map(({ name }) => name)
   const filled = await tablesWithRows(client, names)
   if (filled.length === 0) return
-  const some = filled.length > 3 ? `${filled.slice(0, 3).join(', ')} and ${filled.length - 3} more` : filled.join(', ')
+  const tables =
+    filled.length > 3 ? `${filled.slice(0, 3).join(', ')} and ${filled.length - 3} more` : filled.join(', ')
   throw new Error(
-    `The database is not empty: there are rows in ${some}. Nothing was changed. Restore into a new database ` +
+    `The database is not empty: there are rows in ${tables}. Nothing was changed. Restore into a new database ` +
       '(DATABASE_URL), or into a data folder that does not exist yet (KITH_DATA_DIR).',
   )
 }
@@ -80,17 +84,17 @@ async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loade
   return stored
 }
 
-/** All but the commit of the transaction. */
+/** Stores all rows in a transaction, which the caller commits. */
 async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
   const { header } = loading.backup
   await client.query('begin')
-  // A service that starts meanwhile waits here, and then finds the restored data.
+  // A service that starts meanwhile waits for these locks, and then finds the restored data.
   const tables = (await readTables(client)).map(({ name }) => name)
   const locked = [...tables, 'migrations'].map(quoted).join(', ')
   await client.query(`lock table ${locked} in access exclusive mode`)
   await refuseRows(client)
   if ((await readMigrations(client)).join() !== header.migrations.join())
-    throw new Error('A service migrated the database meanwhile. Stop it, and restore into a new database.')
+    throw new Error('A service has migrated the database in the meantime. Stop it and restore into a new database.')
   const leftOut = header.tables.map(({ name }) => name).filter(name => !tables.includes(name))
   const { rows, end } = await copyTables(client, loading, new Set(leftOut))
   for (const { name, last_value, is_called } of end.sequences)
@@ -110,17 +114,17 @@ async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }
   }
   while (frame?.type === 'table') {
     const { name } = frame
-    const shape = backup.header.tables.find(table => table.name === name)
-    if (!shape) throw new Error(`The backup has rows of ${name}, which its header does not name.`)
+    const table = backup.header.tables.find(each => each.name === name)
+    if (!table) throw new Error(`The backup is damaged: it has rows of ${name}, which its header does not name.`)
     if (leftOut.has(name)) {
       for await (const _ of rowsOfTable());
       continue
     }
-    const copying = client.query(copyFrom(copyOf(name, shape.columns, 'from stdin')))
+    const copying = client.query(copyFrom(copyOf(name, table.columns, 'from stdin')))
     await pipeline(rowsOfTable, copying, { signal })
     stored[name] = copying.rowCount
   }
-  if (frame?.type !== 'end') throw new Error('The backup ends before its last frame.')
+  if (frame?.type !== 'end') throw new Error('The backup is incomplete: its last frame is missing.')
   compareCounts(frame.end, stored, leftOut)
   return { rows: Object.values(stored).reduce((sum, rows) => sum + rows, 0), end: frame.end }
 }
@@ -128,5 +132,7 @@ async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }
 function compareCounts({ rows }: End, stored: Record<string, number>, leftOut: Set<string>) {
   for (const [name, expected] of Object.entries(rows))
     if (!leftOut.has(name) && stored[name] !== expected)
-      throw new Error(`Of ${name} ${stored[name] ?? 0} rows were stored, and the backup counts ${expected}.`)
+      throw new Error(
+        `The table ${name} got ${stored[name] ?? 0} rows, but the backup counts ${expected}. No row was restored.`,
+      )
 }

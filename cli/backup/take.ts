@@ -3,14 +3,14 @@ import { to as copyTo } from 'pg-copy-streams'
 import { quoted, readMigrations, readSequences, readTables, type Table } from './catalog.ts'
 import { type Frame, formatVersion, type Header, writeContainer } from './container.ts'
 
-/** How far a backup is: `part` is from 0 to 1. */
-export type Progress = { rows: number; part: number }
+/** The progress of a backup: the rows written, and the fraction that is done, 0 to 1. */
+export type Progress = { rows: number; fraction: number }
 
 export type Taken = { header: Header; rows: number; tables: number }
 
 /**
- * Writes all that the database holds, as it stands at one moment, to a stream. The connection is in one transaction of
- * isolation level repeatable read; others go on writing.
+ * Writes a consistent snapshot of the whole database to a stream. It reads in one transaction of isolation level repeatable
+ * read, so other connections can write meanwhile. `progress` is updated as rows are read.
  */
 export async function takeBackup(
   client: pg.Client,
@@ -26,21 +26,23 @@ export async function takeBackup(
   return { header, rows: progress.rows, tables: tables.length }
 }
 
-/** The tables are locked before the snapshot is taken, so that no migration changes one of them in between. */
+/** Locks the tables before the snapshot, so that no migration changes one of them in between. Returns the tables. */
 async function beginSnapshot(client: pg.Client): Promise<Table[]> {
   const names = (tables: Table[]) => tables.map(({ name }) => name).join()
-  const seen = await readTables(client)
+  const tablesBefore = await readTables(client)
   await client.query('begin transaction isolation level repeatable read, read only')
-  if (seen.length > 0)
-    await client.query(`lock table ${seen.map(({ name }) => quoted(name)).join(', ')} in access share mode`)
+  if (tablesBefore.length > 0)
+    await client.query(`lock table ${tablesBefore.map(({ name }) => quoted(name)).join(', ')} in access share mode`)
   const tables = await readTables(client)
-  if (names(tables) !== names(seen)) throw new Error('A migration ran while the backup began. Run the command again.')
+  if (names(tables) !== names(tablesBefore))
+    throw new Error('A migration ran while the backup started. Run the command again.')
   return tables
 }
 
 async function describe(client: pg.Client, version: string, tables: Table[]): Promise<Header> {
   const migrations = await readMigrations(client)
-  if (migrations.length === 0) throw new Error('There is nothing to back up: the database holds no tables of kith.')
+  if (migrations.length === 0)
+    throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
   const { rows } = await client.query(
     `select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, current_setting('server_version') as postgresql`,
   )
@@ -67,11 +69,11 @@ async function* readFrames(
     yield { type: 'table', name }
     let [count, copied] = [0, 0]
     for await (const piece of client.query(copyTo(copyOf(name, columns, 'to stdout')))) {
-      const ended = linesIn(piece)
-      count += ended
+      const rowsInPiece = linesIn(piece)
+      count += rowsInPiece
       copied += piece.length
-      progress.rows += ended
-      progress.part = (done + Math.min(copied, bytes)) / total
+      progress.rows += rowsInPiece
+      progress.fraction = (done + Math.min(copied, bytes)) / total
       yield { type: 'rows', bytes: piece }
     }
     rows[name] = count
@@ -80,14 +82,17 @@ async function* readFrames(
   yield { type: 'end', end: { rows, sequences: await readSequences(client) } }
 }
 
-/** COPY's text format, which is the same for every version of PostgreSQL: a row a line, line feeds in values are escaped. */
+/**
+ * A COPY statement for these columns. COPY's text format is the same for every version of PostgreSQL: one row per line, with
+ * line feeds in values escaped.
+ */
 export function copyOf(name: string, columns: string[], direction: 'to stdout' | 'from stdin'): string {
-  // A table without columns has rows too; COPY wants no empty list.
+  // A table without columns can have rows too, but COPY accepts no empty list.
   const list = columns.length > 0 ? ` (${columns.map(pg.escapeIdentifier).join(', ')})` : ''
   return `copy ${quoted(name)}${list} ${direction}`
 }
 
-/** The rows that end within a piece of COPY's text. */
+/** Counts the rows that end within a piece of COPY's text. */
 export function linesIn(piece: Buffer): number {
   let count = 0
   for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) count++

@@ -4,7 +4,7 @@ import type { Database } from '../../src/db/db.ts'
 import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 import {
-  countStrangersSql,
+  countForeignConnectionsSql,
   findTableSql,
   readArchiverSql,
   readClockSql,
@@ -25,20 +25,24 @@ type Server = {
   connections_reserved: number
 }
 
-/** Beside its pool a service holds connections for locks and for looking after its server, and one for each of four exports. */
-const besidePool = 7
-const newestTried = 18
+/** Connections of a process outside its pool: for locks, for liveness probes, and one for each of up to four exports. */
+const nonPoolConnections = 7
+const newestTestedMajor = 18
 
-/** Version, settings and room of the server. */
+/** Checks version, settings, free connections and WAL archive of the server. */
 export async function checkServer(db: Database, config: Config): Promise<Finding[]> {
   const [server] = (await db.query<Server>(readServerSql, [])) as [Server]
   const major = Math.floor(server.version_number / 10_000)
-  const answers = `PostgreSQL ${server.version} answers`
+  const message = `PostgreSQL ${server.version} answers`
   const version =
-    major > newestTried
-      ? warning('database', `${answers}, which kith has not been tried with`, `Use PostgreSQL 15 to ${newestTried}.`)
-      : ok('database', answers)
-  const standby = wrong('database', 'it is a standby, which takes no writes', 'Let DATABASE_URL name the primary.')
+    major > newestTestedMajor
+      ? warning(
+          'database',
+          `${message}, but kith is not tested with this version`,
+          `Use PostgreSQL 15 to ${newestTestedMajor}.`,
+        )
+      : ok('database', message)
+  const standby = wrong('database', 'the server is a read-only standby', 'Set DATABASE_URL to the primary.')
   return [
     version,
     ...(server.standby ? [standby] : []),
@@ -51,11 +55,11 @@ export async function checkServer(db: Database, config: Config): Promise<Finding
 function checkDurability(server: Server): Finding[] {
   const settings = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
   const off = settings.filter(name => server[name] === 'off')
-  if (off.length === 0) return [ok('durability', 'what is acknowledged is on disk')]
+  if (off.length === 0) return [ok('durability', 'acknowledged writes are on disk')]
   return off.map(name =>
     wrong(
       'durability',
-      `${name} is off: a crash loses what was acknowledged, or all of it`,
+      `${name} is off: a crash can lose acknowledged writes or the whole database`,
       `Set ${name} = on, for the server, this database and this role.`,
     ),
   )
@@ -66,11 +70,14 @@ async function checkConnections(
   { connections_limit, connections_reserved }: Server,
   { databaseConnections }: Config,
 ): Promise<Finding[]> {
-  const [{ strangers }] = (await db.query<{ strangers: number }>(countStrangersSql, [])) as [{ strangers: number }]
-  const free = connections_limit - connections_reserved - strangers
-  const needed = databaseConnections + besidePool
+  const [{ foreign_count: foreignCount }] = (await db.query<{ foreign_count: number }>(
+    countForeignConnectionsSql,
+    [],
+  )) as [{ foreign_count: number }]
+  const free = connections_limit - connections_reserved - foreignCount
+  const needed = databaseConnections + nonPoolConnections
   const workers = Math.floor(free / needed)
-  const message = `a process of the service wants ${needed} connections, and ${free} are to be had`
+  const message = `a process of the service needs ${needed} connections, and ${free} are available`
   const advice = 'Lower KITH_DATABASE_CONNECTIONS, or raise max_connections.'
   if (needed > free) return [wrong('connections', message, advice)]
   return [ok('connections', `${message}: enough for ${workers === 1 ? 'one worker' : `${workers} workers`}`)]
@@ -78,16 +85,16 @@ async function checkConnections(
 
 type Archiver = { archived: number; failing: boolean; failed_segment: string | null }
 
-/** Whether there is more than the last dump to restore from. */
+/** Checks whether WAL is archived, so that a restore can go beyond the last dump. */
 async function checkArchive(db: Database, { wal_level, archive_mode }: Server): Promise<Finding[]> {
   const [{ archived, failing, failed_segment }] = (await db.query<Archiver>(readArchiverSql, [])) as [Archiver]
   if (archive_mode === 'off')
-    return [ok('archive', `wal_level is ${wal_level}, and no WAL is archived: a restore ends where the last dump does`)]
+    return [ok('archive', `wal_level is ${wal_level}, and no WAL is archived: a restore ends at the last dump`)]
   if (failing)
     return [
       warning(
         'archive',
-        `WAL is not archived: ${failed_segment} failed last`,
+        `archiving of WAL fails, last for ${failed_segment}`,
         'See archive_command and the server’s log.',
       ),
     ]
@@ -97,28 +104,28 @@ async function checkArchive(db: Database, { wal_level, archive_mode }: Server): 
 const clockWarningMs = 1_000
 const clockWrongMs = 30_000
 
-/** How far the clocks of this machine and of the server are apart. Times in the database are this machine's, ends of tokens both. */
+/** Compares the clocks of this machine and of the server. Stored times are this machine's; expiry of tokens depends on both. */
 export async function checkClock(db: Database): Promise<Finding[]> {
   const sentMs = Date.now()
   const [{ now_ms: nowMs }] = (await db.query<{ now_ms: number }>(readClockSql, [])) as [{ now_ms: number }]
-  const gotMs = Date.now()
-  // The server's moment lies between the two of ours.
-  const apartMs = Math.max(0, sentMs - nowMs, nowMs - gotMs)
+  const receivedMs = Date.now()
+  // The server read its clock between these two times.
+  const apartMs = Math.max(0, sentMs - nowMs, nowMs - receivedMs)
   const message = `the clocks of this machine and of the database are ${(apartMs / 1_000).toFixed(1)} s apart`
-  const advice = 'Let both follow one time server (NTP).'
+  const advice = 'Synchronize both with one time server (NTP).'
   if (apartMs > clockWrongMs) return [wrong('clock', message, advice)]
   return [apartMs > clockWarningMs ? warning('clock', message, advice) : ok('clock', message)]
 }
 
-const has = async (db: Database, table: string): Promise<boolean> => {
+const hasTable = async (db: Database, table: string): Promise<boolean> => {
   const [row] = await db.query<{ present: boolean }>(findTableSql, [table])
   return row?.present === true
 }
 
-/** Those that have run, beside those that this version has. */
+/** Compares the migrations that have run with those of this version. */
 export async function checkMigrations(db: Database): Promise<Finding[]> {
   const known = await listMigrations()
-  const ran = (await has(db, 'migrations')) ? await db.query<{ name: string }>(readMigrationsSql, []) : []
+  const ran = (await hasTable(db, 'migrations')) ? await db.query<{ name: string }>(readMigrationsSql, []) : []
   const names = ran.map(({ name }) => name)
   const newer = await unknownMigrations(names)
   const pending = known.filter(name => !names.includes(name))
@@ -127,15 +134,15 @@ export async function checkMigrations(db: Database): Promise<Finding[]> {
       wrong(
         'migrations',
         `the database has ${newer.join(', ')}, which this version does not know`,
-        'Run the newer version of kith that made it.',
+        'Run the newer version of kith that migrated the database.',
       ),
     ]
-  if (pending.length === 0) return [ok('migrations', `the database stands at the newest, ${known.at(-1)}`)]
+  if (pending.length === 0) return [ok('migrations', `the database has every migration, up to ${known.at(-1)}`)]
   return [
     warning(
       'migrations',
       `${pending.length} have not run: ${pending.join(', ')}`,
-      'Run kith migrate; the start does it too.',
+      'Run kith migrate. The start of the service runs them too.',
     ),
   ]
 }
@@ -143,14 +150,16 @@ export async function checkMigrations(db: Database): Promise<Finding[]> {
 const dayMs = 86_400_000
 const rotateDays = 365
 
-/** Whether there is a key that signs, and how old it is. */
+/** Checks that there is a signing key, and its age. */
 export async function checkKeys(db: Database): Promise<Finding[]> {
-  const keys = (await has(db, 'signing_keys')) ? await listKeys(db) : []
+  const keys = (await hasTable(db, 'signing_keys')) ? await listKeys(db) : []
   const signing = keys.find(({ signs }) => signs)
   if (!signing)
-    return [warning('keys', 'there is no key that signs tokens', 'Run kith migrate; the first start makes one too.')]
+    return [
+      warning('keys', 'there is no signing key', 'Run kith migrate. The first start of the service creates one too.'),
+    ]
   const ageDays = Math.floor((Date.now() - Date.parse(signing.created_at)) / dayMs)
-  const message = `the key that signs tokens is ${ageDays} days old, and ${keys.length - 1} older ones verify`
-  if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate: no token in use is refused.')]
+  const message = `the signing key is ${ageDays} days old, and ${keys.length - 1} older keys verify tokens`
+  if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate. Tokens in use stay valid.')]
   return [ok('keys', message)]
 }

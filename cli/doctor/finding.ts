@@ -1,7 +1,7 @@
-/** `ok` asks for nothing, `warning` for a look soon, `wrong` for something to be done now. */
+/** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
 export type Verdict = 'ok' | 'warning' | 'wrong'
 
-/** What a check found. `advice` says what to do; what is ok has none. */
+/** The finding of a check. `advice` says what to do; a finding that is `ok` has none. */
 export type Finding = { check: string; verdict: Verdict; message: string; advice?: string }
 
 export const ok = (check: string, message: string): Finding => ({ check, verdict: 'ok', message })
@@ -20,8 +20,8 @@ export const wrong = (check: string, message: string, advice: string): Finding =
   advice,
 })
 
-/** Runs a check; one that cannot be carried out is itself something wrong. */
-export async function attempt(
+/** Runs a check. A check that throws is itself `wrong`, with the error's message. */
+export async function runCheck(
   check: string,
   advice: string,
   work: () => Finding[] | Promise<Finding[]>,

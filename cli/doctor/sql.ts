@@ -11,10 +11,10 @@ export const readServerSql = statement(
             + coalesce(current_setting('reserved_connections', true), '0')::integer as connections_reserved`,
 )
 
-/** Connections of others: what is not kith's own may be there tomorrow, too. */
-export const countStrangersSql = statement(
+/** Counts the connections of other programs. The connections that kith needs are counted separately. */
+export const countForeignConnectionsSql = statement(
   'count_strangers',
-  `select count(*)::integer as strangers from pg_stat_activity
+  `select count(*)::integer as foreign_count from pg_stat_activity
     where backend_type = 'client backend' and application_name not like 'kith%'`,
 )
 

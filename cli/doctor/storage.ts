@@ -7,8 +7,8 @@ import { withServer } from '../session.ts'
 const statementTimeoutMs = 10_000
 
 /**
- * Runs `work` on the database as it stands: nothing is migrated or made. An embedded server that does not run is started
- * for the while; `undefined` where there are no data to start one on. Throws an Error of one sentence.
+ * Runs `work` on the database, and neither migrates it nor creates anything in it. A stopped embedded server is started
+ * until `work` ends. Returns `undefined` if there is no database yet. Throws an Error whose message is one sentence.
  */
 export async function withStorage<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T | undefined> {
   if (config.databaseUrl === undefined && !(await hasData(config))) return undefined
@@ -18,7 +18,7 @@ export async function withStorage<T>(config: Config, work: (db: Database) => Pro
   })
 }
 
-/** Whether there is an embedded PostgreSQL in the data folder, running or not. */
+/** Whether the data folder holds an embedded PostgreSQL, running or stopped. */
 export const hasData = ({ dataDir }: Config): Promise<boolean> =>
   lstat(join(resolve(dataDir), 'postgresql')).then(
     () => true,

@@ -15,16 +15,16 @@ const profile = [
   'language',
   'push_notification_consent',
 ] as const
-const ofPersonReads = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
-const ofRecordReads = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyPersonFields = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
-/** Entities as CSV that an import reads again. */
+/** Formats entities as CSV that an import reads again. `header` and `rowsOf` return text with line ends. */
 export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string }
 
 /**
- * A column for each field, for each declared attribute and for each consent that can be answered, answers alone. A value
- * that a cell could not give back (of a key that is not declared, or not of the declared type, or empty) is in the column
- * `attribute_values`, which is JSON. What only a read has comes last.
+ * Returns the columns of an export: each field, each declared attribute, and each consent that can be answered. A consent
+ * column holds answers only, no defaults. The column `attribute_values` holds, as JSON, the values that a cell cannot
+ * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
  */
 export function csvShape(owner: string, definitions: Definitions, listSeparator: string): CsvShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
@@ -32,8 +32,8 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
     field('external_id'),
     ...(owner === 'people' ? [...profile.map(field), ...consentColumns(definitions)] : []),
     ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
-    restColumn(declared, listSeparator),
-    ...(owner === 'people' ? ofPersonReads : ofRecordReads).map(field),
+    remainderColumn(declared, listSeparator),
+    ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),
   ]
   const options = { cast: { boolean: String } }
   return {
@@ -69,24 +69,24 @@ function attributeColumn(attribute: Attribute, listSeparator: string): Column {
   }
 }
 
-function restColumn(declared: Attribute[], listSeparator: string): Column {
+function remainderColumn(declared: Attribute[], listSeparator: string): Column {
   const byKey = new Map(declared.map(attribute => [attribute.key, attribute]))
-  const isRest = ([key, value]: [string, unknown]) => {
+  const needsJson = ([key, value]: [string, unknown]) => {
     const attribute = byKey.get(key)
     return attribute === undefined || cellOf(attribute, value, listSeparator) === undefined
   }
   return {
     name: 'attribute_values',
     cellOf: ({ attribute_values }) => {
-      const rest = Object.entries(attribute_values).filter(isRest)
-      return rest.length > 0 ? JSON.stringify(Object.fromEntries(rest)) : null
+      const entries = Object.entries(attribute_values).filter(needsJson)
+      return entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : null
     },
   }
 }
 
-/** A value as a cell from which an import makes the value again; undefined where there is none. */
+/** The cell from which an import restores the value, or undefined if a cell cannot represent it. */
 function cellOf({ type, cardinality }: Attribute, value: unknown, listSeparator: string): Cell | undefined {
-  // A link to somebody without a name: nobody can write it, and a patch keeps it.
+  // A link to a target without an external identifier reads as null. No import can write it, and a patch keeps it.
   if (value === undefined || value === null) return null
   if (type === 'json') return cardinality === 'one' || Array.isArray(value) ? JSON.stringify(value) : undefined
   if (cardinality === 'one') return plain(type, value)
@@ -100,7 +100,7 @@ function cellOf({ type, cardinality }: Attribute, value: unknown, listSeparator:
 }
 
 function plain(type: Attribute['type'], value: unknown): Cell | undefined {
-  const wanted = type === 'number' || type === 'boolean' ? type : 'string'
-  if (typeof value !== wanted || value === '') return undefined
+  const expectedType = type === 'number' || type === 'boolean' ? type : 'string'
+  if (typeof value !== expectedType || value === '') return undefined
   return value as Cell
 }

@@ -7,80 +7,84 @@ import { createGzip } from 'node:zlib'
 import type { Format } from '../import/input.ts'
 import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 
-/** Where an export goes. */
+/** The file or standard output that an export writes to. */
 export type Output = {
-  /** What stood there already, where an export goes on. */
-  remains: ResumePoint
-  /** Where what is not whole yet is kept; null for standard output. */
+  /** The content that a resumed export has found. */
+  resumePoint: ResumePoint
+  /** The name of the incomplete file; null for standard output. */
   partName: string | null
   write(text: string): Promise<void>
-  /** All there is has been written: a file gets its name only now. */
+  /** Ends a complete export. A file gets its final name only now. */
   complete(): Promise<void>
-  /** What has been written is kept, to be gone on with. */
+  /** Ends an incomplete export. The incomplete file stays, so that it can be resumed. */
   leave(): Promise<void>
 }
 
-export type Wanted = {
-  /** Absent: standard output. */
+export type OutputOptions = {
+  /** The name as it was typed; undefined means standard output. */
   name: string | undefined
   path: string
   format: Format
-  packed: boolean
+  compressed: boolean
   identifier: string
   resume: boolean
   force: boolean
 }
 
-const nothing: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
+const emptyResumePoint: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
 
-/** Opens it. A file is written as `<name>.part`, so that half of one is never taken for a whole one. */
-export async function openOutput(wanted: Wanted): Promise<Output> {
-  const { name, path, packed, resume, force } = wanted
-  if (name === undefined) return outputTo(process.stdout, packed, { remains: nothing, partName: null }, async () => {})
+/**
+ * Opens the output. A file is written as `<name>.part`, so that an incomplete export never has the final name. Throws if the
+ * file exists without `force`, or if the incomplete file cannot be resumed.
+ */
+export async function openOutput(options: OutputOptions): Promise<Output> {
+  const { name, path, compressed, resume, force } = options
+  if (name === undefined)
+    return outputTo(process.stdout, compressed, { resumePoint: emptyResumePoint, partName: null }, async () => {})
   const [part, partName] = [`${path}.part`, `${name}.part`]
   const hasPart = await isThere(part)
-  if (!force && (await isThere(path))) throw new Error(`${name} is there already: --force writes it anew.`)
+  if (!force && (await isThere(path))) throw new Error(`${name} exists already. Use --force to overwrite it.`)
   if (!force && !resume && hasPart)
-    throw new Error(`${partName} is of an export that did not end: --resume goes on with it, --force begins anew.`)
-  const remains = resume && hasPart ? await takeUp(part, wanted) : nothing
-  const fresh = packed ? `${part}.new` : part
-  const file = createWriteStream(fresh, { flags: remains.bytes > 0 && !packed ? 'a' : 'w' })
+    throw new Error(`${partName} is from an interrupted export. Use --resume to continue it or --force to start again.`)
+  const resumePoint = resume && hasPart ? await resumePart(part, options) : emptyResumePoint
+  const fresh = compressed ? `${part}.new` : part
+  const file = createWriteStream(fresh, { flags: resumePoint.bytes > 0 && !compressed ? 'a' : 'w' })
   await once(file, 'open')
-  const output = outputTo(file, packed, { remains, partName }, () => rename(part, path))
-  if (packed && remains.bytes > 0) await copy(part, remains.bytes, output)
-  // Whatever was packed before is in the new file by now.
-  if (packed) await rename(fresh, part)
+  const output = outputTo(file, compressed, { resumePoint, partName }, () => rename(part, path))
+  if (compressed && resumePoint.bytes > 0) await copy(part, resumePoint.bytes, output)
+  // The new file now contains the resumed content.
+  if (compressed) await rename(fresh, part)
   return output
 }
 
 const isThere = (path: string) => stat(path).then(Boolean, () => false)
 
-async function takeUp(part: string, { name, packed, format, identifier }: Wanted): Promise<ResumePoint> {
-  const remains = await readResumePoint(part, packed, format, identifier).catch(() => undefined)
-  if (!remains || (remains.lines > 0 && !remains.after_id))
-    throw new Error(`${name}.part is no export of this kind: --force begins anew.`)
-  if (!packed) await truncate(part, remains.bytes)
-  return remains
+async function resumePart(part: string, { name, compressed, format, identifier }: OutputOptions): Promise<ResumePoint> {
+  const resumePoint = await readResumePoint(part, compressed, format, identifier).catch(() => undefined)
+  if (!resumePoint || (resumePoint.lines > 0 && !resumePoint.after_id))
+    throw new Error(`${name}.part is not an export of this kind. Use --force to start again.`)
+  if (!compressed) await truncate(part, resumePoint.bytes)
+  return resumePoint
 }
 
 async function copy(part: string, bytes: number, output: Output) {
-  let left = bytes
+  let remainingBytes = bytes
   const decoder = new TextDecoder()
   for await (const piece of openPartialFile(part, true) as AsyncIterable<Buffer>) {
-    const text = decoder.decode(piece.subarray(0, left), { stream: true })
-    left -= Math.min(left, piece.length)
+    const text = decoder.decode(piece.subarray(0, remainingBytes), { stream: true })
+    remainingBytes -= Math.min(remainingBytes, piece.length)
     await output.write(text)
-    if (left === 0) return
+    if (remainingBytes === 0) return
   }
 }
 
 function outputTo(
   target: Writable,
-  packed: boolean,
-  about: Pick<Output, 'remains' | 'partName'>,
-  settle: () => Promise<void>,
+  compressed: boolean,
+  about: Pick<Output, 'resumePoint' | 'partName'>,
+  finalize: () => Promise<void>,
 ): Output {
-  const sink = packed ? createGzip() : target
+  const sink = compressed ? createGzip() : target
   if (sink !== target) sink.pipe(target)
   const isFile = target !== process.stdout
   const failed = new Promise<never>((_, reject) => {
@@ -88,7 +92,7 @@ function outputTo(
   })
   failed.catch(() => {})
   const leave = async () => {
-    if (!isFile && !packed) return
+    if (!isFile && !compressed) return
     sink.end()
     await Promise.race([finished(isFile ? target : sink, { readable: false }), failed])
   }
@@ -99,7 +103,7 @@ function outputTo(
     },
     async complete() {
       await leave()
-      await settle()
+      await finalize()
     },
     leave,
   }

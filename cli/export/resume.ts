@@ -4,41 +4,41 @@ import { constants, createGunzip } from 'node:zlib'
 import { parse } from 'csv-parse'
 import type { Format } from '../import/input.ts'
 
-/** What a broken export has left: so many bytes of whole lines, unpacked, and the identifier of the last entity. */
+/** The usable part of an interrupted export: uncompressed bytes and number of whole lines, and the id of the last entity. */
 export type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }
 
-/** The text of a file that was cut off anywhere, as far as it can be read. */
-export function openPartialFile(path: string, packed: boolean): Readable {
+/** Reads the text of a file that may be cut off anywhere, also within its compressed data. */
+export function openPartialFile(path: string, compressed: boolean): Readable {
   const file = createReadStream(path)
-  if (!packed) return file
-  const plain = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
-  file.on('error', error => plain.destroy(error)).pipe(plain)
-  return plain
+  if (!compressed) return file
+  const uncompressed = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
+  file.on('error', error => uncompressed.destroy(error)).pipe(uncompressed)
+  return uncompressed
 }
 
-/** Reads through what is there. Throws where it is no export of this kind. */
+/** Reads an incomplete file to find where to continue. Throws if it is not an export of this format. */
 export async function readResumePoint(
   path: string,
-  packed: boolean,
+  compressed: boolean,
   format: Format,
   identifier: string,
 ): Promise<ResumePoint> {
   const scan = format === 'ndjson' ? lastLine : lastRecord
-  return scan(openPartialFile(path, packed), identifier)
+  return scan(openPartialFile(path, compressed), identifier)
 }
 
 async function lastLine(text: Readable, identifier: string): Promise<ResumePoint> {
   let [bytes, lines] = [0, 0]
   let last: Buffer = Buffer.alloc(0)
-  let begun: Buffer[] = []
+  let unfinished: Buffer[] = []
   for await (const piece of text as AsyncIterable<Buffer>) {
     let start = 0
     for (let end = piece.indexOf(10); end !== -1; end = piece.indexOf(10, start)) {
-      last = Buffer.concat([...begun, piece.subarray(start, end)])
-      ;[begun, start, lines] = [[], end + 1, lines + 1]
+      last = Buffer.concat([...unfinished, piece.subarray(start, end)])
+      ;[unfinished, start, lines] = [[], end + 1, lines + 1]
       bytes += last.length + 1
     }
-    if (start < piece.length) begun.push(piece.subarray(start))
+    if (start < piece.length) unfinished.push(piece.subarray(start))
   }
   const after_id = lines === 0 ? undefined : (JSON.parse(last.toString()) as Record<string, string>)[identifier]
   return { bytes, lines, after_id }
@@ -46,8 +46,8 @@ async function lastLine(text: Readable, identifier: string): Promise<ResumePoint
 
 async function lastRecord(text: Readable, identifier: string): Promise<ResumePoint> {
   let column = -1
-  // The last record may be cut off where it looks whole; but not one that is followed by another.
-  let [last, before]: [ResumePoint, ResumePoint] = [none, none]
+  // The last record may be cut off and still look complete. The record before it is surely complete.
+  let [last, before]: [ResumePoint, ResumePoint] = [emptyResumePoint, emptyResumePoint]
   let lastByte = 0
   const parser = parse({
     on_record: (cells: string[], { bytes, records }) => {
@@ -67,4 +67,4 @@ async function lastRecord(text: Readable, identifier: string): Promise<ResumePoi
   return isWhole ? last : before
 }
 
-const none: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }
+const emptyResumePoint: ResumePoint = { bytes: 0, lines: 0, after_id: undefined }

@@ -1,16 +1,16 @@
 import { isDate, isDateTime } from '../../src/formats.ts'
 import { readsBackEqual } from '../../src/scalars.ts'
 
-/** What a cell is to become: the types of attributes, and those of profile fields. */
+/** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
 
-/** How people have written what may be read in several ways. */
+/** How to read cells that are ambiguous by themselves. */
 export type ParseOptions = {
-  /** What separates the values of one cell where an attribute holds many. */
+  /** The separator of the values in one cell, for an attribute with many values. */
   listSeparator: string
-  /** Whether 01/02/1999 is the first of February or the second of January; null where nobody said. */
+  /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; with null such a date is refused. */
   dateOrder: 'dmy' | 'mdy' | null
-  /** The offset of times that name none, such as Z or +01:00; null where nobody said. */
+  /** The offset of times without one, such as Z or +01:00; with null such a time is refused. */
   offset: string | null
 }
 
@@ -18,8 +18,8 @@ const yes = new Set(['true', 'yes', 'y', 't', '1', 'on'])
 const no = new Set(['false', 'no', 'n', 'f', '0', 'off'])
 const numberForm = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** A cell that is not empty, as JSON; only texts and identifiers have a prefix. Throws the reason why it cannot be one. */
-export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
+/** Converts a cell that is not empty to JSON. Only texts and identifiers have a prefix. Throws the reason for a refusal. */
+export function jsonOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
     case 'number':
@@ -27,9 +27,9 @@ export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefi
     case 'boolean':
       return booleanOf(text)
     case 'date':
-      return JSON.stringify(dateOf(text, habits))
+      return JSON.stringify(dateOf(text, options))
     case 'datetime':
-      return JSON.stringify(dateTimeOf(text, habits))
+      return JSON.stringify(dateTimeOf(text, options))
     case 'json':
       return jsonText(text)
     default:
@@ -37,25 +37,26 @@ export function jsonOf(cell: string, type: CellType, habits: ParseOptions, prefi
   }
 }
 
-/** The values of a cell as a JSON array: separated, or already written as one, as an export writes them. */
-export function listOf(cell: string, type: CellType, habits: ParseOptions, prefix?: string): string {
+/** Converts a cell with many values to a JSON array. The cell has separators, or is a JSON array as in an export. */
+export function listOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
-  const written = text.startsWith('[') ? parsed(text) : undefined
-  if (Array.isArray(written)) return prefix === undefined ? oneLine(text) : prefixAll(written, prefix)
-  if (type === 'json') throw new Error('is no JSON array')
-  const values = text.split(habits.listSeparator).filter(value => value.trim() !== '')
-  return `[${values.map(value => jsonOf(value.trim(), type, habits, prefix)).join()}]`
+  const array = text.startsWith('[') ? parsed(text) : undefined
+  if (Array.isArray(array)) return prefix === undefined ? oneLine(text) : prefixAll(array, prefix)
+  if (type === 'json') throw new Error('is not a JSON array')
+  const values = text.split(options.listSeparator).filter(value => value.trim() !== '')
+  return `[${values.map(value => jsonOf(value.trim(), type, options, prefix)).join()}]`
 }
 
 function prefixAll(values: unknown[], prefix: string): string {
   const isName = (value: unknown) => typeof value === 'string' || Number.isSafeInteger(value)
-  if (!values.every(isName)) throw new Error('has an element that takes no prefix: only texts and whole numbers do')
+  if (!values.every(isName))
+    throw new Error('has an element that cannot have a prefix. Only texts and whole numbers can')
   return JSON.stringify(values.map(value => prefix + String(value).trim()))
 }
 
 function numberOf(text: string): string {
-  if (!numberForm.test(text)) throw new Error(`${JSON.stringify(text)} is no number, such as 12 or 0.5`)
-  if (!readsBackEqual(text.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number keeps`)
+  if (!numberForm.test(text)) throw new Error(`${JSON.stringify(text)} is not a number such as 12 or 0.5`)
+  if (!readsBackEqual(text.replace(/^\+/, ''))) throw new Error(`${text} has more digits than a number can store`)
   return JSON.stringify(Number(text))
 }
 
@@ -63,15 +64,15 @@ function booleanOf(text: string): string {
   const word = text.toLowerCase()
   if (yes.has(word)) return 'true'
   if (no.has(word)) return 'false'
-  throw new Error(`${JSON.stringify(text)} is neither yes nor no, true nor false, 1 nor 0`)
+  throw new Error(`${JSON.stringify(text)} is not a boolean. Write yes or no, true or false, 1 or 0`)
 }
 
-/** `YYYY-MM-DD` of a date as people write it, perhaps with a midnight. */
+/** Converts a date to `YYYY-MM-DD`. A time of midnight after it is dropped. */
 function dateOf(text: string, { dateOrder }: ParseOptions): string {
   const day = text.replace(/[ T]00:00(?::00(?:\.0+)?)?Z?$/, '')
   const date = isoOf(day, dateOrder)
   if (date !== null && isDate(date)) return date
-  throw new Error(`${JSON.stringify(text)} is no date, such as 1999-12-31 or 31.12.1999`)
+  throw new Error(`${JSON.stringify(text)} is not a date such as 1999-12-31 or 31.12.1999`)
 }
 
 function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | null {
@@ -85,11 +86,11 @@ function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | nul
   const [, first, second, last] = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/.exec(text) ?? []
   if (!first) return null
   const order = dateOrder ?? orderOf(Number(first), Number(second))
-  if (order === null) throw new Error(`${JSON.stringify(text)} may be two dates: say --date-order dmy or mdy`)
+  if (order === null) throw new Error(`${JSON.stringify(text)} is ambiguous. Use --date-order dmy or mdy`)
   return order === 'dmy' ? iso(last!, second!, first) : iso(last!, first, second!)
 }
 
-/** A number beyond 12 is no month; the same number twice is one date in either order. */
+/** The order of day and month if the numbers decide it: a number above 12 is a day, and equal numbers need no order. */
 function orderOf(first: number, second: number): ParseOptions['dateOrder'] {
   if (first > 12 || first === second) return 'dmy'
   return second > 12 ? 'mdy' : null
@@ -97,19 +98,19 @@ function orderOf(first: number, second: number): ParseOptions['dateOrder'] {
 
 const iso = (year: string, month: string, day: string) => `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
 
-/** RFC 3339 of a date and a time as people write them. */
+/** Converts a date and a time to RFC 3339. */
 function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   if (isDateTime(text)) return text
   const [, day = '', time = '', zone = ''] =
     /^(\S+?)(?:[ T]+(\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?))? ?(Z|UTC|[+-]\d\d:?(?:\d\d)?)?$/i.exec(text) ?? []
   const date = isoOf(day, dateOrder)
-  if (date === null) throw new Error(`${JSON.stringify(text)} is no date and time, such as 1999-12-31T23:59:59Z`)
-  const said = zone === '' ? offset : offsetOf(zone)
-  if (said === null) throw new Error(`${JSON.stringify(text)} does not say of which zone: give --offset, such as Z`)
+  if (date === null) throw new Error(`${JSON.stringify(text)} is not a date and time such as 1999-12-31T23:59:59Z`)
+  const actualOffset = zone === '' ? offset : offsetOf(zone)
+  if (actualOffset === null) throw new Error(`${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z`)
   const clock = `${time || '00:00'}${/^\d+:\d\d$/.test(time || '00:00') ? ':00' : ''}`.padStart(8, '0')
-  const moment = `${date}T${clock}${said}`
-  if (!isDateTime(moment)) throw new Error(`${JSON.stringify(text)} is no date and time that there is`)
-  return moment
+  const dateTime = `${date}T${clock}${actualOffset}`
+  if (!isDateTime(dateTime)) throw new Error(`${JSON.stringify(text)} is not an existing date and time`)
+  return dateTime
 }
 
 function offsetOf(zone: string): string {
@@ -118,7 +119,7 @@ function offsetOf(zone: string): string {
 }
 
 function jsonText(text: string): string {
-  if (parsed(text) === undefined) throw new Error('is no JSON: a text stands in double quotes there')
+  if (parsed(text) === undefined) throw new Error('is not JSON. A JSON text needs double quotes')
   return oneLine(text)
 }
 
@@ -130,5 +131,5 @@ function parsed(text: string): unknown {
   }
 }
 
-// Within JSON a line end can only stand between the values.
+// In valid JSON, a line end can only occur between values.
 const oneLine = (text: string) => text.replace(/[\r\n]+/g, ' ')

@@ -3,46 +3,47 @@ import { type CsvError, parse } from 'csv-parse'
 import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
-import { type Item, type Refusal, reasonColumn, unfitRefusal } from './item.ts'
+import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
 
 export type CsvSettings = ParseOptions & {
-  /** What separates cells; null where the header shall tell. */
+  /** The separator of cells; null detects it from the header. */
   delimiter: string | null
-  /** What an empty cell is: nothing, or null, which clears. */
+  /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
   empty: 'absent' | 'null'
 }
 
-/** The header, as soon as it is read; cells have a byte a character. */
+/** The header of a file. Its cells are Latin-1: one character per byte. */
 export type CsvHead = { cells: string[]; delimiter: string }
 
-const longestRecordBytes = 16_777_216
+const maxRecordBytes = 16_777_216
 const delimiters = [',', ';', '\t', '|']
-const guessingBytes = 65_536
+const detectionBytes = 65_536
 
 /**
- * The records of RFC 4180 that are not empty, as bodies. `plan` is called once, with the header, before the first. Cells
- * are read as Latin-1, a character a byte, so that what is no UTF-8 is noticed and can be written as it was.
+ * Parses CSV (RFC 4180) and converts the records that are not empty to bodies. `plan` is called once, with the header,
+ * before the first record. Cells are read as Latin-1, one character per byte, so that invalid UTF-8 is detected and a refused
+ * record is written back byte for byte.
  */
 export async function* csvItems(
   pieces: AsyncIterable<Buffer>,
   settings: CsvSettings,
   plan: (head: CsvHead) => Columns,
-): AsyncGenerator<Item[]> {
-  const [start, all] = await beginning(pieces, guessingBytes)
-  const delimiter = settings.delimiter ?? guess(start.toString('latin1'))
+): AsyncGenerator<ImportItem[]> {
+  const [start, all] = await beginning(pieces, detectionBytes)
+  const delimiter = settings.delimiter ?? detectDelimiter(start.toString('latin1'))
   let columns: Columns | undefined
-  let reasons = 0
+  let reasonColumns = 0
   for await (const records of recordsOf(all, delimiter)) {
     if (columns === undefined && records.length > 0) {
-      // The reasons that an import before this one wrote are nobody's data.
-      reasons = records[0]!.cells[0] === reasonColumn ? 1 : 0
-      columns = plan({ cells: records.shift()!.cells.slice(reasons), delimiter })
+      // The reasons that an earlier import wrote are not imported.
+      reasonColumns = records[0]!.cells[0] === reasonColumn ? 1 : 0
+      columns = plan({ cells: records.shift()!.cells.slice(reasonColumns), delimiter })
     }
-    if (reasons > 0) for (const record of records) record.cells.shift()
+    if (reasonColumns > 0) for (const record of records) record.cells.shift()
     const items = records.filter(({ cells }) => cells.some(cell => cell.trim() !== ''))
     yield items.map(({ cells, line }) => ({ line, original: cells, ...bodyOf(cells, columns!, settings) }))
   }
-  if (columns === undefined) throw new Error('The file is empty: the first line of CSV names the columns.')
+  if (columns === undefined) throw new Error('The file is empty. The first line of a CSV file names the columns.')
 }
 
 type Record = { cells: string[]; line: number }
@@ -53,13 +54,13 @@ async function* recordsOf(pieces: AsyncIterable<Buffer>, delimiter: string): Asy
   const parser = parse({
     delimiter,
     encoding: 'latin1',
-    max_record_size: longestRecordBytes,
+    max_record_size: maxRecordBytes,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
-    // A quote within a cell that does not begin with one is a character of it.
+    // A quote within a cell that does not begin with one is an ordinary character.
     relax_quotes: true,
     skip_empty_lines: true,
-    // Taken here, a record costs half of what it costs as an object of the stream.
+    // Collecting records here costs half of the time of reading them as objects of the stream.
     on_record: (cells: string[], { lines }) => {
       records.push({ cells, line })
       line = lines + 1
@@ -68,39 +69,39 @@ async function* recordsOf(pieces: AsyncIterable<Buffer>, delimiter: string): Asy
   })
   const step = (work: (done: (error?: Error | null) => void) => void) =>
     new Promise<void>((resolve, reject) =>
-      work(error => (error ? reject(sentenceOf(error as CsvError, line)) : resolve())),
+      work(error => (error ? reject(describeCsvError(error as CsvError, line)) : resolve())),
     )
   parser.on('error', () => {}).resume()
-  const take = () => records.splice(0)
+  const takeRecords = () => records.splice(0)
   for await (const piece of pieces) {
     await step(done => parser.write(piece, done))
-    yield take()
+    yield takeRecords()
   }
   await step(done => parser.end(done))
-  yield take()
+  yield takeRecords()
 }
 
-function sentenceOf(error: CsvError, line: number): Error {
+function describeCsvError(error: CsvError, line: number): Error {
   if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')
-    return new Error(`The record that begins in line ${line} does not end: is there a quote too many?`)
+    return new Error(`The record that begins in line ${line} does not end. Check for a missing closing quote.`)
   if (!String(error.code).startsWith('CSV_')) return error
-  return new Error(`The record that begins in line ${line} is no CSV: ${error.message}`)
+  return new Error(`The record that begins in line ${line} is not valid CSV: ${error.message}`)
 }
 
-/** The one that the header has most often outside of quotes. */
-function guess(text: string): string {
+/** Returns the delimiter that occurs most often in the header, outside of quotes. */
+function detectDelimiter(text: string): string {
   const header = text.replace(/"(?:[^"]|"")*"/g, '').split(/\r|\n/, 1)[0]!
   const counts = delimiters.map(delimiter => header.split(delimiter).length)
   return delimiters[counts.indexOf(Math.max(...counts))]!
 }
 
-type Sent = { body: string } | { body: null; refusal?: Refusal }
+type Body = { body: string } | { body: null; refusal?: Refusal }
 
-function bodyOf(original: string[], { targets, stateAt, constants }: Columns, settings: CsvSettings): Sent {
+function bodyOf(original: string[], { targets, stateAt, constants }: Columns, settings: CsvSettings): Body {
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
     const expected = targets.length - constants.length
-    const refusal = unfitRefusal(`has ${original.length} cells, and the header has ${expected}`)
+    const refusal = buildUnfitRefusal(`has ${original.length} cells, but the header has ${expected}`)
     return { body: null, refusal }
   }
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
@@ -109,18 +110,18 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
   for (const [index, target] of targets.entries()) {
     if (target.to === 'nothing') continue
     try {
-      put(parts, target, textOf(cells[index]!), settings)
+      addCell(parts, target, textOf(cells[index]!), settings)
     } catch (error) {
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
-  return details.length > 0 ? { body: null, refusal: unfitRefusal('', details) } : { body: join(parts) }
+  return details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }
 }
 
-/** JSON texts: `"key":value`, and elements. */
+/** JSON texts: `"key":value` for fields and attributes, array elements for consents. */
 type Parts = { fields: string[]; attributes: string[]; consents: string[] }
 
-function put(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
+function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
   const isEmpty = cell.trim() === ''
   if (isEmpty && settings.empty === 'absent') return
   switch (target.to) {
@@ -144,10 +145,10 @@ function put(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: str
   }
 }
 
-/** What stands within the braces of a JSON object, or the brackets of an array. */
-function inner(cell: string, around: '{}' | '[]', settings: CsvSettings): string {
+/** Returns the content of a JSON object or array without its braces or brackets. */
+function inner(cell: string, brackets: '{}' | '[]', settings: CsvSettings): string {
   const text = jsonOf(cell, 'json', settings)
-  if (text[0] !== around[0]) throw new Error(`is no JSON ${around === '{}' ? 'object' : 'array'}`)
+  if (text[0] !== brackets[0]) throw new Error(`is not a JSON ${brackets === '{}' ? 'object' : 'array'}`)
   return text.slice(1, -1).trim()
 }
 
@@ -159,10 +160,10 @@ function join({ fields, attributes, consents }: Parts): string {
   return `{${fields.join()}}`
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what is ASCII is the same in both
+// biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is the same in Latin-1 and UTF-8
 const ascii = /^[\x00-\x7f]*$/
 
-/** Latin-1 as it was read, as the UTF-8 that it is. */
+/** Decodes a cell that was read as Latin-1 as UTF-8. Throws if it is not valid UTF-8. */
 export function textOf(cell: string): string {
   if (ascii.test(cell)) return cell
   const bytes = Buffer.from(cell, 'latin1')

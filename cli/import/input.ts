@@ -7,44 +7,46 @@ import { UsageError } from '../command.ts'
 
 export type Format = 'ndjson' | 'csv'
 
-/** A file that is read piece by piece, unpacked, and without the mark that some programs begin a text with. */
+/** A file that is read piece by piece, uncompressed, in UTF-8, and without a byte order mark. */
 export type Input = {
   pieces: AsyncIterable<Buffer>
-  /** How much there is to read, as it lies on the disk; null where nobody knows. */
+  /** The size on disk; null if it is unknown. */
   totalBytes: number | null
-  /** How much of that has been read. */
+  /** How many of these bytes have been read. */
   readBytes(): number
-  /** Lets go of it: a terminal, or a pipe, would keep the process. */
+  /** Closes the source. An open terminal or pipe would keep the process running. */
   close(): void
 }
 
 const pieceBytes = 262_144
 
-/** What a name says of the format; `--format` says more. */
-export function formatOf(file: string, asked: Format | undefined): Format {
+/** The format of a file: that of `--format`, else by the name. Throws a UsageError if neither tells. */
+export function formatOf(file: string, option: Format | undefined): Format {
   const [, extension] = /\.(\w+)(?:\.gz)?$/i.exec(basename(file)) ?? []
-  const known: Record<string, Format> = { ndjson: 'ndjson', jsonl: 'ndjson', csv: 'csv', tsv: 'csv' }
-  const format = asked ?? known[extension?.toLowerCase() ?? '']
+  const formats: Record<string, Format> = { ndjson: 'ndjson', jsonl: 'ndjson', csv: 'csv', tsv: 'csv' }
+  const format = option ?? formats[extension?.toLowerCase() ?? '']
   if (format) return format
-  throw new UsageError(`Say by --format ndjson or --format csv what ${file === '-' ? 'standard input' : file} is.`)
+  const name = file === '-' ? 'standard input' : file
+  throw new UsageError(`The format of ${name} is unknown. Use --format ndjson or --format csv.`)
 }
 
 /**
- * Opens a file, or standard input for `-`; `path` is where it lies, and `encoding` what it is written in, where that is
- * not UTF-8. Throws, in a sentence, what cannot be read.
+ * Opens a file, or standard input for `-`. `file` is the name in messages, `path` the file that is read, `encoding` its
+ * encoding if that is not UTF-8. Throws an Error if the file does not exist or cannot be read.
  */
 export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
   const totalBytes = file === '-' ? null : await sizeOf(file, path)
   const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: pieceBytes })
   let readBytes = 0
-  async function* counted() {
+  async function* countedPieces() {
     for await (const piece of source) {
       readBytes += piece.length
       yield piece as Buffer
     }
   }
-  const plain = unpacked(file, counted())
-  const pieces = encoding === undefined ? withoutMark(file, plain) : decoded(file, plain, encoding)
+  const uncompressed = decompressed(file, countedPieces())
+  const pieces =
+    encoding === undefined ? withoutByteOrderMark(file, uncompressed) : decodedToUtf8(file, uncompressed, encoding)
   return { pieces, totalBytes, readBytes: () => readBytes, close: () => source.destroy() }
 }
 
@@ -52,40 +54,40 @@ async function sizeOf(file: string, path: string): Promise<number | null> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
   })
-  if (found.isDirectory()) throw new Error(`${file} is a folder.`)
+  if (found.isDirectory()) throw new Error(`${file} is a folder. Give a file.`)
   return found.isFile() ? found.size : null
 }
 
-async function* unpacked(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* decompressed(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 2)
   if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
-  const plain = createGunzip({ chunkSize: pieceBytes })
-  // What fails is thrown to whoever reads on.
-  pipeline(Readable.from(all, { objectMode: false }), plain, () => {})
+  const uncompressed = createGunzip({ chunkSize: pieceBytes })
+  // The loop that reads from `uncompressed` throws the error.
+  pipeline(Readable.from(all, { objectMode: false }), uncompressed, () => {})
   try {
-    yield* plain
+    yield* uncompressed
   } catch (error) {
     if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error
-    throw new Error(`${file} is packed, but broken: ${(error as Error).message}.`)
+    throw new Error(`${file} is damaged: it cannot be decompressed (${(error as Error).message}).`)
   }
 }
 
-/** The same text in UTF-8, without its mark. */
-async function* decoded(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+/** Converts the text to UTF-8. The decoder drops the byte order mark. */
+async function* decodedToUtf8(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true })
   try {
     for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }))
     yield Buffer.from(decoder.decode())
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
-    throw new Error(`${file} is not written in ${encoding}.`)
+    throw new Error(`${file} is not encoded in ${encoding}. Use another --encoding.`)
   }
 }
 
-async function* withoutMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* withoutByteOrderMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const [start, all] = await beginning(pieces, 3)
   if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff))
-    throw new Error(`${file} is written in UTF-16: say --encoding utf-16le or utf-16be.`)
+    throw new Error(`${file} is encoded in UTF-16. Use --encoding utf-16le or utf-16be.`)
   let markBytes = start.indexOf('\ufeff') === 0 ? 3 : 0
   for await (const piece of all) {
     yield markBytes > 0 ? piece.subarray(markBytes) : piece
@@ -93,7 +95,7 @@ async function* withoutMark(file: string, pieces: AsyncIterable<Buffer>): AsyncG
   }
 }
 
-/** The first piece, of at least so many bytes where there are, and all pieces, it again being the first. */
+/** Returns the first `bytes` bytes or more, as far as there are any, and all pieces again including these. */
 export async function beginning(
   pieces: AsyncIterable<Buffer>,
   bytes: number,

@@ -1,31 +1,31 @@
-/** A line of NDJSON or a record of CSV, on its way. */
-export type Item = {
-  /** The line of the file where it begins, counted from 1. */
+/** A line of NDJSON or a record of CSV that is being imported. */
+export type ImportItem = {
+  /** The line of the file where the item begins, counted from 1. */
   line: number
-  /** JSON that is sent; null where the line is refused before, or is left out: an exported placeholder. */
+  /** The JSON to send; null if the command itself refuses the item, or skips it because it is an exported placeholder. */
   body: string | null
-  /** As it stood in the file: the bytes of a line; cells, a byte a character, of a record. */
+  /** The content of the file: the bytes of a line, or the Latin-1 cells of a record. */
   original: Buffer | string[]
-  /** Why it is refused, if it is. */
+  /** The reason, if the item is refused. */
   refusal?: Refusal
 }
 
-/** The column of a refused record's reason. It stands first, for a record may have any number of cells. */
+/** The column of the reason in a file of refused records. It is the first, because records may have any number of cells. */
 export const reasonColumn = 'refused_because'
 
-/** `word` is the service's, or ours where the line never got there. */
-export type Refusal = { word: string; message: string; details: { path: string; message: string }[] }
+/** The reason of a refusal. `code` is the error code of the service, or `unfit` for a line that was not sent. */
+export type Refusal = { code: string; message: string; details: { path: string; message: string }[] }
 
-/** A line that cannot be sent. */
-export const unfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
-  word: 'unfit',
+/** Builds the refusal of a line that cannot be sent. */
+export const buildUnfitRefusal = (message: string, details: Refusal['details'] = []): Refusal => ({
+  code: 'unfit',
   message,
   details,
 })
 
-/** A refusal as one line of text. */
-export function reasonOf({ line, refusal }: Pick<Item, 'line'> & { refusal: Refusal }): string {
+/** Formats a refusal as one line of text. */
+export function reasonOf({ line, refusal }: Pick<ImportItem, 'line'> & { refusal: Refusal }): string {
   const details = refusal.details.map(({ path, message }) => (path === '' ? message : `${path} ${message}`))
-  const told = details.length > 0 ? details.join('; ') : refusal.message
-  return `line ${line}: ${refusal.word === 'unfit' ? '' : `${refusal.word}: `}${told}`
+  const reason = details.length > 0 ? details.join('; ') : refusal.message
+  return `line ${line}: ${refusal.code === 'unfit' ? '' : `${refusal.code}: `}${reason}`
 }

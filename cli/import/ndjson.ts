@@ -1,23 +1,29 @@
 import { isUtf8 } from 'node:buffer'
 import { writable } from '../../client/index.ts'
-import { type Item, type Refusal, unfitRefusal } from './item.ts'
+import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 
-/** More than any service takes of one entity; a longer line is not even held. */
-const longestLineBytes = 16_777_216
-const shownBytes = 1_000
+/** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
+const maxLineBytes = 16_777_216
+/** The bytes of a refused long line that are kept. */
+const keptBytes = 1_000
 
-/** The lines that are not blank, each with the JSON that is to be sent: its own, but for reads and refused lines. */
-export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<Item[]> {
+/**
+ * Splits NDJSON into lines, without the blank ones, each with the JSON to send. This is the line itself, except for exported
+ * lines and lines from a file of refused lines.
+ */
+export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<ImportItem[]> {
   const lines = new Lines()
   for await (const piece of pieces) yield itemsOf(lines.take(piece), owner)
   yield itemsOf(lines.last(), owner)
 }
 
-function itemsOf(lines: Line[], owner: string): Item[] {
-  return lines.flatMap(({ line, bytes, cut }): Item[] => {
-    const refused = (message: string) => [{ line, body: null, original: bytes, refusal: unfitRefusal(message) }]
-    if (cut) return refused(`has more than ${longestLineBytes} bytes`)
-    if (!isUtf8(bytes)) return refused('is not UTF-8')
+function itemsOf(lines: Line[], owner: string): ImportItem[] {
+  return lines.flatMap(({ line, bytes, cut }): ImportItem[] => {
+    const refusedItem = (message: string) => [
+      { line, body: null, original: bytes, refusal: buildUnfitRefusal(message) },
+    ]
+    if (cut) return refusedItem(`has more than ${maxLineBytes} bytes`)
+    if (!isUtf8(bytes)) return refusedItem('is not UTF-8')
     const text = withoutReason(bytes.toString()).trim()
     return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner) }]
   })
@@ -25,13 +31,14 @@ function itemsOf(lines: Line[], owner: string): Item[] {
 
 type Line = { line: number; bytes: Buffer; cut: boolean }
 
-/** Puts lines together from pieces. Of one that is too long it keeps the beginning alone. */
+/** Assembles lines from pieces. Only the beginning of a line that is too long is kept. */
 class Lines {
   #line = 1
   #parts: Buffer[] = []
   #bytes = 0
   #cut = false
 
+  /** Adds a piece and returns the lines that are complete now. */
   take(piece: Buffer): Line[] {
     const lines = []
     let start = 0
@@ -44,59 +51,60 @@ class Lines {
     return lines
   }
 
+  /** Returns the last line if it has no line end. */
   last(): Line[] {
     return this.#bytes > 0 ? [this.#end()] : []
   }
 
   #hold(part: Buffer) {
     this.#bytes += part.length
-    this.#cut ||= this.#bytes > longestLineBytes
+    this.#cut ||= this.#bytes > maxLineBytes
     this.#parts.push(part)
-    if (this.#cut) this.#parts = [Buffer.concat(this.#parts).subarray(0, shownBytes)]
+    if (this.#cut) this.#parts = [Buffer.concat(this.#parts).subarray(0, keptBytes)]
   }
 
   #end(): Line {
     const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
-    const ended = { line: this.#line++, bytes, cut: this.#cut }
+    const line = { line: this.#line++, bytes, cut: this.#cut }
     ;[this.#parts, this.#bytes, this.#cut] = [[], 0, false]
-    return ended
+    return line
   }
 }
 
-/** A refused line has its reason as the first field, or before it where the line is no object. */
+/** Adds the reason to a refused line: as its first field, or before the line if it is not an object. */
 export function withReason(original: Buffer, reason: string): Buffer {
   const head = `{"refused_because":${JSON.stringify(reason)}`
-  const body = /^\s*\{\s*/.exec(original.toString('latin1', 0, shownBytes))
+  const body = /^\s*\{\s*/.exec(original.toString('latin1', 0, keptBytes))
   if (!body) return Buffer.concat([Buffer.from(`${head}} `), original])
   const rest = original.subarray(body[0].length)
   return Buffer.concat([Buffer.from(rest[0] === 0x7d ? head : `${head},`), rest])
 }
 
-const reasonOfOld = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/
+const earlierReason = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/
 
-/** The line as it was before it was refused, or as it was mended since. */
+/** Removes the reason that an earlier import added to the line. */
 export function withoutReason(text: string): string {
-  const [reason, end] = reasonOfOld.exec(text) ?? []
+  const [reason, end] = earlierReason.exec(text) ?? []
   if (reason === undefined) return text
   const rest = text.slice(reason.length)
   if (end === ',') return `{${rest}`
   return rest.trim() === '' ? '{}' : rest
 }
 
-type Sent = { body: string } | { body: null; refusal?: Refusal }
+type Body = { body: string } | { body: null; refusal?: Refusal }
 
 /**
- * What was exported is turned into a body. A line is a read when it has what only a read has: no body may have that. What
- * is not surely one goes as it stands, to the byte, and the service says what is wrong with it.
+ * Converts an exported line into a body. A line counts as exported if it has the read-only fields, which no body may have.
+ * Any other line is sent unchanged, byte for byte, and the service reports what is wrong with it.
  */
-function bodyOf(text: string, owner: string): Sent {
+function bodyOf(text: string, owner: string): Body {
   if (!text.includes('"created_at"') || !text.includes('"version"')) return { body: text }
   const read = parse(text)
   if (!isRead(read)) return { body: text }
   const kind = 'record_id' in read ? read.stack_key : 'people'
   if (kind !== owner)
-    return { body: null, refusal: unfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
-  // The links that made it bring it back; written, it would be a placeholder no more.
+    return { body: null, refusal: buildUnfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
+  // The links to a placeholder create it again. If it were written, it would no longer be a placeholder.
   if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }
 }

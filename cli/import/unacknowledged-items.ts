@@ -1,49 +1,50 @@
-import type { Item, Refusal } from './item.ts'
+import type { ImportItem, Refusal } from './item.ts'
 
-/** What may be under way: enough for some seconds of a fast service, and little memory. */
-const mostBytes = 16_777_216
-const mostItems = 50_000
+/** The limits of unacknowledged items. A fast service works some seconds on them, and they need little memory. */
+const maxBytes = 16_777_216
+const maxItems = 50_000
 
 /**
- * The items that have been drawn from the file and are not known to be done, in the order of the file: what a request
- * that broke leaves to be sent again. Those with a body are the lines of the request, one after the other.
+ * The items that were taken from the file and are not acknowledged, in the order of the file. After a failed request they are
+ * sent again. The items with a body are the lines of the request, in this order.
  */
 export class UnacknowledgedItems {
-  #items: Item[] = []
+  #items: ImportItem[] = []
   #bytes = 0
-  #sent = new Map<number, Item>()
+  #sent = new Map<number, ImportItem>()
   #lines = 0
   #acknowledged = 0
-  #roomy = Promise.withResolvers<void>()
+  #acknowledgement = Promise.withResolvers<void>()
 
-  /** A new request begins, whose lines are counted from 1. Gives what is to be sent again. */
-  restart(): Item[] {
+  /** Starts a new request, whose lines are counted from 1. Returns the items to send again. */
+  restart(): ImportItem[] {
     this.#sent.clear()
     ;[this.#lines, this.#acknowledged] = [0, 0]
-    const again = this.#items.filter(item => item.body !== null)
-    // What was refused is refused again, or was put right meanwhile.
-    for (const item of again) delete item.refusal
-    return again
+    const resent = this.#items.filter(item => item.body !== null)
+    // The service decides again about an item that it has refused.
+    for (const item of resent) delete item.refusal
+    return resent
   }
 
-  /** An item was drawn; without a body it waits here for those before it. */
-  add(item: Item): void {
+  /** Adds an item. An item without a body waits here until those before it are acknowledged. */
+  add(item: ImportItem): void {
     this.#items.push(item)
     this.#bytes += bytesOf(item)
   }
 
-  /** The item is the request's next line. */
-  send(item: Item): void {
+  /** Records the item as the next line of the request. */
+  send(item: ImportItem): void {
     this.#sent.set(++this.#lines, item)
   }
 
+  /** Records the refusal of a line of the request. */
   refuse(line: number, refusal: Refusal): void {
     const item = this.#sent.get(line)
     if (item) item.refusal = refusal
   }
 
-  /** The request's first lines are done, so many of them. Gives back what has become done by that, in order. */
-  acknowledge(lines: number): Item[] {
+  /** Acknowledges the first `lines` lines of the request. Returns and removes the items that are done now, in order. */
+  acknowledge(lines: number): ImportItem[] {
     let count = 0
     for (const item of this.#items) {
       if (item.body !== null && this.#acknowledged >= Math.min(lines, this.#lines)) break
@@ -52,21 +53,21 @@ export class UnacknowledgedItems {
       count++
     }
     if (count === 0) return []
-    this.#roomy.resolve()
-    this.#roomy = Promise.withResolvers()
+    this.#acknowledgement.resolve()
+    this.#acknowledgement = Promise.withResolvers()
     return this.#items.splice(0, count)
   }
 
   get isFull(): boolean {
-    return this.#bytes >= mostBytes || this.#items.length >= mostItems
+    return this.#bytes >= maxBytes || this.#items.length >= maxItems
   }
 
-  /** Until something more is done. */
-  room(): Promise<void> {
-    return this.#roomy.promise
+  /** Resolves at the next acknowledgement. */
+  nextAcknowledgement(): Promise<void> {
+    return this.#acknowledgement.promise
   }
 }
 
-/** The body, and about as much for what it was made of. */
-const bytesOf = ({ body, original }: Item) =>
+/** The approximate memory of an item: its body, and the original of about the same size. */
+const bytesOf = ({ body, original }: ImportItem) =>
   2 * (body?.length ?? 0) + (original instanceof Buffer ? original.length : 0)

@@ -2,8 +2,8 @@ import type { Client } from '../../client/index.ts'
 import type { Create, Step } from './plan.ts'
 
 /**
- * Does one step. Steps say what is to stand, not how to get there, so a push that broke off is finished by the next one,
- * which plans anew. Throws what the client throws; a KithError of `duplicate_entry` where somebody else was faster.
+ * Applies one step. A push that was interrupted is completed by the next one, which plans again from the current schema.
+ * Throws what the client throws, such as a KithError with `duplicate_entry` if another client has created the same definition.
  */
 export async function applyStep({ schema }: Client, step: Step): Promise<void> {
   if (step.action === 'create') return create(schema, step)
@@ -22,7 +22,7 @@ async function create(schema: Client['schema'], step: Create) {
   if (step.kind === 'consent_type') {
     const { state, ...body } = step.definition
     const { id } = await schema.consentTypes.create(body)
-    // What is made is active, and archived as soon as it has its number.
+    // A new consent type is always active, so it is archived after it has its id.
     if (state === 'archived') await schema.consentTypes.patch(id, { state })
   }
 }

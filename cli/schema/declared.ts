@@ -1,6 +1,6 @@
 import type { Attribute, ConsentType, Stack } from '../../client/index.ts'
 
-/** Definitions as they are meant to stand, with nothing left to a default; in order of the file. */
+/** The definitions of a file with every default filled in, in the order of the file. */
 export type Declared = {
   stacks: DeclaredStack[]
   attributes: DeclaredAttribute[]
@@ -10,5 +10,5 @@ export type DeclaredStack = Omit<Stack, 'created_at' | 'updated_at'>
 export type DeclaredAttribute = Omit<Attribute, 'id' | 'index_state' | 'created_at' | 'updated_at'>
 export type DeclaredConsentType = Omit<ConsentType, 'id' | 'created_at' | 'updated_at'>
 
-/** The name of an attribute among all of the organization. */
-export const nameOf = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`
+/** The name of an attribute, unique in the organization: `owner.key`. */
+export const attributeName = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`

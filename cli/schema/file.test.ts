@@ -11,13 +11,13 @@ const marketing = {
 const orders = { key: 'orders', kind: 'item' }
 const total = { owner: 'orders', key: 'total', type: 'number' }
 
-/** What is not told is as in a new organization. */
+/** A file whose lists are those of a new organization, unless given. */
 const fileOf = (content: object) => ({
   ...{ version: 1, stacks: [], attributes: [], consent_types: [marketing] },
   ...content,
 })
 
-/** The paths that the refusal of a file names. */
+/** Parses a file and returns the paths of its faults. */
 function faultsOf(text: string): string[] {
   try {
     parseSchemaFile(Buffer.from(text), 'shop.json')
@@ -30,7 +30,7 @@ function faultsOf(text: string): string[] {
   }
 }
 
-it('reads a file as the service reads a body: trimmed, and what is left out has its default', () => {
+it('parses a file as the service parses a body: it trims texts and fills in defaults', () => {
   const file = fileOf({ stacks: [{ ...orders, name: ' Orders ' }], attributes: [total] })
   expect(parseSchemaFile(Buffer.from(JSON.stringify(file)), 'shop.json')).toEqual({
     stacks: [{ ...orders, name: 'Orders' }],
@@ -47,23 +47,23 @@ it('reads a file as the service reads a body: trimmed, and what is left out has 
 })
 
 it.each<[string, object | string, string[]]>([
-  ['no JSON', '{', ['/']],
-  ['a key twice', '{"version": 1, "version": 1}', ['/version']],
-  ['another version', { version: 2 }, ['/version']],
+  ['invalid JSON', '{', ['/']],
+  ['a repeated JSON key', '{"version": 1, "version": 1}', ['/version']],
+  ['an unknown version', { version: 2 }, ['/version']],
   ['an unknown key', { stacks: [{ ...orders, owner: 'me' }] }, ['/stacks/0/owner']],
   ['people as a stack', { stacks: [{ ...orders, key: 'people' }] }, ['/stacks/0/key']],
-  ['a stack twice', { stacks: [orders, orders] }, ['/stacks/1/key']],
-  ['an attribute twice', { stacks: [orders], attributes: [total, total] }, ['/attributes/1/key']],
-  ['an index of JSON', { attributes: [{ ...total, type: 'json', indexed: true }] }, ['/attributes/0/indexed']],
-  ['no target', { attributes: [{ ...total, type: 'stack' }] }, ['/attributes/0/target_stack']],
-  ['a target of a number', { attributes: [{ ...total, target_stack: 'orders' }] }, ['/attributes/0/target_stack']],
+  ['a repeated stack', { stacks: [orders, orders] }, ['/stacks/1/key']],
+  ['a repeated attribute', { stacks: [orders], attributes: [total, total] }, ['/attributes/1/key']],
+  ['an indexed JSON attribute', { attributes: [{ ...total, type: 'json', indexed: true }] }, ['/attributes/0/indexed']],
+  ['a missing target', { attributes: [{ ...total, type: 'stack' }] }, ['/attributes/0/target_stack']],
+  ['a target for a number', { attributes: [{ ...total, target_stack: 'orders' }] }, ['/attributes/0/target_stack']],
   [
-    'a default that is mandatory',
+    'a mandatory default',
     { consent_types: [{ ...marketing, mandatory: true }] },
     ['/consent_types/0/channels/0/is_default', '/consent_types/0/channels/1/is_default'],
   ],
   [
-    'two defaults of a channel, a channel twice, an archived default',
+    'two defaults of a channel, a repeated channel and an archived default',
     {
       consent_types: [
         marketing,
@@ -78,6 +78,6 @@ it.each<[string, object | string, string[]]>([
       '/consent_types/2/channels/0/is_default',
     ],
   ],
-])('refuses a file with %s, and names the place', (_, content, paths) => {
+])('refuses a file with %s and names the path', (_, content, paths) => {
   expect(faultsOf(typeof content === 'string' ? content : JSON.stringify(fileOf(content)))).toEqual(paths)
 })

@@ -10,12 +10,12 @@ import { definitionState } from '../../src/organizations/definition-schema.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import type { Declared } from './declared.ts'
-import { faultsWithin } from './rules.ts'
+import { findFaults } from './rules.ts'
 
 const closed = { additionalProperties: false }
 const state = Type.Optional(definitionState)
 
-/** The file: what the service takes as bodies of its schema endpoints, and what is archived. */
+/** The format of the file: the request bodies of the schema endpoints, with a `state`. */
 const schemaFile = Type.Object(
   {
     version: Type.Literal(1),
@@ -27,26 +27,26 @@ const schemaFile = Type.Object(
 )
 type SchemaFile = Static<typeof schemaFile>
 
-/** The file breaks its form or a rule, or asks for what never changes; nothing was done. */
+/** The file is invalid, or it changes an immutable field. The message lists every fault with its path. Nothing was changed. */
 export class SchemaFileError extends Error {
   constructor(name: string, details: Detail[]) {
     super([`${name} cannot be used:`, ...details.map(({ path, message }) => `  ${path || '/'} ${message}`)].join('\n'))
   }
 }
 
-// What the service would refuse of a request.
+// The limits of the service for a request body.
 const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
 
 /**
- * What a file of `kith schema` declares, read as the service reads a body: trimmed, no key twice, none unknown. `name` is
- * for the message of the SchemaFileError, which names every fault with its path.
+ * Parses a schema file as the service parses a body: texts are trimmed, and repeated or unknown keys are refused. Throws a
+ * SchemaFileError, whose message has `name` and every fault with its path.
  */
 export function parseSchemaFile(bytes: Buffer, name: string): Declared {
   try {
     const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
     compile(schemaFile)(parsed, 'body')
     const declared = withDefaults(parsed as SchemaFile)
-    const faults = faultsWithin(declared)
+    const faults = findFaults(declared)
     if (faults.length > 0) throw new SchemaFileError(name, faults)
     return declared
   } catch (error) {
@@ -77,17 +77,17 @@ function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declar
 }
 
 /**
- * The file that declares what stands. Equal schemas have equal files: stacks in order of their keys, attributes of owner
- * and key, no times and no numbers, and what has its default is left out. Consent types stand in order of their
- * numbers, archived ones too, so that a new organization gives them the same: people's answers name them by these.
+ * Returns the file for a schema. Equal schemas give equal files: stacks are sorted by key, active attributes by owner and key,
+ * and times, ids and defaults are left out. Consent types are sorted by id, archived ones included, so that a new organization
+ * assigns the same ids. The consents of people refer to these ids.
  */
 export function schemaFileText({ stacks, attributes, consent_types }: Definitions): string {
   const active = attributes.filter(attribute => attribute.state === 'active')
   const file: SchemaFile = {
     version: 1,
-    stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(shownStack),
-    attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(shownAttribute),
-    consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(shownConsentType),
+    stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(stackEntry),
+    attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(attributeEntry),
+    consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(consentTypeEntry),
   }
   return `${JSON.stringify(file, null, 2)}\n`
 }
@@ -97,11 +97,11 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function shownStack({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
+function stackEntry({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
   return { key, kind, ...(name !== key && { name }) }
 }
 
-function shownAttribute(attribute: Attribute): SchemaFile['attributes'][number] {
+function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] {
   const { owner, key, type, target_stack, cardinality, indexed, name, description } = attribute
   return {
     owner,
@@ -115,7 +115,7 @@ function shownAttribute(attribute: Attribute): SchemaFile['attributes'][number] 
   }
 }
 
-function shownConsentType(type: ConsentType): SchemaFile['consent_types'][number] {
+function consentTypeEntry(type: ConsentType): SchemaFile['consent_types'][number] {
   const { key, name, description, state, mandatory, default_state, channels } = type
   return {
     key,

@@ -2,16 +2,16 @@ import type { Attribute, ConsentType, Definitions } from '../../client/index.ts'
 import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import {
+  attributeName,
   type Declared,
   type DeclaredAttribute,
   type DeclaredConsentType,
   type DeclaredStack,
-  nameOf,
 } from './declared.ts'
 
 export type Kind = 'stack' | 'attribute' | 'consent_type'
 
-/** One thing that a push does. `name` is the key; of an attribute `owner.key`. */
+/** One step of a push. `name` is the key; for an attribute it is `owner.key`. */
 export type Step =
   | Create
   | { action: 'change' | 'archive'; kind: Kind; name: string; id: number | string; fields: Fields }
@@ -22,56 +22,56 @@ export type Create = { action: 'create'; name: string } & (
   | { kind: 'consent_type'; definition: DeclaredConsentType }
 )
 
-/** What differs: as it stands, and as it is to be. */
+/** The fields that differ: `before` is the organization's value, `after` the value of the file. */
 export type Fields = Record<string, { before: unknown; after: unknown }>
 
-/** Stands in the organization, and not in the file. A stack cannot be archived. */
+/** A definition that is in the organization but not in the file. */
 export type Missing = { kind: Kind; name: string }
 
-/** `faults` ask for what never changes, each with its JSON Pointer into the file; with any of them nothing is done. */
+/** `faults` are changes of immutable fields, each with a JSON Pointer into the file. A plan with faults is not applied. */
 export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
 
 /**
- * What makes the organization stand as the file declares, in an order in which every step is possible, whatever other
- * pushes got half-way. What the file does not name stays, unless `archiveMissing` archives it where that is possible.
+ * Plans the steps that make the organization match the file, in an order in which every step is possible, also after an
+ * interrupted push. Definitions that the file does not name stay; `archiveMissing` archives those that are not stacks.
  */
-export function planPush(declared: Declared, standing: Definitions, archiveMissing = false): Plan {
+export function planPush(declared: Declared, current: Definitions, archiveMissing = false): Plan {
   const plan: Plan = { steps: [], missing: [], faults: [] }
-  planStacks(declared, standing, plan)
-  planAttributes(declared, standing, plan, archiveMissing)
-  planConsentTypes(declared, standing, plan, archiveMissing)
+  planStacks(declared, current, plan)
+  planAttributes(declared, current, plan, archiveMissing)
+  planConsentTypes(declared, current, plan, archiveMissing)
   return plan
 }
 
-function planStacks({ stacks }: Declared, standing: Definitions, { steps, missing, faults }: Plan) {
+function planStacks({ stacks }: Declared, current: Definitions, { steps, missing, faults }: Plan) {
   for (const [index, definition] of stacks.entries()) {
     const { key: name, kind } = definition
-    const stands = standing.stacks.find(stack => stack.key === name)
-    if (stands && stands.kind !== kind)
+    const existing = current.stacks.find(stack => stack.key === name)
+    if (existing && existing.kind !== kind)
       faults.push({
         path: pointer('stacks', index, 'kind'),
-        message: `${name} is of kind ${stands.kind}, which never changes`,
+        message: `${name} is of kind ${existing.kind}, which never changes`,
       })
-    if (!stands) steps.push({ action: 'create', kind: 'stack', name, definition })
-    else addChange(steps, { kind: 'stack', name, id: name }, differing(stands, { name: definition.name }))
+    if (!existing) steps.push({ action: 'create', kind: 'stack', name, definition })
+    else addChange(steps, { kind: 'stack', name, id: name }, differing(existing, { name: definition.name }))
   }
   const named = new Set(stacks.map(stack => stack.key))
-  for (const { key: name } of standing.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
+  for (const { key: name } of current.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
 }
 
-function planAttributes(declared: Declared, standing: Definitions, plan: Plan, archiveMissing: boolean) {
-  const stacks = new Set([...declared.stacks, ...standing.stacks].map(stack => stack.key))
+function planAttributes(declared: Declared, current: Definitions, plan: Plan, archiveMissing: boolean) {
+  const stacks = new Set([...declared.stacks, ...current.stacks].map(stack => stack.key))
   for (const [index, attribute] of declared.attributes.entries()) {
     const { owner, target_stack } = attribute
     const fault = (field: string, message: string) =>
       plan.faults.push({ path: pointer('attributes', index, field), message })
     if (owner !== peopleKey && !stacks.has(owner)) fault('owner', 'must be `people` or the key of a stack')
     if (target_stack !== null && !stacks.has(target_stack)) fault('target_stack', 'must be the key of a stack')
-    planAttribute(attribute, standing, plan, fault)
+    planAttribute(attribute, current, plan, fault)
   }
-  const named = new Set(declared.attributes.map(nameOf))
-  for (const attribute of standing.attributes) {
-    const name = nameOf(attribute)
+  const named = new Set(declared.attributes.map(attributeName))
+  for (const attribute of current.attributes) {
+    const name = attributeName(attribute)
     if (attribute.state === 'archived' || named.has(name)) continue
     if (!archiveMissing) plan.missing.push({ kind: 'attribute', name })
     else addChange(plan.steps, { kind: 'attribute', name, id: attribute.id }, archived)
@@ -83,70 +83,72 @@ const archived: Fields = { state: { before: 'active', after: 'archived' } }
 type Fault = (field: string, message: string) => void
 
 function planAttribute(attribute: DeclaredAttribute, { attributes }: Definitions, { steps }: Plan, fault: Fault) {
-  const name = nameOf(attribute)
-  const namesakes = attributes.filter(other => nameOf(other) === name)
-  const active = namesakes.find(other => other.state === 'active')
+  const name = attributeName(attribute)
+  const sameName = attributes.filter(other => attributeName(other) === name)
+  const active = sameName.find(other => other.state === 'active')
   const reference = { kind: 'attribute', name } as const
   if (attribute.state === 'archived') {
-    // An archived attribute is as good as none.
+    // An attribute that does not exist needs no archiving.
     if (active) addChange(steps, { ...reference, id: active.id }, archived)
     return
   }
-  // One that was archived comes back with its links, unless it was another thing.
-  const stands = active ?? namesakes.toSorted((a, b) => b.id - a.id).find(other => canBecome(other, attribute))
-  if (!stands) return steps.push({ action: 'create', ...reference, definition: attribute })
-  const { type, target_stack, cardinality } = stands
+  // An archived attribute becomes active again with its links, unless its type or target differs.
+  const existing = active ?? sameName.toSorted((a, b) => b.id - a.id).find(other => canBecome(other, attribute))
+  if (!existing) return steps.push({ action: 'create', ...reference, definition: attribute })
+  const { type, target_stack, cardinality } = existing
   if (type !== attribute.type) fault('type', `${name} is of type ${type}, which never changes`)
   else if (target_stack !== attribute.target_stack)
-    fault('target_stack', `${name} leads to ${target_stack}, which never changes`)
-  else if (!canBecome(stands, attribute))
-    fault('cardinality', `${name} has ${cardinality}, which never goes back to one`)
-  const { owner, key, type: _, target_stack: __, ...wanted } = attribute
-  addChange(steps, { ...reference, id: stands.id }, differing(stands, wanted))
+    fault('target_stack', `${name} has the target ${target_stack}, which never changes`)
+  else if (!canBecome(existing, attribute))
+    fault('cardinality', `${name} has the cardinality ${cardinality}, which never changes to one`)
+  const { owner, key, type: _, target_stack: __, ...target } = attribute
+  addChange(steps, { ...reference, id: existing.id }, differing(existing, target))
 }
 
-const canBecome = (standing: Attribute, { type, target_stack, cardinality }: DeclaredAttribute) =>
-  standing.type === type &&
-  standing.target_stack === target_stack &&
-  (standing.cardinality === cardinality || cardinality === 'many')
+const canBecome = (current: Attribute, { type, target_stack, cardinality }: DeclaredAttribute) =>
+  current.type === type &&
+  current.target_stack === target_stack &&
+  (current.cardinality === cardinality || cardinality === 'many')
 
 /**
- * Those to be created come in order of the file, for they are numbered so. Then come those that take a mark from another,
- * so that a channel whose default changes hands is not without one meanwhile.
+ * Types are created in the order of the file, which determines their ids. Then come the types that become the default of a
+ * channel, before those that lose it, so that no channel is without a default in between.
  */
-function planConsentTypes(
-  declared: Declared,
-  standing: Definitions,
-  { steps, missing }: Plan,
-  archiveMissing: boolean,
-) {
+function planConsentTypes(declared: Declared, current: Definitions, { steps, missing }: Plan, archiveMissing: boolean) {
   const changes: Step[] = []
   for (const type of declared.consent_types) {
-    const stands = standing.consent_types.find(other => other.key === type.key)
-    if (stands) planConsentType(changes, stands, type)
+    const existing = current.consent_types.find(other => other.key === type.key)
+    if (existing) planConsentType(changes, existing, type)
     else steps.push({ action: 'create', kind: 'consent_type', name: type.key, definition: type })
   }
   const named = new Set(declared.consent_types.map(type => type.key))
-  for (const stands of standing.consent_types.filter(({ key }) => !named.has(key))) {
-    if (stands.state === 'active' && !archiveMissing) missing.push({ kind: 'consent_type', name: stands.key })
-    planConsentType(changes, stands, leftOut(stands, declared, archiveMissing))
+  for (const existing of current.consent_types.filter(({ key }) => !named.has(key))) {
+    if (existing.state === 'active' && !archiveMissing) missing.push({ kind: 'consent_type', name: existing.key })
+    planConsentType(changes, existing, undeclaredType(existing, declared, archiveMissing))
   }
-  const takes = (step: Step) => step.action === 'change' && takesMark(step.fields)
-  steps.push(...changes.filter(takes), ...changes.filter(step => !takes(step)))
+  const gainsDefault = (step: Step) => step.action === 'change' && hasNewDefault(step.fields)
+  steps.push(...changes.filter(gainsDefault), ...changes.filter(step => !gainsDefault(step)))
 }
 
-function planConsentType(steps: Step[], standing: ConsentType, { key, ...wanted }: DeclaredConsentType) {
-  const before = { ...standing, channels: sorted(standing.channels) }
-  const fields = differing(before, { ...wanted, channels: sorted(wanted.channels) })
-  addChange(steps, { kind: 'consent_type', name: key, id: standing.id }, fields)
+function planConsentType(steps: Step[], current: ConsentType, { key, ...target }: DeclaredConsentType) {
+  const before = { ...current, channels: sorted(current.channels) }
+  const fields = differing(before, { ...target, channels: sorted(target.channels) })
+  addChange(steps, { kind: 'consent_type', name: key, id: current.id }, fields)
 }
 
-/** A type that the file does not name: it loses the marks that the file gives to others, and all when it is archived. */
-function leftOut(standing: ConsentType, { consent_types }: Declared, archiveMissing: boolean): DeclaredConsentType {
-  const marks = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
-  const keeps = ({ channel, is_default }: Channel) => is_default && !archiveMissing && !marks.has(channel)
-  const channels = standing.channels.map(entry => ({ ...entry, is_default: keeps(entry) }))
-  return { ...standing, channels, state: archiveMissing ? 'archived' : standing.state }
+/**
+ * The target state of a type that the file does not name. It is no longer the default of channels for which the file names
+ * another type. With `archiveMissing` it is archived and no default at all.
+ */
+function undeclaredType(
+  current: ConsentType,
+  { consent_types }: Declared,
+  archiveMissing: boolean,
+): DeclaredConsentType {
+  const taken = new Set(consent_types.flatMap(type => type.channels.filter(isDefault).map(({ channel }) => channel)))
+  const staysDefault = ({ channel, is_default }: Channel) => is_default && !archiveMissing && !taken.has(channel)
+  const channels = current.channels.map(entry => ({ ...entry, is_default: staysDefault(entry) }))
+  return { ...current, channels, state: archiveMissing ? 'archived' : current.state }
 }
 
 type Channel = ConsentType['channels'][number]
@@ -154,16 +156,16 @@ type Channel = ConsentType['channels'][number]
 const isDefault = ({ is_default }: Channel) => is_default
 const sorted = (channels: Channel[]) => channels.toSorted((a, b) => (a.channel < b.channel ? -1 : 1))
 
-function takesMark({ channels }: Fields): boolean {
+function hasNewDefault({ channels }: Fields): boolean {
   const before = (channels?.before ?? []) as Channel[]
-  const had = new Set(before.filter(isDefault).map(({ channel }) => channel))
-  return ((channels?.after ?? []) as Channel[]).some(entry => entry.is_default && !had.has(entry.channel))
+  const defaultsBefore = new Set(before.filter(isDefault).map(({ channel }) => channel))
+  return ((channels?.after ?? []) as Channel[]).some(entry => entry.is_default && !defaultsBefore.has(entry.channel))
 }
 
-function differing<T extends object>(standing: T, wanted: { [K in keyof T]?: T[K] }): Fields {
-  const keys = Object.keys(wanted) as (keyof T & string)[]
-  const changed = keys.filter(key => JSON.stringify(standing[key]) !== JSON.stringify(wanted[key]))
-  return Object.fromEntries(changed.map(key => [key, { before: standing[key], after: wanted[key] }]))
+function differing<T extends object>(current: T, target: { [K in keyof T]?: T[K] }): Fields {
+  const keys = Object.keys(target) as (keyof T & string)[]
+  const changed = keys.filter(key => JSON.stringify(current[key]) !== JSON.stringify(target[key]))
+  return Object.fromEntries(changed.map(key => [key, { before: current[key], after: target[key] }]))
 }
 
 function addChange(steps: Step[], reference: { kind: Kind; name: string; id: number | string }, fields: Fields) {

@@ -14,13 +14,13 @@ afterAll(() => service.stop())
 
 const types = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
 const stackKeys = ['alpha', 'beta', 'gamma']
-const called = {
+const texts = {
   name: fc.option(fc.constantFrom('A name', 'Übrigens “so”'), { nil: undefined }),
   description: fc.constantFrom(undefined, null, 'What it says.\nAnd more.'),
 }
 const state = fc.constantFrom(undefined, 'active', 'archived')
 
-/** What never changes follows from the key, so that any of these files may be pushed after any other. */
+/** The key determines the immutable fields, so that any of these files can be pushed after any other. */
 const attribute = fc
   .record({ owner: fc.constantFrom('people', ...stackKeys), type: fc.constantFrom(...types), many: fc.boolean() })
   .chain(({ owner, type, many }) =>
@@ -33,7 +33,7 @@ const attribute = fc
         target_stack: fc.constant(type === 'stack' ? 'alpha' : undefined),
         indexed: type === 'json' ? fc.constant(undefined) : fc.constantFrom(undefined, true, false),
         state,
-        ...called,
+        ...texts,
       },
       { noNullPrototype: true },
     ),
@@ -49,14 +49,14 @@ const consent_type = fc.record(
       { minLength: 1, selector: ({ channel }) => channel },
     ),
     state,
-    ...called,
+    ...texts,
   },
   { noNullPrototype: true },
 )
 
 const file = fc
   .record({
-    stacks: fc.tuple(...stackKeys.map(key => fc.record({ key: fc.constant(key), ...called }))),
+    stacks: fc.tuple(...stackKeys.map(key => fc.record({ key: fc.constant(key), ...texts }))),
     attributes: fc.uniqueArray(attribute, { maxLength: 8, selector: ({ owner, key }) => `${owner}.${key}` }),
     consent_types: fc.uniqueArray(consent_type, { selector: ({ key }) => key }),
   })
@@ -80,11 +80,11 @@ const file = fc
 
 const declaredIn = (content: object) => parseSchemaFile(Buffer.from(JSON.stringify(content)), 'a file')
 
-/** Pushes as the command does, but gives up after some steps; answers how many there were. */
-async function push(client: Client, content: object, { archiveMissing = true, stepsAtMost = Infinity } = {}) {
+/** Pushes as the command does, but stops after `maxSteps` steps. Returns the number of planned steps. */
+async function push(client: Client, content: object, { archiveMissing = true, maxSteps = Infinity } = {}) {
   const { steps, faults } = planPush(declaredIn(content), await client.schema.get(), archiveMissing)
   expect(faults).toEqual([])
-  for (const step of steps.slice(0, stepsAtMost)) await applyStep(client, step)
+  for (const step of steps.slice(0, maxSteps)) await applyStep(client, step)
   return steps.length
 }
 
@@ -93,7 +93,7 @@ async function newClient(): Promise<Client> {
 }
 
 it(
-  'what was pulled makes an empty organization equal: same file, same numbers of consent types, nothing to do',
+  'a pulled file gives an empty organization the same schema and the same consent type ids',
   () =>
     fc.assert(
       fc.asyncProperty(file, async content => {
@@ -115,13 +115,13 @@ it(
 )
 
 it(
-  'any file may follow any other, a push may break off anywhere, and the next one finishes it',
+  'any file can follow any other, and a push after an interrupted one completes it',
   () =>
     fc.assert(
-      fc.asyncProperty(file, file, fc.nat({ max: 12 }), async (before, after, stepsAtMost) => {
+      fc.asyncProperty(file, file, fc.nat({ max: 12 }), async (before, after, maxSteps) => {
         const client = await newClient()
         await push(client, before)
-        await push(client, after, { stepsAtMost: stepsAtMost })
+        await push(client, after, { maxSteps })
         await push(client, after)
         expect(await push(client, after)).toBe(0)
         const { stacks, attributes, consent_types } = await client.schema.get()

@@ -1,32 +1,32 @@
 import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
-import { type Declared, type DeclaredAttribute, type DeclaredConsentType, nameOf } from './declared.ts'
+import { attributeName, type Declared, type DeclaredAttribute, type DeclaredConsentType } from './declared.ts'
 
-/** What the service would refuse of these definitions whatever stands: each fault with its JSON Pointer into the file. */
-export function faultsWithin({ stacks, attributes, consent_types }: Declared): Detail[] {
+/** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
+export function findFaults({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key }, index) =>
       key === peopleKey
         ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
         : [],
     ),
-    ...repeated('stacks', stacks, ({ key }) => key),
-    ...repeated('attributes', attributes, nameOf),
-    ...repeated('consent_types', consent_types, ({ key }) => key),
-    ...attributes.flatMap(faultsOfAttribute),
-    ...consent_types.flatMap(faultsOfConsentType),
-    ...secondDefaults(consent_types),
+    ...findRepeatedNames('stacks', stacks, ({ key }) => key),
+    ...findRepeatedNames('attributes', attributes, attributeName),
+    ...findRepeatedNames('consent_types', consent_types, ({ key }) => key),
+    ...attributes.flatMap(findAttributeFaults),
+    ...consent_types.flatMap(findConsentTypeFaults),
+    ...findSecondDefaults(consent_types),
   ]
 }
 
-function repeated<T>(list: keyof Declared, definitions: T[], called: (definition: T) => string): Detail[] {
-  const names = definitions.map(called)
+function findRepeatedNames<T>(list: keyof Declared, definitions: T[], nameOf: (definition: T) => string): Detail[] {
+  const names = definitions.map(nameOf)
   return names.flatMap((name, index) =>
     names.indexOf(name) < index ? [{ path: pointer(list, index, 'key'), message: `declares ${name} again` }] : [],
   )
 }
 
-function faultsOfAttribute({ type, target_stack, indexed }: DeclaredAttribute, index: number): Detail[] {
+function findAttributeFaults({ type, target_stack, indexed }: DeclaredAttribute, index: number): Detail[] {
   const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
@@ -35,15 +35,15 @@ function faultsOfAttribute({ type, target_stack, indexed }: DeclaredAttribute, i
   ]
 }
 
-function faultsOfConsentType({ mandatory, state, channels }: DeclaredConsentType, index: number): Detail[] {
-  return channels.flatMap(({ channel, is_default }, place) => {
+function findConsentTypeFaults({ mandatory, state, channels }: DeclaredConsentType, index: number): Detail[] {
+  return channels.flatMap(({ channel, is_default }, channelIndex) => {
     const fault = (field: string, message: string) => ({
-      path: pointer('consent_types', index, 'channels', place, field),
+      path: pointer('consent_types', index, 'channels', channelIndex, field),
       message,
     })
     const first = channels.findIndex(other => other.channel === channel)
     return [
-      ...(first < place ? [fault('channel', 'is given twice')] : []),
+      ...(first < channelIndex ? [fault('channel', 'is given twice')] : []),
       ...(is_default && mandatory ? [fault('is_default', 'a mandatory type cannot be the default of a channel')] : []),
       ...(is_default && state === 'archived'
         ? [fault('is_default', 'an archived type cannot be the default of a channel')]
@@ -52,15 +52,17 @@ function faultsOfConsentType({ mandatory, state, channels }: DeclaredConsentType
   })
 }
 
-/** The service would move the mark to the later one. */
-function secondDefaults(types: DeclaredConsentType[]): Detail[] {
-  const marks = types.flatMap(({ key, channels }, index) =>
-    channels.flatMap(({ channel, is_default }, place) => (is_default ? [{ key, index, channel, place }] : [])),
+/** Finds second defaults of a channel. The service would accept them and keep only the last one. */
+function findSecondDefaults(types: DeclaredConsentType[]): Detail[] {
+  const defaults = types.flatMap(({ key, channels }, index) =>
+    channels.flatMap(({ channel, is_default }, channelIndex) =>
+      is_default ? [{ key, index, channel, channelIndex }] : [],
+    ),
   )
-  return marks.flatMap(({ key, index, channel, place }) => {
-    const first = marks.find(mark => mark.channel === channel)!
+  return defaults.flatMap(({ key, index, channel, channelIndex }) => {
+    const first = defaults.find(each => each.channel === channel)!
     if (first.key === key) return []
-    const path = pointer('consent_types', index, 'channels', place, 'is_default')
-    return [{ path, message: `${first.key} is the default of ${channel} already` }]
+    const path = pointer('consent_types', index, 'channels', channelIndex, 'is_default')
+    return [{ path, message: `${first.key} is already the default of ${channel}` }]
   })
 }

@@ -3,22 +3,22 @@ import type { Create, Fields, Kind, Missing, Plan, Step } from './plan.ts'
 
 const kinds: Record<Kind, string> = { stack: 'stack', attribute: 'attribute', consent_type: 'consent type' }
 
-/** What a push would do, a line a step, for a person: `+` is made, `~` changed, `-` archived, `?` not in the file. */
+/** Formats a plan, one line per step: `+` creates, `~` changes, `-` archives, `?` is not in the file. */
 export function planLines({ steps, missing }: Plan): string[] {
   return [...steps.map(stepText), ...missing.map(missingText)]
 }
 
-/** One step as a line. */
+/** Formats one step as a line. */
 export function stepText(step: Step): string {
-  const what = `${kinds[step.kind]} ${step.name}`
-  if (step.action === 'create') return `+ ${what} (${createText(step)})`
-  if (step.action === 'archive') return `- ${what}: archived`
-  return `~ ${what}: ${changesText(step.fields)}`
+  const subject = `${kinds[step.kind]} ${step.name}`
+  if (step.action === 'create') return `+ ${subject} (${createText(step)})`
+  if (step.action === 'archive') return `- ${subject}: archived`
+  return `~ ${subject}: ${changesText(step.fields)}`
 }
 
 function missingText({ kind, name }: Missing): string {
-  const stays = kind === 'stack' ? 'it stays, for a stack is never archived' : 'it stays, unless --archive-missing'
-  return `? ${kinds[kind]} ${name} is not in the file: ${stays}`
+  const hint = kind === 'stack' ? 'it stays, because stacks cannot be archived' : 'it stays without --archive-missing'
+  return `? ${kinds[kind]} ${name} is not in the file: ${hint}`
 }
 
 function createText(step: Create): string {

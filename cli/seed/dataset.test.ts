@@ -6,24 +6,25 @@ import { formats } from '../../src/formats.ts'
 import type { Dataset } from './dataset.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './lines.ts'
 
-const world = fc
+const dataset = fc
   .record({ seed: fc.nat(), people: fc.nat({ max: 60 }) })
   .map(({ seed, people }): Dataset => ({ seed, people, consentTypeIds: { marketing: 1, surveys: 2 } }))
 
-const linesOf = (world: Dataset, file: FileName) => [...bodiesOf(world, file)].map(body => `${JSON.stringify(body)}\n`)
-const digestOf = (world: Dataset) =>
+const linesOf = (dataset: Dataset, file: FileName) =>
+  [...bodiesOf(dataset, file)].map(body => `${JSON.stringify(body)}\n`)
+const digestOf = (dataset: Dataset) =>
   createHash('sha256')
-    .update(files.flatMap(file => linesOf(world, file)).join(''))
+    .update(files.flatMap(file => linesOf(dataset, file)).join(''))
     .digest('hex')
 
-it('the same numbers make the same shop to the byte, in this version and the next', () => {
+it('generates the same bytes for the same numbers in every version', () => {
   const shop: Dataset = { seed: 1, people: 1_000, consentTypeIds: { marketing: 1, surveys: 2 } }
   expect(digestOf(shop)).toBe('da7514202b92059526ae20f3f025e50516b157d5bfb703570346e6ada10f9d9d')
 })
 
-it('another seed makes another shop, and the same one the same again', () =>
+it('generates another shop for another seed, and the same shop for the same seed', () =>
   fc.assert(
-    fc.property(world, fc.nat(), (shop, seed) => {
+    fc.property(dataset, fc.nat(), (shop, seed) => {
       fc.pre(shop.people > 0)
       expect(digestOf(shop)).toBe(digestOf({ ...shop }))
       if (seed !== shop.seed) expect(digestOf({ ...shop, seed })).not.toBe(digestOf(shop))
@@ -34,9 +35,9 @@ type Values = Record<string, unknown>
 const valuesOf = ({ attribute_values }: PersonBody | RecordBody) => attribute_values as Values
 const namesOf = (bodies: (PersonBody | RecordBody)[]) => bodies.map(({ external_id }) => external_id as string)
 
-it('everything that is named is in the shop, but for friends of customers, and links agree both ways', () =>
+it('links only to entities of the shop and to friends of customers, and both sides of a link agree', () =>
   fc.assert(
-    fc.property(world, shop => {
+    fc.property(dataset, shop => {
       const all = Object.fromEntries(files.map(file => [file, [...bodiesOf(shop, file)]])) as Record<
         FileName,
         (PersonBody | RecordBody)[]
@@ -44,13 +45,13 @@ it('everything that is named is in the shop, but for friends of customers, and l
       const names = Object.fromEntries(files.map(file => [file, new Set(namesOf(all[file]))]))
       for (const file of files) expect(names[file]!.size).toBe(all[file].length)
       const named = (file: FileName, key: string) => all[file].flatMap(body => valuesOf(body)[key] ?? [])
-      const strangers = (file: FileName, key: string, target: FileName) =>
+      const missing = (file: FileName, key: string, target: FileName) =>
         named(file, key).filter(name => !names[target]!.has(name as string))
-      expect(strangers('people', 'employer', 'companies')).toEqual([])
-      expect(strangers('people', 'favourite', 'products')).toEqual([])
-      expect(strangers('orders', 'products', 'products')).toEqual([])
-      expect(strangers('visits', 'viewed', 'products')).toEqual([])
-      for (const name of strangers('people', 'referrer', 'people')) expect(name).toMatch(/^friend-of-customer-\d+$/)
+      expect(missing('people', 'employer', 'companies')).toEqual([])
+      expect(missing('people', 'favourite', 'products')).toEqual([])
+      expect(missing('orders', 'products', 'products')).toEqual([])
+      expect(missing('visits', 'viewed', 'products')).toEqual([])
+      for (const name of missing('people', 'referrer', 'people')) expect(name).toMatch(/^friend-of-customer-\d+$/)
       const pairs = (file: FileName, key: string) =>
         all[file].map(body => [valuesOf(body)[key], body.external_id]).sort()
       const inverse = (key: string) =>
@@ -62,9 +63,9 @@ it('everything that is named is in the shop, but for friends of customers, and l
     }),
   ))
 
-it('people have addresses that nobody has and that are well-formed, and orders cost what their products cost', () =>
+it('gives people valid reserved email addresses, and orders the total price of their products', () =>
   fc.assert(
-    fc.property(world, shop => {
+    fc.property(dataset, shop => {
       const people = [...bodiesOf(shop, 'people')] as PersonBody[]
       for (const { email, language, date_of_birth } of people) {
         expect(email).toMatch(/^[a-z]+\.[a-z]+\.\d+@example\.(com|net|org)$/)
@@ -84,9 +85,9 @@ it('people have addresses that nobody has and that are well-formed, and orders c
     }),
   ))
 
-it('people refer each other in circles, and some have changed their minds about all that they answered', () =>
+it('generates circular referrers, and earlier versions with the opposite consent answers', () =>
   fc.assert(
-    fc.property(world, shop => {
+    fc.property(dataset, shop => {
       fc.pre(shop.people >= 5)
       const people = new Map(([...bodiesOf(shop, 'people')] as PersonBody[]).map(body => [body.external_id!, body]))
       const referrerOf = (name: string) => valuesOf(people.get(name)!).referrer as string

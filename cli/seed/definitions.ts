@@ -2,21 +2,21 @@ import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/decla
 
 const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({ key, name: key, kind })
 
-/** `more` is what is not as usual: one value, not indexed. */
+/** Builds an attribute. The default is one value without an index; `more` overrides it. */
 function attribute(
   owner: string,
   key: string,
   type: DeclaredAttribute['type'],
   more: Partial<DeclaredAttribute> = {},
 ): DeclaredAttribute {
-  const usual = { target_stack: null, cardinality: 'one', indexed: false, state: 'active' } as const
-  return { owner, key, type, name: key, description: null, ...usual, ...more }
+  const defaults = { target_stack: null, cardinality: 'one', indexed: false, state: 'active' } as const
+  return { owner, key, type, name: key, description: null, ...defaults, ...more }
 }
 
 const to = (target_stack: string, cardinality: 'one' | 'many' = 'one') => ({ target_stack, cardinality })
 const indexed = { indexed: true }
 
-/** What the shop declares, beside `marketing`, which every organization begins with. */
+/** The definitions of the shop, without `marketing`, which every new organization has. */
 export const shop: Declared = {
   stacks: [stack('companies', 'item'), stack('products', 'item'), stack('orders', 'item'), stack('visits', 'event')],
   attributes: [

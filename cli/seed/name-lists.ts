@@ -1,61 +1,61 @@
-// Our own words: those of a library change with its version, and the shop of a number would change with them.
+// These lists are part of kith. Those of a library would change with its version, and so would the shop of a seed.
 
-/** A country's own names, cities and numbers. `number` is the mobile prefix, and how to make a number nobody has. */
+/** The names, cities and mobile numbers of a country. */
 export type Country = {
   language: string
   firstNames: readonly string[]
   lastNames: readonly string[]
   cities: readonly string[]
-  /** Only where a range is kept free for fiction: `count` numbers from `first` on. */
+  /** The range that is reserved for fiction, if there is one: `count` numbers from `first`. */
   mobile?: { prefix: string; first: number; count: number }
 }
 
-const words = (text: string): string[] => text.split('|').map(word => word.trim())
+const splitNames = (text: string): string[] => text.split('|').map(word => word.trim())
 
 export const countries: readonly Country[] = [
   {
     language: 'it-IT',
-    firstNames: words('Giulia|Lorenzo|Chiara|Matteo|Niccolò|Elena|Davide|Martina|Paolo|Beatrice|Tommaso|Noemi'),
-    lastNames: words('Moretti|Ricci|Gallo|Conti|De Luca|Marchetti|Ferrara|Bianchi|Greco|Rinaldi|Villa|Serra'),
-    cities: words('Rome|Rome|Milan|Turin|Naples|Bologna'),
+    firstNames: splitNames('Giulia|Lorenzo|Chiara|Matteo|Niccolò|Elena|Davide|Martina|Paolo|Beatrice|Tommaso|Noemi'),
+    lastNames: splitNames('Moretti|Ricci|Gallo|Conti|De Luca|Marchetti|Ferrara|Bianchi|Greco|Rinaldi|Villa|Serra'),
+    cities: splitNames('Rome|Rome|Milan|Turin|Naples|Bologna'),
   },
   {
     language: 'en-GB',
-    firstNames: words('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
-    lastNames: words('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
-    cities: words('London|London|Leeds|Bristol|Glasgow|Cardiff'),
-    // Ofcom's numbers for drama.
+    firstNames: splitNames('Amelia|Oliver|Isla|Harry|Zoë|Callum|Freya|George|Niamh|Rhys|Imogen|Jack'),
+    lastNames: splitNames('Whitaker|Ashworth|Clarke|Davies|MacLeod|Okafor|Patel|Shaw|Turner|Wright|Hughes|O’Connor'),
+    cities: splitNames('London|London|Leeds|Bristol|Glasgow|Cardiff'),
+    // Ofcom reserves these numbers for drama.
     mobile: { prefix: '+44', first: 7_700_900_000, count: 1_000 },
   },
   {
     language: 'fr-FR',
-    firstNames: words('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
-    lastNames: words('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
-    cities: words('Paris|Paris|Lyon|Nantes|Lille|Marseille'),
-    // Arcep's numbers for works of fiction.
+    firstNames: splitNames('Camille|Hugo|Léa|Étienne|Manon|Louis|Inès|Jules|Zélie|Baptiste|Anaïs|Théo'),
+    lastNames: splitNames('Lefèvre|Moreau|Garnier|Rousseau|Fontaine|Mercier|Blanchard|Noël|Perrot|Girard|Benali|Roche'),
+    cities: splitNames('Paris|Paris|Lyon|Nantes|Lille|Marseille'),
+    // Arcep reserves these numbers for works of fiction.
     mobile: { prefix: '+33', first: 639_980_000, count: 10_000 },
   },
   {
     language: 'de-DE',
-    firstNames: words('Hannah|Jonas|Mia|Felix|Käthe|Lukas|Clara|Jürgen|Emilia|Moritz|Frieda|Anton'),
-    lastNames: words('Schäfer|Krüger|Vogel|Winkler|Groß|Brandt|Yılmaz|Lehmann|Köhler|Sommer|Busch|Weiß'),
-    cities: words('Berlin|Berlin|Hamburg|Leipzig|Köln|Freiburg'),
+    firstNames: splitNames('Hannah|Jonas|Mia|Felix|Käthe|Lukas|Clara|Jürgen|Emilia|Moritz|Frieda|Anton'),
+    lastNames: splitNames('Schäfer|Krüger|Vogel|Winkler|Groß|Brandt|Yılmaz|Lehmann|Köhler|Sommer|Busch|Weiß'),
+    cities: splitNames('Berlin|Berlin|Hamburg|Leipzig|Köln|Freiburg'),
   },
   {
     language: 'nb-NO',
-    firstNames: words('Ingrid|Søren|Astrid|Håkon|Liv|Magnus|Nora|Bjørn|Sigrid|Jonas|Maja|Eirik'),
-    lastNames: words('Hansen|Nygård|Solberg|Bakke|Østby|Haugen|Lie|Strand|Moen|Dahl|Lund|Aas'),
-    cities: words('Oslo|Oslo|Bergen|Trondheim|Tromsø|Stavanger'),
+    firstNames: splitNames('Ingrid|Søren|Astrid|Håkon|Liv|Magnus|Nora|Bjørn|Sigrid|Jonas|Maja|Eirik'),
+    lastNames: splitNames('Hansen|Nygård|Solberg|Bakke|Østby|Haugen|Lie|Strand|Moen|Dahl|Lund|Aas'),
+    cities: splitNames('Oslo|Oslo|Bergen|Trondheim|Tromsø|Stavanger'),
   },
   {
     language: 'es-PE',
-    firstNames: words('Lucía|Mateo|Valeria|Thiago|Camila|Joaquín|Ximena|Andrés|Rosa|Íñigo|Milagros|Diego'),
-    lastNames: words('Quispe|Flores|Núñez|Huamán|Rojas|Mamani|Castillo|Peña|Salazar|Vargas|Chávez|Medina'),
-    cities: words('Lima|Lima|Arequipa|Cusco|Trujillo|Piura'),
+    firstNames: splitNames('Lucía|Mateo|Valeria|Thiago|Camila|Joaquín|Ximena|Andrés|Rosa|Íñigo|Milagros|Diego'),
+    lastNames: splitNames('Quispe|Flores|Núñez|Huamán|Rojas|Mamani|Castillo|Peña|Salazar|Vargas|Chávez|Medina'),
+    cities: splitNames('Lima|Lima|Arequipa|Cusco|Trujillo|Piura'),
   },
 ]
 
-/** What the shop sells: the thing, its category, its price in cents before the material. */
+/** The products of the shop: name, category, and price in cents before the material. */
 export const products: readonly (readonly [name: string, category: string, cents: number])[] = [
   ['desk lamp', 'lighting', 3_900],
   ['floor lamp', 'lighting', 11_900],
@@ -75,7 +75,7 @@ export const products: readonly (readonly [name: string, category: string, cents
   ['candle holder', 'decoration', 1_400],
 ]
 
-/** What things are made of, and what that adds to their price, in percent. */
+/** The materials, and the percentage that each adds to the price. */
 export const materials: readonly (readonly [name: string, percent: number])[] = [
   ['oak', 20],
   ['walnut', 40],

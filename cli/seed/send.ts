@@ -5,59 +5,64 @@ import type { Dataset } from './dataset.ts'
 import { shop } from './definitions.ts'
 import { bodiesOf, earlierVersions, type FileName } from './lines.ts'
 
-/** Declares what the shop needs, and answers the numbers of its consent types. Throws before it has changed anything. */
+/**
+ * Declares the definitions of the shop and returns the ids of its consent types. If the organization has a conflicting
+ * definition, it throws before it changes anything.
+ */
 export async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {
-  const standing = await client.schema.get()
-  const marketing = marketingOf(standing)
-  const { steps, faults } = planPush(shop, standing)
+  const current = await client.schema.get()
+  const marketing = marketingOf(current)
+  const { steps, faults } = planPush(shop, current)
   if (faults.length > 0)
-    throw new Error(`The shop does not fit into this organization: ${faults.map(({ message }) => message).join('; ')}.`)
+    throw new Error(
+      `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
+    )
   for (const step of steps.filter(isNeeded)) await applyStep(client, step)
   const surveys = (await client.schema.consentTypes.list()).find(({ key }) => key === 'surveys')!.id
   return { marketing, surveys }
 }
 
-/** Names, descriptions and indexes are the organization's own affair. */
+/** Steps that change names, descriptions or indexes are skipped, because the organization may have chosen its own. */
 const isNeeded = (step: Step) => step.action === 'create' || 'state' in step.fields || 'cardinality' in step.fields
 
 function marketingOf({ consent_types }: Definitions): number {
   const type = consent_types.find(({ key, state }) => key === 'marketing' && state === 'active')
   if (type?.channels.length === 2 && !type.mandatory) return type.id
-  throw new Error('The shop does not fit into this organization: it has no consent type marketing of both channels.')
+  throw new Error('The shop needs an active, not mandatory consent type marketing with the channels email and sms.')
 }
 
-// As many as the service takes.
+// The largest batch that the service accepts.
 const batchSize = 1_000
 
 /**
- * Creates those who will have changed their minds as they were before, so that their consents have a history. Who is there
- * already is left alone. An import would not do: sent again, it would change everybody's mind again.
+ * Creates the earlier versions of customers who change their consent answers, so that their consents have a history. A batch of
+ * creates leaves existing customers unchanged. An import would change their answers back and forth in every run.
  */
-export async function sendEarlierVersions({ people }: Client, world: Dataset): Promise<void> {
+export async function sendEarlierVersions({ people }: Client, dataset: Dataset): Promise<void> {
   let operations: { op: 'create'; body: PersonBody }[] = []
   const send = async () => {
     if (operations.length > 0) await people.batch(operations)
     operations = []
   }
-  for (const body of earlierVersions(world)) {
+  for (const body of earlierVersions(dataset)) {
     operations.push({ op: 'create', body })
     if (operations.length === batchSize) await send()
   }
   await send()
 }
 
-/** Imports one file of the shop; tells once a second how far it is, and what is refused. Answers what came of it. */
+/** Imports one file of the shop. `progress` is called once a second, `refused` for each refused line. Returns the counts. */
 export async function sendFile(
   client: Client,
-  world: Dataset,
+  dataset: Dataset,
   file: FileName,
-  told: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
+  callbacks: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
 ): Promise<ImportCounts> {
   const entities = file === 'people' ? client.people : client.stack(file)
-  for await (const answer of entities.import(bodiesOf(world, file))) {
-    if ('line' in answer) told.refused(answer)
-    else if ('progress' in answer) told.progress(answer.progress)
+  for await (const answer of entities.import(bodiesOf(dataset, file))) {
+    if ('line' in answer) callbacks.refused(answer)
+    else if ('progress' in answer) callbacks.progress(answer.progress)
     else if ('received' in answer) return answer
   }
-  throw new Error(`The import of ${file} ended without a result.`)
+  throw new Error(`The import of ${file} ended without a result. Run the command again.`)
 }

@@ -38,7 +38,7 @@ describe('an unsupported Node.js', () => {
     )
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toBe(
-      `kith needs Node.js ${engines.node}, and this is ${process.version}: run npm install without --omit=dev, which brings Node.js 24 along.\n`,
+      `kith needs Node.js ${engines.node}; this is ${process.version}. Run npm install without --omit=dev: it installs Node.js 24.\n`,
     )
   })
 
