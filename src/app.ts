@@ -68,7 +68,13 @@ export function createApp(house: Services): App {
   const { config, authenticator, drain, logger } = house
   const { observer } = house.instruments
   const report = (told: object) => logger.warn(told, 'more came than could be served')
-  const gate = createGate({ config, recall: authenticator.recall, isLast: () => !drain.accepting(), observer, report })
+  const gate = createGate({
+    config,
+    recall: authenticator.cachedOrganizationId,
+    isLast: () => !drain.accepting(),
+    observer,
+    report,
+  })
   const places = createPlaces()
   const answerMemory = createResponseMemory(config.limits.answerBytes)
   registerRoutes(places, { ...house, answerMemory }, routeTable(house))

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { verifyClient } from '../../auth/clients.ts'
-import { type GrantRefusal, readGrant, refuseGrant, unknownClient } from '../../auth/grant.ts'
+import { buildGrantRefusal, type GrantRefusal, readGrant, unknownClientRefusal } from '../../auth/grant.ts'
 import { createLoginThrottle } from '../../auth/login-throttle.ts'
 import { scopes } from '../../auth/scopes.ts'
 import { fail } from '../../errors.ts'
@@ -54,7 +54,7 @@ const token = Type.Object(
 const refusalOfOne = (words: GrantRefusal['error'][]) =>
   Type.Object(
     { error: Type.Enum(words), error_description: Type.String() },
-    { examples: [{ error: words[0], error_description: unknownClient.error_description }] },
+    { examples: [{ error: words[0], error_description: unknownClientRefusal.error_description }] },
   )
 
 export const tokenRow: OpenRoute = {
@@ -75,7 +75,7 @@ export const tokenRow: OpenRoute = {
       answer: refusalOfOne(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
     },
     401: {
-      description: 'The client is not known, or its secret is wrong (RFC 6749, 5.2).',
+      description: 'The client is unknown or its secret is wrong (RFC 6749, 5.2).',
       answer: refusalOfOne(['invalid_client']),
     },
   },
@@ -96,18 +96,18 @@ export function registerTokenRoute(places: Router, { db, authenticator, config }
     if ('error' in asked) return asked
     const { client_id } = asked.credentials
     const address = clientAddress(request, config.behindProxy)
-    const waitSeconds = attempts.begin(client_id, address)
+    const waitSeconds = attempts.countAttempt(client_id, address)
     if (waitSeconds !== undefined) refuseForNow(waitSeconds)
-    const takeBack = () => attempts.takeBack(client_id, address)
+    const takeBack = () => attempts.uncountAttempt(client_id, address)
     const client = await verifyClient(db, asked.credentials, deadline.signal).catch(error => {
       takeBack()
       throw error
     })
-    if (!client) return unknownClient
+    if (!client) return unknownClientRefusal
     takeBack()
     const allowed = client.scope.split(' ')
     if (!asked.scope.every(word => allowed.includes(word)))
-      return refuseGrant('invalid_scope', `The client may have ${allowed.join(', ')}.`)
+      return buildGrantRefusal('invalid_scope', `The client may have ${allowed.join(', ')}.`)
     const scope = (asked.scope.length > 0 ? asked.scope : allowed).join(' ')
     const { organizationKey } = client
     const wanted = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
