@@ -4,9 +4,9 @@ import {
   changeDefinitions,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { indexOf, indexState } from './indexing.ts'
@@ -22,12 +22,12 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
   let id = 0
   const definitions = await changeDefinitions(author, (standing, at) => {
     const owner_stack_id =
-      stackIdOf(standing, body.owner) ?? refuseField('/owner', 'is neither `people` nor a stack key')
+      stackIdOf(standing, body.owner) ?? throwInvalidField('/owner', 'is neither `people` nor a stack key')
     const target_stack_id = targetOf(standing, body)
     const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
     refuseUnindexable(type, indexed)
-    if (standing.declared.get(owner_stack_id)?.has(key)) refuseTaken('is declared for this owner already')
-    refuseMore('attributes', standing, author.limits)
+    if (standing.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is declared for this owner already')
+    throwIfLimitReached('attributes', standing, author.limits)
     id = nextId(standing.attributes)
     const after = {
       owner: body.owner,
@@ -67,10 +67,10 @@ export async function patchAttribute(author: Author, id: number, patch: Attribut
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      refuseField('/cardinality', 'never goes back from `many` to `one`')
+      throwInvalidField('/cardinality', 'never goes back from `many` to `one`')
     refuseUnindexable(next.type, next.indexed)
     const namesake = standing.declared.get(next.owner_stack_id)?.get(next.key)
-    if (next.state === 'active' && namesake && namesake.id !== id) refuseTaken('is declared anew for this owner')
+    if (next.state === 'active' && namesake && namesake.id !== id) throwKeyTaken('is declared anew for this owner')
     const { name, description, cardinality, indexed, state } = next
     const values = [id, name, description, cardinality, indexed, state, at, indexOf(standing, next)]
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
@@ -83,17 +83,18 @@ function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
 }
 
 function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
-  if (type !== 'stack' && target_stack) refuseField('/target_stack', 'belongs to type `stack` alone')
+  if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'belongs to type `stack` alone')
   if (type === 'person') return peopleStackId
   if (type !== 'stack') return null
-  if (!target_stack) refuseField('/target_stack', 'is required for type `stack`')
+  if (!target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
   return (
-    definitions.stacks.find(stack => stack.key === target_stack)?.id ?? refuseField('/target_stack', 'is no stack key')
+    definitions.stacks.find(stack => stack.key === target_stack)?.id ??
+    throwInvalidField('/target_stack', 'is no stack key')
   )
 }
 
 function refuseUnindexable(type: string, indexed: boolean) {
-  if (type === 'json' && indexed) refuseField('/indexed', 'cannot be true for type `json`, which has no order')
+  if (type === 'json' && indexed) throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order')
 }
 
 function keyOf({ stacks }: Definitions, stack_id: number): string {

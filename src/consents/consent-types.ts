@@ -5,9 +5,9 @@ import {
   type DefinitionChange,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
 import type { ConsentTypePatch, NewConsentType } from './schema.ts'
@@ -24,8 +24,8 @@ export async function createConsentType(author: Author, body: NewConsentType): P
   let id = 0
   const definitions = await changeDefinitions(author, (standing, at) => {
     const { consent_types } = standing
-    if (consent_types.some(type => type.key === body.key)) refuseTaken('is the key of another consent type')
-    refuseMore('consent_types', standing, author.limits)
+    if (consent_types.some(type => type.key === body.key)) throwKeyTaken('is the key of another consent type')
+    throwIfLimitReached('consent_types', standing, author.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
     const state = 'active' as const
@@ -63,14 +63,14 @@ export async function patchConsentType(author: Author, id: number, patch: Consen
 
 function channelsOf(given: NewConsentType['channels']): Channels {
   const twice = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
-  if (twice !== -1) refuseField(pointer('channels', twice, 'channel'), 'is given twice')
+  if (twice !== -1) throwInvalidField(pointer('channels', twice, 'channel'), 'is given twice')
   return given.map(({ channel, is_default = false }) => ({ channel, is_default }))
 }
 
 function refuseMandatoryDefault({ mandatory, channels }: ConsentType) {
   const marked = channels.findIndex(channel => channel.is_default)
   if (mandatory && marked !== -1)
-    refuseField(
+    throwInvalidField(
       pointer('channels', marked, 'is_default'),
       'a mandatory consent type cannot be the default of a channel',
     )
@@ -80,7 +80,7 @@ function refuseMandatoryDefault({ mandatory, channels }: ConsentType) {
 function refuseArchivedDefault(next: ConsentType, patch: ConsentTypePatch) {
   const marked = patch.channels?.findIndex(channel => channel.is_default) ?? -1
   if (marked !== -1)
-    refuseField(
+    throwInvalidField(
       pointer('channels', marked, 'is_default'),
       'an archived consent type cannot be the default of a channel',
     )

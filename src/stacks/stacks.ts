@@ -4,9 +4,9 @@ import {
   changeDefinitions,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import type { NewStack, StackPatch } from './schema.ts'
@@ -22,11 +22,11 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 }
 
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
-  if (body.key === peopleKey) refuseField('/key', 'is reserved: people are no stack')
+  if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are no stack')
   const after = await changeDefinitions(author, (standing, at) => {
     const { stacks } = standing
-    if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
-    refuseMore('stacks', standing, author.limits)
+    if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
+    throwIfLimitReached('stacks', standing, author.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
     const values = [id, stack.key, stack.name, stack.kind, at]
