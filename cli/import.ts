@@ -155,8 +155,8 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
   const interrupt = handleInterrupt(() => meter.tell('stopping after what is under way; again to stop at once'))
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const told = {
-    dry_run: options.dryRun ?? false,
-    create_only: options.createOnly ?? false,
+    dryRun: options.dryRun ?? false,
+    createOnly: options.createOnly ?? false,
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   let error: Error | null = null
