@@ -13,8 +13,8 @@ type Envelope = {
 }
 
 /**
- * The payload of a success envelope. Throws a {@link KithError} for an error envelope, and a {@link KithConnectionError}
- * for any other response.
+ * The payload of a success envelope. Throws a {@link KithError} for an error envelope, and a {@link
+ * KithConnectionError} for any other response.
  */
 export function payloadOf(response: Response, text: string, nowMs: number): unknown {
   const envelope = parse(text)

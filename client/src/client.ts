@@ -4,7 +4,9 @@ import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { createTransport, type Transport } from './transport.ts'
 
-/** The endpoints of a stack's records. Records of an event stack are immutable, so it has no methods that change them. */
+/**
+ * The endpoints of a stack's records. Records of an event stack are immutable, so it has no methods that change them.
+ */
 export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> = S['stacks'][K]['kind'] extends 'event'
   ? Omit<Entities<S, K>, 'replace' | 'replaceById' | 'patch' | 'patchById' | 'upsert'>
   : Entities<S, K>
@@ -63,8 +65,9 @@ export class Client<S extends OrganizationSchema = AnySchema> {
 }
 
 /**
- * Creates a client of one service. The type parameter is the schema that `kith codegen` writes for the organization. Without
- * it, every stack key is accepted, and attribute values may be anything. Throws a TypeError for invalid options.
+ * Creates a client of one service. The type parameter is the schema that `kith codegen` writes for the organization.
+ * Without it, every stack key is accepted, and attribute values may be anything. Throws a TypeError for invalid
+ * options.
  *
  * ```ts
  * import { createClient } from '@kith/client'

@@ -16,7 +16,9 @@ export type TokenSource = {
 const renewalShare = 0.8
 const defaultSeconds = 300
 
-/** Fetches tokens from POST /oauth/token (RFC 6749, client credentials), one request at a time, and caches the last one. */
+/**
+ * Fetches tokens from POST /oauth/token (RFC 6749, client credentials), one request at a time, and caches the last one.
+ */
 export function createTokenSource(
   fetchFunction: typeof fetch,
   url: string,

@@ -11,13 +11,13 @@ export type BatchOptions = CallOptions & Pick<WriteOptions, 'references' | 'idem
 
 /**
  * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, and
- * methods that end in `ById` by its internal one. Every method rejects with a {@link KithError} if the service refuses the
- * request or fails, and with a {@link KithConnectionError} or {@link KithTimeoutError} if there is no response.
+ * methods that end in `ById` by its internal one. Every method rejects with a {@link KithError} if the service refuses
+ * the request or fails, and with a {@link KithConnectionError} or {@link KithTimeoutError} if there is no response.
  */
 export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends EntityReads<S, O> {
   /**
-   * Creates an entity, or completes the placeholder with this external identifier. Rejects with `duplicate_entry` if the
-   * entity exists. An event that exists with the same content is returned unchanged instead.
+   * Creates an entity, or completes the placeholder with this external identifier. Rejects with `duplicate_entry` if
+   * the entity exists. An event that exists with the same content is returned unchanged instead.
    *
    * ```ts
    * const person = await client.people.create({
@@ -71,8 +71,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Changes the fields that the body names: a value sets, `null` clears, an absent field stays. Attribute values are merged
-   * by key.
+   * Changes the fields that the body names: a value sets, `null` clears, an absent field stays. Attribute values are
+   * merged by key.
    *
    * ```ts
    * const order = await client.stack('orders').patch(
@@ -131,8 +131,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Creates the entity if it does not exist, else changes it like `patch`. A token without the read scope receives only the
-   * identifiers.
+   * Creates the entity if it does not exist, else changes it like `patch`. A token without the read scope receives only
+   * the identifiers.
    *
    * ```ts
    * const person = await client.people.upsert({ external_id: 'ada', first_name: 'Augusta' })
@@ -144,8 +144,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Sends up to 1,000 writes in one request. Each succeeds or fails on its own. With `atomic`, all succeed or none does,
-   * and the first failure rejects the call.
+   * Sends up to 1,000 writes in one request. Each succeeds or fails on its own. With `atomic`, all succeed or none
+   * does, and the first failure rejects the call.
    *
    * ```ts
    * const { items, failed } = await client.people.batch([
@@ -160,10 +160,10 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Upserts any number of entities and sends them while it iterates `lines`. A string is sent as a line of JSON unchanged.
-   * The client does not retry an import, but sending all lines again is safe: it changes nothing that is stored already.
-   * Rejects with a {@link KithImportError} if the service cannot continue. Nothing is sent before the result is iterated.
-   * A browser must support streaming request bodies.
+   * Upserts any number of entities and sends them while it iterates `lines`. A string is sent as a line of JSON
+   * unchanged. The client does not retry an import, but sending all lines again is safe: it changes nothing that is
+   * stored already. Rejects with a {@link KithImportError} if the service cannot continue. Nothing is sent before the
+   * result is iterated. A browser must support streaming request bodies.
    *
    * ```ts
    * const people = [{ external_id: 'ada', language: 'en' }, { external_id: 'mary', email: 'none' }]

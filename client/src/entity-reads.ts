@@ -17,7 +17,9 @@ export type FilterOptions = PageOptions & {
   strict?: boolean
 } & CallOptions
 
-/** Selects related entities: their owner, the attribute that links them (default: any), and the direction of the link. */
+/**
+ * Selects related entities: their owner, the attribute that links them (default: any), and the direction of the link.
+ */
 export type RelatedOptions<Target> = ListOptions & {
   target: Target
   attribute_key?: string
@@ -78,8 +80,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Lists the entities that match a filter. An operand of a wrong type is refused. A page has `warnings` if a key is probably
-   * misspelt.
+   * Lists the entities that match a filter. An operand of a wrong type is refused. A page has `warnings` if a key is
+   * probably misspelt.
    *
    * ```ts
    * const big = client.stack('orders').filter({ 'attribute_values.total': { $gte: 10 }, state: 'active' })
@@ -119,8 +121,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Streams a snapshot of all entities over one connection, in order of the internal identifier. Rejects if the connection
-   * breaks. An export with `after_id` of the last entity continues after it.
+   * Streams a snapshot of all entities over one connection, in order of the internal identifier. Rejects if the
+   * connection breaks. An export with `after_id` of the last entity continues after it.
    *
    * ```ts
    * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1

@@ -14,8 +14,9 @@ export type Refusal = {
 }
 
 /**
- * The service refused the request or failed. Distinguish errors by their `code`, not by their status: a PATCH of a missing
- * person by external identifier is `not_found` with status 500. The message includes the first of the `details`.
+ * The service refused the request or failed. Distinguish errors by their `code`, not by their status: a PATCH of a
+ * missing person by external identifier is `not_found` with status 500. The message includes the first of the
+ * `details`.
  */
 export class KithError extends Error {
   override readonly name: string = 'KithError'
@@ -27,8 +28,8 @@ export class KithError extends Error {
   /** The message of the service, without the details. */
   readonly sentence: string
   /**
-   * The resource that a `not_found` refers to: `address` if the service has no such endpoint (check the url), `stack` if it
-   * has no such stack, else `entity`. Null for every other code.
+   * The resource that a `not_found` refers to: `address` if the service has no such endpoint (check the url), `stack`
+   * if it has no such stack, else `entity`. Null for every other code.
    */
   readonly missing: 'address' | 'stack' | 'entity' | null
   /** The request id, under which the operator of the service finds the request in the log. */
@@ -42,8 +43,8 @@ export class KithError extends Error {
   /** How many times the request was sent. */
   attempts = 1
   /**
-   * Whether the response to an earlier attempt of this call was lost, so that the attempt may have been carried out. A 412 or
-   * `duplicate_entry` may then result from this call's own write.
+   * Whether the response to an earlier attempt of this call was lost, so that the attempt may have been carried out. A
+   * 412 or `duplicate_entry` may then result from this call's own write.
    */
   answerLost = false
 

@@ -80,8 +80,8 @@ type AttributeConditions<S extends OrganizationSchema, A extends { [key: string]
 }
 
 /**
- * A filter on the entities of an owner. With a schema from `kith codegen`, it accepts only declared keys, with operands of
- * their types. Without a schema, it accepts any key.
+ * A filter on the entities of an owner. With a schema from `kith codegen`, it accepts only declared keys, with operands
+ * of their types. Without a schema, it accepts any key.
  */
 export type FilterOf<S extends OrganizationSchema, O extends Owner<S>> = string extends keyof S['stacks']
   ? Filter

@@ -3,8 +3,8 @@ import type { WriteOptions } from './options.ts'
 import type { Detail, ErrorCode } from './wire.ts'
 
 /**
- * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would change an
- * existing entity.
+ * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would
+ * change an existing entity.
  */
 export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references'> & {
   dryRun?: boolean
@@ -18,12 +18,14 @@ export type ImportCounts = { received: number; created: number; updated: number;
 export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[] }
 
 /**
- * Refused lines after the first 10,000 refusals or 1 MiB of them. Their reasons are not reported. Each pair has the first
- * and the last line of a range. An import of only these lines reports their reasons.
+ * Refused lines after the first 10,000 refusals or 1 MiB of them. Their reasons are not reported. Each pair has the
+ * first and the last line of a range. An import of only these lines reports their reasons.
  */
 export type ImportRefusedLines = { refused_lines: [first: number, last: number][] }
 
-/** A line of an import's response: a refusal, the counts so far (once a second), or the final counts as the last line. */
+/**
+ * A line of an import's response: a refusal, the counts so far (once a second), or the final counts as the last line.
+ */
 export type ImportAnswer = ImportRefusal | ImportRefusedLines | { progress: ImportCounts } | ImportCounts
 
 /** The service could not continue an import. The lines that `progress` counts are stored. Sending all again is safe. */

@@ -1,6 +1,6 @@
 /**
- * Encodes a body as JSON. Throws a TypeError for values that JSON.stringify silently replaces by null: NaN, infinities, and
- * `undefined` inside an array. A field that is `undefined` is omitted.
+ * Encodes a body as JSON. Throws a TypeError for values that JSON.stringify silently replaces by null: NaN, infinities,
+ * and `undefined` inside an array. A field that is `undefined` is omitted.
  */
 export function encode(body: unknown): string {
   return JSON.stringify(body, function (this: unknown, key: string, value: unknown) {

@@ -10,7 +10,10 @@ export type Page<Item> = {
   warnings?: Detail[]
 }
 
-/** The page options: `size` items per request (50 by default, at most 500), after the item with the identifier `after_id`. */
+/**
+ * The page options: `size` items per request (50 by default, at most 500), after the item with the identifier
+ * `after_id`.
+ */
 export type PageOptions = { size?: number; after_id?: string }
 
 /** A page in the format of the service. */

@@ -5,7 +5,9 @@ export type ClientOptions = (
   | { token: string; getToken?: never; clientCredentials?: never }
   /** Called before every attempt. It should cache the token while it is valid. */
   | { token?: never; getToken: () => string | Promise<string>; clientCredentials?: never }
-  /** Tokens are fetched from POST /oauth/token. They are renewed before they expire and when the service refuses one. */
+  /**
+   * Tokens are fetched from POST /oauth/token. They are renewed before they expire and when the service refuses one.
+   */
   | { token?: never; getToken?: never; clientCredentials: ClientCredentials }
 ) & {
   /** The URL of the service: `https://kith.example.org`. It includes the path if the service is below one. */
@@ -37,9 +39,9 @@ export type WriteOptions = CallOptions & {
   /** `strict` refuses relationship targets that do not exist. Without it, they are created as placeholders. */
   references?: 'strict'
   /**
-   * The Idempotency-Key, 1 to 255 characters. The client generates one for every POST that writes and repeats it in retries.
-   * The service carries out a request with the same key only once within 24 hours, so a `replace` or `patch` with a key is
-   * also retried.
+   * The Idempotency-Key, 1 to 255 characters. The client generates one for every POST that writes and repeats it in
+   * retries. The service carries out a request with the same key only once within 24 hours, so a `replace` or `patch`
+   * with a key is also retried.
    */
   idempotencyKey?: string
 }

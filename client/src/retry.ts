@@ -4,8 +4,8 @@ import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 export type Failure = KithError | KithConnectionError | KithTimeoutError
 
 /**
- * The outcome of a failed attempt. `notDone`: the request had no effect. `unknown`: it may have been carried out. `final`:
- * a retry would get the same response.
+ * The outcome of a failed attempt. `notDone`: the request had no effect. `unknown`: it may have been carried out.
+ * `final`: a retry would get the same response.
  */
 export type Outcome = 'notDone' | 'unknown' | 'final'
 
@@ -18,8 +18,8 @@ const maxRetryAfterMs = 30_000
 const unsentErrorCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
 
 /**
- * Classifies a failed attempt. A 503 is `unknown`, because the service also returns it if the database connection was lost
- * during a commit. A 504 in kith's own format is `final`: the request took 10 seconds and would take them again.
+ * Classifies a failed attempt. A 503 is `unknown`, because the service also returns it if the database connection was
+ * lost during a commit. A 504 in kith's own format is `final`: the request took 10 seconds and would take them again.
  */
 export function outcomeOf(failure: Failure): Outcome {
   if (failure instanceof KithError) {

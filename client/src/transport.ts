@@ -13,8 +13,8 @@ export type Request = {
   body?: unknown
   options?: (UpdateOptions & { strict?: boolean }) | undefined
   /**
-   * Whether the request is idempotent. An idempotent request is retried even if it may have been carried out, and so is a
-   * request with an Idempotency-Key.
+   * Whether the request is idempotent. An idempotent request is retried even if it may have been carried out, and so is
+   * a request with an Idempotency-Key.
    */
   repeatable: boolean
   /** Whether the request writes. Only a POST that writes gets a generated Idempotency-Key. */
@@ -118,7 +118,9 @@ type Authorization = {
   renew(token: string | undefined, error: unknown): boolean
 }
 
-/** The source of the requests' tokens. A request that gets 401 had no effect, so it can be sent again with a new token. */
+/**
+ * The source of the requests' tokens. A request that gets 401 had no effect, so it can be sent again with a new token.
+ */
 function authorizationOf(
   options: ClientOptions,
   fetchFunction: typeof fetch,

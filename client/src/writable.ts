@@ -9,9 +9,9 @@ type WithoutNulls<V> = {
 
 /**
  * Converts an entity into a body that can be written back, without the read-only fields. It keeps the consents that are
- * answers, and omits defaults and the summary flags, which follow from the answers. It also omits attribute values that are
- * null: these are links to an entity without an external identifier. A patch keeps such a link because it does not name it.
- * A replacement, or a list that contains null, cannot write it.
+ * answers, and omits defaults and the summary flags, which follow from the answers. It also omits attribute values that
+ * are null: these are links to an entity without an external identifier. A patch keeps such a link because it does not
+ * name it. A replacement, or a list that contains null, cannot write it.
  *
  * ```ts
  * import { writable } from '@kith/client'

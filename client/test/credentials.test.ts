@@ -8,7 +8,9 @@ const clientCredentials = { clientId: 'shop', clientSecret: 'secret' }
 const tokenResponse = (access_token: string, expires_in = 600) =>
   Response.json({ access_token, token_type: 'Bearer', expires_in, scope: 'people:read' })
 
-/** A client with clientCredentials. `requested` lists its requests: `token` for a token, else the Authorization header. */
+/**
+ * A client with clientCredentials. `requested` lists its requests: `token` for a token, else the Authorization header.
+ */
 function scripted(steps: Step[], options = {}) {
   const { sent, ...rest } = scriptedClient(steps, { token: undefined, clientCredentials, ...options } as never)
   const requested = () =>

@@ -6,7 +6,9 @@ export type Step = Response | Error | 'silence'
 
 export type Sent = { url: string; method: string; headers: Headers; body: unknown }
 
-/** Creates a client whose attempts have the given results in order. Returns it with its requests and its pauses in ms. */
+/**
+ * Creates a client whose attempts have the given results in order. Returns it with its requests and its pauses in ms.
+ */
 export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
   const sent: Sent[] = []
   const pauses: number[] = []

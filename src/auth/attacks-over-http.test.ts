@@ -47,9 +47,9 @@ describe('every row of the route table', () => {
     )
     let tried = 0
     for (const { method, scope, address } of rows())
-      for (const { held, token: given } of tokens) {
-        if (given === undefined) continue
-        const { status, headers, body } = await service.sender(given)(method, address)
+      for (const { held, token: scopedToken } of tokens) {
+        if (scopedToken === undefined) continue
+        const { status, headers, body } = await service.sender(scopedToken)(method, address)
         tried++
         if (held.includes(scope)) expect([401, 403], `${method} ${address} with ${held}`).not.toContain(status)
         else {
@@ -93,8 +93,8 @@ const invalidScopes: [string, unknown][] = [
 ]
 it.each(invalidScopes)('a valid token gets 403 for GET /v1/schema if its scope claim is %s', async (_, scope) => {
   const exp = Math.floor(Date.now() / 1_000) + 60
-  const given = signShared({ iss: 'kith', aud: 'kith', sub: 'attacker', org: key, exp, scope })
-  const { status, body } = await service.sender(given)('GET', '/v1/schema')
+  const scopedToken = signShared({ iss: 'kith', aud: 'kith', sub: 'attacker', org: key, exp, scope })
+  const { status, body } = await service.sender(scopedToken)('GET', '/v1/schema')
   expect([status, body.error]).toEqual([403, 'forbidden'])
 })
 

@@ -5,21 +5,21 @@ import type { Caller } from './caller.ts'
 
 const gate = useGate()
 const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...goodClaims, ...claims })
-const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
-const scopesOf = async (scope: unknown) => ((await ask(await withClaims({ scope }))) as Caller).scopes
+const presentToken = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const scopesOf = async (scope: unknown) => ((await presentToken(await withClaims({ scope }))) as Caller).scopes
 
 describe('a caller', () => {
   it('has the organization, the subject and the scopes of the token', async () => {
     const { id } = (await findOrganization(gate.db, 'default'))!
     const expected = { organization: { id, key: 'default' }, subject: 'attacker', scopes: new Set(['people:read']) }
-    expect(await ask(await withClaims({}))).toEqual(expected)
-    expect(await ask(signShared(goodClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
+    expect(await presentToken(await withClaims({}))).toEqual(expected)
+    expect(await presentToken(signShared(goodClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
   })
 
   it('of a token that kith issued has the requested scopes', async () => {
     const scope = 'people:read schema:write'
     const request = { organizationKey: 'default', subject: 'import', scope, ttlSeconds: 60 }
-    const caller = await ask(await gate.authenticator.issueToken(request))
+    const caller = await presentToken(await gate.authenticator.issueToken(request))
     expect(caller).toMatchObject({ subject: 'import', scopes: new Set(['people:read', 'schema:write']) })
   })
 
@@ -40,7 +40,9 @@ describe('a caller', () => {
   })
 
   it('is accepted if its nbf and iat are 30 seconds in the future', async () => {
-    expect(await ask(await withClaims({ nbf: now + 30, iat: now + 30 }))).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(await withClaims({ nbf: now + 30, iat: now + 30 }))).toMatchObject({
+      subject: 'attacker',
+    })
   })
 })
 
@@ -56,17 +58,17 @@ describe('a verified token', () => {
   it('is rejected from its exp on, with a message that says so', async () => {
     const token = await withClaims({ jti: 'sharp' })
     gate.nowMs = (now + 60) * 1_000 - 1
-    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token)).toMatchObject({ subject: 'attacker' })
     gate.nowMs++
     const refusal = { ...invalidToken, message: 'The token is not valid: it has expired.' }
-    expect(await ask(token)).toMatchObject(refusal)
-    expect(await ask(token)).toMatchObject(refusal)
+    expect(await presentToken(token)).toMatchObject(refusal)
+    expect(await presentToken(token)).toMatchObject(refusal)
   })
 
   it('does not authenticate a token that differs in its last letter', async () => {
     const token = await withClaims({ jti: 'letter' })
-    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
-    expect(await ask(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
   })
 
   it('is evicted from the cache after ten thousand newer tokens', { timeout: 60_000 }, async () => {
@@ -81,19 +83,19 @@ describe('a verified token', () => {
 describe('the organization of a token', () => {
   it('is queried once for several tokens', async () => {
     const authenticator = gate.open({})
-    for (const jti of ['one', 'two', 'three']) await ask(await withClaims({ jti }), authenticator)
+    for (const jti of ['one', 'two', 'three']) await presentToken(await withClaims({ jti }), authenticator)
     expect(gate.queries).toBe(1)
   })
 
   it('that does not exist is rejected, and queried again after a second', async () => {
     const token = await withClaims({ org: 'late' })
-    expect(await ask(token)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
     await createOrganization(gate.db, 'late')
     gate.nowMs += 999
-    expect(await ask(token)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
     gate.nowMs += 1
-    expect(await ask(token)).toMatchObject({ organization: { key: 'late' } })
+    expect(await presentToken(token)).toMatchObject({ organization: { key: 'late' } })
   })
 
   it('that cannot be queried causes an error, not a rejection of the token', async () => {

@@ -17,8 +17,9 @@ import { type VerifiedToken, verifyToken } from './verify.ts'
 
 export type Authenticator = Readonly<{
   /**
-   * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as verified.
-   * Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no token.
+   * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
+   * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
+   * token.
    */
   authenticate(authorizations: readonly string[], signal?: Signal): Caller | Promise<Caller>
   /** The organization id of a cached Authorization header. The token may have expired since. Runs no query. */
@@ -55,7 +56,8 @@ export function createAuthenticator({
   const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
   const organizations = createOrganizations(db, nowMs)
   const clients = createClients(db, nowMs)
-  // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not cached.
+  // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
+  // cached.
   const verified = new Map<string, CachedToken>()
 
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {

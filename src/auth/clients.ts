@@ -28,8 +28,8 @@ const digest = (secret: string) => createHash('sha256').update(secret).digest()
 
 /**
  * Creates a client of an organization. `scope` lists all scopes that its tokens may have, separated by spaces. Throws a
- * Fault: `not_found` for an unknown organization; `invalid_parameter` for no scope, an unknown scope, or a name that has
- * more than 255 characters or a control character.
+ * Fault: `not_found` for an unknown organization; `invalid_parameter` for no scope, an unknown scope, or a name that
+ * has more than 255 characters or a control character.
  */
 export async function createClient(
   db: Database,
@@ -63,7 +63,9 @@ export async function revokeClient(db: Database, client_id: string): Promise<voi
 /** The organization key that a client id begins with. Undefined for a malformed id. */
 export const organizationOf = (client_id: string): string | undefined => clientIdPattern.exec(client_id)?.[1]
 
-/** The scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret. */
+/**
+ * The scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
+ */
 export async function verifyClient(
   db: Database,
   { client_id, client_secret }: Credentials,

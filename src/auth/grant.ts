@@ -9,7 +9,9 @@ export type GrantRequest = {
   body: Uint8Array | undefined
 }
 
-/** A parsed token request whose credentials are not verified yet. An empty `scope` requests all scopes of the client. */
+/**
+ * A parsed token request whose credentials are not verified yet. An empty `scope` requests all scopes of the client.
+ */
 export type Grant = { credentials: Credentials; scope: string[] }
 
 export type GrantError = 'invalid_request' | 'invalid_client' | 'invalid_scope' | 'unsupported_grant_type'
@@ -47,7 +49,10 @@ type Fields = Partial<Record<string, string>>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The form fields by name, without empty ones (RFC 6749, 3.2). Undefined if a name occurs twice or the body is not UTF-8. */
+/**
+ * The form fields by name, without empty ones (RFC 6749, 3.2). Undefined if a name occurs twice or the body is not
+ * UTF-8.
+ */
 function readForm(body: Uint8Array | undefined): Fields | undefined {
   try {
     const entries = [...new URLSearchParams(utf8.decode(body))]

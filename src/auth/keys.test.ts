@@ -33,8 +33,8 @@ async function open(db: Database, clock = { nowMs: Date.now() }) {
     config: loadConfig({}),
     nowMs: () => clock.nowMs,
   })
-  const ask = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
-  return { ...authenticator, clock, ask }
+  const presentToken = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
+  return { ...authenticator, clock, presentToken }
 }
 
 const expiryOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).exp * 1_000
@@ -48,8 +48,8 @@ describe('the signing key', () => {
     const opened = await Promise.all(servers.map(db => open(db)))
     expect(await sql('select kid from signing_keys')).toHaveLength(1)
     const tokens = await Promise.all(servers.map(db => issueToken(db, request)))
-    for (const { ask } of opened)
-      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    for (const { presentToken } of opened)
+      for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
   it('is the same after a restart', async () => {
@@ -85,14 +85,14 @@ describe('rotation', () => {
         const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttlSeconds })
         expect(kidOf(token)).toBe(kid)
         tokens.push(token)
-        for (const { ask, clock } of opened) {
+        for (const { presentToken, clock } of opened) {
           clock.nowMs += 1_000
-          expect(await ask(token)).toMatchObject({ subject: 'tests' })
+          expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
         }
       }
-    for (const { ask, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
+    for (const { presentToken, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
       clock.nowMs = Date.now()
-      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+      for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
     }
   }, 60_000)
 
@@ -108,7 +108,7 @@ describe('rotation', () => {
   })
 
   it('removes a key after its last token has expired and not before', async () => {
-    const { jwks, ask, clock } = await open(servers[0]!)
+    const { jwks, presentToken, clock } = await open(servers[0]!)
     const token = await issueToken(servers[0]!, request)
     const kid = kidOf(token)
     const [{ vouches_until }] = (await sql('select vouches_until from signing_keys where kid = $1', [kid])) as [
@@ -122,7 +122,7 @@ describe('rotation', () => {
     await sql(`update signing_keys set vouches_until = now() where kid = $1`, [kid])
     clock.nowMs += 1_000
     expect((await jwks()).keys.map(each => each.kid)).not.toContain(kid)
-    await expect(ask(token)).rejects.toThrow('not valid')
+    await expect(presentToken(token)).rejects.toThrow('not valid')
     await rotateKeys(servers[1]!)
     expect(await kids(servers[0]!)).not.toContain(kid)
   })
@@ -133,7 +133,7 @@ describe('rotation', () => {
     await issueToken(servers[0]!, request)
     await rotateKeys(servers[0]!)
     await rotateKeys(servers[0]!)
-    expect(await (await open(servers[1]!)).ask(token)).toMatchObject({ subject: 'tests' })
+    expect(await (await open(servers[1]!)).presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
   it('never creates a kid that a command would parse as an option', async () => {
@@ -148,8 +148,8 @@ describe('rotation', () => {
     const tokens = (await Promise.all(issued)).filter(text => text.includes('.'))
     expect(tokens).toHaveLength(20)
     expect((await listKeys(servers[0]!)).filter(({ signs }) => signs)).toHaveLength(1)
-    const { ask } = await open(servers[0]!)
-    for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    const { presentToken } = await open(servers[0]!)
+    for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
   it('stores the end of a key once a day and not for every token', async () => {
@@ -167,12 +167,12 @@ describe('a revoked key', () => {
   it('invalidates its tokens within ten seconds on every server, also cached ones', async () => {
     const token = await issueToken(servers[0]!, request)
     const opened = await Promise.all(servers.map(db => open(db)))
-    for (const { ask } of opened) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    for (const { presentToken } of opened) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
     await rotateKeys(servers[0]!)
     await revokeKey(servers[0]!, kidOf(token))
-    for (const { ask, clock } of opened) {
+    for (const { presentToken, clock } of opened) {
       clock.nowMs += 10_000
-      await expect(ask(token)).rejects.toThrow('not valid')
+      await expect(presentToken(token)).rejects.toThrow('not valid')
     }
   })
 

@@ -35,7 +35,9 @@ export const ownKidPattern = /^[\w-]{43}$/
 
 type PublicRow = { kid: string; algorithm: string; public_jwk: JWK }
 
-/** Loads the valid keys. Creates the first key if the database has none; servers that start together create only one. */
+/**
+ * Loads the valid keys. Creates the first key if the database has none; servers that start together create only one.
+ */
 export async function loadOrCreateKeys(db: Database): Promise<Keys> {
   if ((await db.query(readSigningKeySql, [0])).length === 0) {
     // The key is generated before the transaction, because other servers wait for the lock.
@@ -90,7 +92,10 @@ export async function takeSigningKey(db: Database, expiresAt: number, signal?: S
   }
 }
 
-/** Creates a new signing key and returns its `kid`. Older keys lose their private half and verify until their last token expires. */
+/**
+ * Creates a new signing key and returns its `kid`. Older keys lose their private half and verify until their last token
+ * expires.
+ */
 export async function rotateKeys(db: Database): Promise<string> {
   const created = await generateKey()
   await db.transaction(async tx => {
@@ -113,7 +118,10 @@ export type ListedKey = {
 
 export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedKey>(listSigningKeysSql, [])
 
-/** Deletes a key, so that every token that it signed becomes invalid. Throws a Fault `not_found` for an unknown key and for the signing key. */
+/**
+ * Deletes a key, so that every token that it signed becomes invalid. Throws a Fault `not_found` for an unknown key and
+ * for the signing key.
+ */
 export async function revokeKey(db: Database, kid: string): Promise<void> {
   const rows = await db.query(deleteVerifyingKeySql, [kid])
   if (rows.length === 0)

@@ -25,15 +25,15 @@ type Window = { failures: number; startedAtMs: number }
 
 /**
  * Counts failed attempts to authenticate, in windows of a minute. An attempt is counted before it is checked, so that a
- * thousand concurrent attempts do not pass the limit of ten. The count is per client id and address, so that an attacker
- * cannot lock out a client at another address.
+ * thousand concurrent attempts do not pass the limit of ten. The count is per client id and address, so that an
+ * attacker cannot lock out a client at another address.
  */
 export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrottle {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
-    const found = windows.get(key)
-    return found && ageOf(found.startedAtMs, nowMs()) < windowMs ? found : { failures: 0, startedAtMs: nowMs() }
+    const current = windows.get(key)
+    return current && ageOf(current.startedAtMs, nowMs()) < windowMs ? current : { failures: 0, startedAtMs: nowMs() }
   }
   const limits = (client_id: string, address: string) => {
     const network = networkOf(address).slice(0, maxKeyLength)
@@ -45,13 +45,13 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
 
   return {
     countAttempt: (client_id, address) => {
-      const found = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
-      const full = found.filter(({ window, maxFailures }) => window.failures >= maxFailures)
+      const counters = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
+      const full = counters.filter(({ window, maxFailures }) => window.failures >= maxFailures)
       if (full.length > 0) {
-        const leftMs = full.map(({ window }) => windowMs - ageOf(window.startedAtMs, nowMs()))
-        return Math.ceil(Math.max(...leftMs) / 1_000)
+        const remainingMs = full.map(({ window }) => windowMs - ageOf(window.startedAtMs, nowMs()))
+        return Math.ceil(Math.max(...remainingMs) / 1_000)
       }
-      for (const { key, window } of found)
+      for (const { key, window } of counters)
         setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
       return undefined
     },
@@ -64,7 +64,10 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
   }
 }
 
-/** The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses stay as they are. */
+/**
+ * The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses stay as they
+ * are.
+ */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('%')[0]!.split('::')

@@ -25,10 +25,10 @@ const validSet = [
 
 let address: string
 let fetches = 0
-let answer: RequestListener
+let respond: RequestListener
 const server = createServer((request, response) => {
   fetches++
-  answer(request, response)
+  respond(request, response)
 })
 const sendSet = (keys: unknown[]) => (_: unknown, response: ServerResponse) => response.end(JSON.stringify({ keys }))
 
@@ -44,7 +44,7 @@ let problems: string[]
 beforeEach(() => {
   fetches = 0
   problems = []
-  answer = sendSet(validSet)
+  respond = sendSet(validSet)
   authenticator = open(`${address}/jwks.json`)
 })
 afterEach(() => server.closeAllConnections())
@@ -72,7 +72,7 @@ function tokenOf(claims: object = {}, { key, alg, kid }: Signing = byEc, header:
   return `${signed}.${signature.toString('base64url')}`
 }
 
-const ask = (token: string) => present(authenticator, `Bearer ${token}`)
+const presentToken = (token: string) => present(authenticator, `Bearer ${token}`)
 const accepted = { subject: 'attacker', organization: { key: 'default' } }
 const unavailable = { word: 'operation_failed', status: 503, headers: { 'Retry-After': '30' } }
 
@@ -82,24 +82,27 @@ describe('a token of the outside issuer', () => {
     ['RS256', { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }],
     ['EdDSA', { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }],
   ])('is accepted if it is signed with %s, and its key is fetched once', async (_, signing) => {
-    for (const jti of ['a', 'b', 'c']) expect(await ask(tokenOf({ jti }, signing))).toMatchObject(accepted)
+    for (const jti of ['a', 'b', 'c']) expect(await presentToken(tokenOf({ jti }, signing))).toMatchObject(accepted)
     expect(fetches).toBe(1)
   })
 
   it('is accepted if its typ is JWT or at+jwt', async () => {
     for (const typ of ['JWT', 'at+jwt', 'application/at+jwt'])
-      expect(await ask(tokenOf({}, byEc, { typ }))).toMatchObject(accepted)
+      expect(await presentToken(tokenOf({}, byEc, { typ }))).toMatchObject(accepted)
   })
 
   it('is accepted for 30 seconds after its exp, because clocks differ', async () => {
     const token = tokenOf({ exp: now - 29 })
-    expect(await ask(token)).toMatchObject(accepted)
+    expect(await presentToken(token)).toMatchObject(accepted)
     gate.nowMs += 1_000
-    expect(await ask(token)).toMatchObject({ ...invalidToken, message: 'The token is not valid: it has expired.' })
+    expect(await presentToken(token)).toMatchObject({
+      ...invalidToken,
+      message: 'The token is not valid: it has expired.',
+    })
   })
 
   it('may have a client_id, which does not refer to a client of kith', async () => {
-    expect(await ask(tokenOf({ client_id: 'web' }))).toMatchObject(accepted)
+    expect(await presentToken(tokenOf({ client_id: 'web' }))).toMatchObject(accepted)
   })
 
   const attacks: Record<string, () => string | Promise<string>> = {
@@ -121,7 +124,7 @@ describe('a token of the outside issuer', () => {
     'with the kid __proto__': () => tokenOf({}, { ...byEc, kid: '__proto__' }),
   }
   it.each(Object.entries(attacks))('is rejected %s', async (_, forge) => {
-    expect(await ask(await forge())).toMatchObject(invalidToken)
+    expect(await presentToken(await forge())).toMatchObject(invalidToken)
     expect(fetches).toBeLessThanOrEqual(1)
   })
 
@@ -129,8 +132,8 @@ describe('a token of the outside issuer', () => {
     const issuers = ['https://evil.example', `${address}/`, address, 'HTTPS://ISSUER.EXAMPLE', '', null, 1, [], {}]
     for (const iss of issuers) {
       const header = { jku: `${address}/jku`, x5u: `${address}/x5u` }
-      expect(await ask(tokenOf({ iss }))).toMatchObject(invalidToken)
-      expect(await ask(tokenOf({ iss }, byEc, header))).toMatchObject(invalidToken)
+      expect(await presentToken(tokenOf({ iss }))).toMatchObject(invalidToken)
+      expect(await presentToken(tokenOf({ iss }, byEc, header))).toMatchObject(invalidToken)
     }
     expect(await present(gate.open({}), `Bearer ${tokenOf()}`)).toMatchObject(invalidToken)
     expect(fetches).toBe(0)
@@ -139,76 +142,80 @@ describe('a token of the outside issuer', () => {
 
 describe('the keys of the outside issuer', () => {
   it('are fetched once for twenty concurrent requests', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, jti) => ask(tokenOf({ jti: String(jti) }))))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, jti) => presentToken(tokenOf({ jti: String(jti) }))),
+    )
     for (const each of answers) expect(each).toMatchObject(accepted)
     expect(fetches).toBe(1)
   })
 
   it('are fetched again for an unknown kid, at most once in 30 seconds, and a new key is then accepted', async () => {
-    expect(await ask(tokenOf())).toMatchObject(accepted)
+    expect(await presentToken(tokenOf())).toMatchObject(accepted)
     const next = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const token = tokenOf({}, { key: next.privateKey, alg: 'ES256', kid: 'next' })
-    answer = sendSet([...validSet, jwkOf(next.publicKey, { kid: 'next' })])
+    respond = sendSet([...validSet, jwkOf(next.publicKey, { kid: 'next' })])
     gate.nowMs += 29_999
     for (let index = 0; index < 20; index++)
-      expect(await ask(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
-    expect(await ask(token)).toMatchObject(invalidToken)
+      expect(await presentToken(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
     expect(fetches).toBe(1)
     gate.nowMs += 1
-    expect(await Promise.all(Array.from({ length: 20 }, () => ask(token)))).toMatchObject(Array(20).fill(accepted))
+    expect(await Promise.all(Array.from({ length: 20 }, () => presentToken(token)))).toMatchObject(
+      Array(20).fill(accepted),
+    )
     for (let index = 0; index < 20; index++)
-      expect(await ask(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
+      expect(await presentToken(tokenOf({}, { ...byEc, kid: `unknown ${index}` }))).toMatchObject(invalidToken)
     expect(fetches).toBe(2)
   })
 
   it('are fetched in the background after five minutes, and tokens of a withdrawn key are then rejected', async () => {
     const token = tokenOf()
-    expect(await ask(token)).toMatchObject(accepted)
-    answer = sendSet(validSet.slice(1))
+    expect(await presentToken(token)).toMatchObject(accepted)
+    respond = sendSet(validSet.slice(1))
     gate.nowMs += 299_999
-    expect(await ask(token)).toMatchObject(accepted)
+    expect(await presentToken(token)).toMatchObject(accepted)
     expect(fetches).toBe(1)
     gate.nowMs += 1
     const fetched = once(server, 'request')
-    expect(await ask(token)).toMatchObject(accepted)
+    expect(await presentToken(token)).toMatchObject(accepted)
     await fetched
-    await expect.poll(() => ask(token)).toMatchObject(invalidToken)
+    await expect.poll(() => presentToken(token)).toMatchObject(invalidToken)
     expect(fetches).toBe(2)
   })
 
   it('are fetched before use when they are ten minutes old', async () => {
     const token = tokenOf()
-    expect(await ask(token)).toMatchObject(accepted)
-    answer = sendSet([])
+    expect(await presentToken(token)).toMatchObject(accepted)
+    respond = sendSet([])
     gate.nowMs += 600_000
-    expect(await ask(token)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
   })
 
   it('are used for an hour while fetches fail, with a fetch at most every 30 seconds', async () => {
-    expect(await ask(tokenOf())).toMatchObject(accepted)
-    answer = (_, response) => response.writeHead(500).end()
+    expect(await presentToken(tokenOf())).toMatchObject(accepted)
+    respond = (_, response) => response.writeHead(500).end()
     for (let minute = 1; minute < 60; minute++) {
       gate.nowMs += 60_000
-      expect(await ask(tokenOf({ jti: `${minute}` }))).toMatchObject(accepted)
+      expect(await presentToken(tokenOf({ jti: `${minute}` }))).toMatchObject(accepted)
       await expect.poll(() => problems.length).toBe(Math.max(0, minute - 4))
-      expect(await ask(tokenOf({ jti: `${minute}, too` }))).toMatchObject(accepted)
+      expect(await presentToken(tokenOf({ jti: `${minute}, too` }))).toMatchObject(accepted)
       expect(fetches).toBe(1 + problems.length)
     }
     gate.nowMs += 60_000
-    expect(await ask(tokenOf({ jti: 'late' }))).toMatchObject(unavailable)
+    expect(await presentToken(tokenOf({ jti: 'late' }))).toMatchObject(unavailable)
     expect(new Set(problems)).toEqual(
       new Set(['the keys of the outside issuer cannot be read: the response has status 500']),
     )
-    answer = sendSet(validSet)
-    expect(await ask(tokenOf())).toMatchObject(unavailable)
+    respond = sendSet(validSet)
+    expect(await presentToken(tokenOf())).toMatchObject(unavailable)
     gate.nowMs += 30_000
-    expect(await ask(tokenOf())).toMatchObject(accepted)
+    expect(await presentToken(tokenOf())).toMatchObject(accepted)
   })
 
   it('do not affect the tokens of kith when they are unavailable', async () => {
-    answer = (_, response) => response.destroy()
-    expect(await ask(tokenOf())).toMatchObject(unavailable)
-    expect(await ask(await signOwn(gate, goodClaims))).toMatchObject(accepted)
+    respond = (_, response) => response.destroy()
+    expect(await presentToken(tokenOf())).toMatchObject(unavailable)
+    expect(await presentToken(await signOwn(gate, goodClaims))).toMatchObject(accepted)
     expect(fetches).toBe(1)
   })
 
@@ -235,8 +242,8 @@ describe('the keys of the outside issuer', () => {
     ['a broken connection', (_, response) => response.write('{', () => response.destroy()), /./],
   ]
   it.each(broken)('are not taken from %s', async (_, listener, reason) => {
-    answer = listener
-    expect(await ask(tokenOf())).toMatchObject(unavailable)
+    respond = listener
+    expect(await presentToken(tokenOf())).toMatchObject(unavailable)
     expect(fetches).toBe(1)
     expect(problems).toEqual([expect.stringMatching(reason)])
   })
@@ -244,7 +251,7 @@ describe('the keys of the outside issuer', () => {
   it('are not taken from a server with an untrusted certificate or one that is unreachable', async () => {
     for (const url of [address.replace('http:', 'https:'), 'http://127.0.0.1:1/jwks.json']) {
       authenticator = open(url)
-      expect(await ask(tokenOf())).toMatchObject(unavailable)
+      expect(await presentToken(tokenOf())).toMatchObject(unavailable)
     }
     expect(problems).toHaveLength(2)
   })
@@ -267,17 +274,19 @@ describe('the keys of the outside issuer', () => {
     ['has a kid that is not a string', jwkOf(ec.publicKey, { kid: 1 })],
   ]
   it.each(unusable)('exclude a key that %s and keep the others', async (_, jwk) => {
-    answer = sendSet([jwk, null, 'text', ...validSet.slice(1)])
+    respond = sendSet([jwk, null, 'text', ...validSet.slice(1)])
     const signings = [byEc, { key: weak.privateKey, alg: 'RS256', kid: 'ec' }]
-    for (const signing of signings) expect(await ask(tokenOf({}, signing))).toMatchObject(invalidToken)
-    expect(await ask(tokenOf({}, { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }))).toMatchObject(accepted)
+    for (const signing of signings) expect(await presentToken(tokenOf({}, signing))).toMatchObject(invalidToken)
+    expect(await presentToken(tokenOf({}, { key: ed.privateKey, alg: 'EdDSA', kid: 'ed' }))).toMatchObject(accepted)
   })
 
   it('exclude two keys that share a kid', async () => {
-    answer = sendSet([...validSet, jwkOf(rsa.publicKey, { kid: 'ec' })])
-    expect(await ask(tokenOf())).toMatchObject(invalidToken)
-    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'ec' }))).toMatchObject(invalidToken)
-    expect(await ask(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }))).toMatchObject(accepted)
+    respond = sendSet([...validSet, jwkOf(rsa.publicKey, { kid: 'ec' })])
+    expect(await presentToken(tokenOf())).toMatchObject(invalidToken)
+    expect(await presentToken(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'ec' }))).toMatchObject(
+      invalidToken,
+    )
+    expect(await presentToken(tokenOf({}, { key: rsa.privateKey, alg: 'RS256', kid: 'rsa' }))).toMatchObject(accepted)
   })
 })
 

@@ -25,8 +25,8 @@ type Options = {
 }
 
 /**
- * Caches the keys of an outside issuer (RFC 7517). Concurrent requests share one fetch. While the issuer is down, jose's
- * own remote key set would fetch for every token, and would refuse tokens whose keys it had before.
+ * Caches the keys of an outside issuer (RFC 7517). Concurrent requests share one fetch. While the issuer is down,
+ * jose's own remote key set would fetch for every token, and would refuse tokens whose keys it had before.
  */
 export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySource {
   let keys: ReadonlyMap<string, VerifyingKey> = new Map()
@@ -84,7 +84,10 @@ export async function fetchOutsideKeys(jwksUrl: string): Promise<ReadonlyMap<str
   return readKeySet(await fetchBounded(jwksUrl))
 }
 
-/** Fetches the body of a 200, within limits of time and size. A redirect is refused: keys come only from the configured URL. */
+/**
+ * Fetches the body of a 200, within limits of time and size. A redirect is refused: keys come only from the configured
+ * URL.
+ */
 async function fetchBounded(url: string): Promise<Uint8Array> {
   const response = await fetch(url, {
     redirect: 'manual',
@@ -105,7 +108,10 @@ async function fetchBounded(url: string): Promise<Uint8Array> {
   return Buffer.concat(parts)
 }
 
-/** Reads the usable keys of a set. Keys that share a `kid` are ignored, because a `kid` must mean one key and one algorithm. */
+/**
+ * Reads the usable keys of a set. Keys that share a `kid` are ignored, because a `kid` must mean one key and one
+ * algorithm.
+ */
 async function readKeySet(body: Uint8Array): Promise<ReadonlyMap<string, VerifyingKey>> {
   const listed = parseObject(body)?.keys
   if (!Array.isArray(listed)) throw new Error('the response is not a JSON Web Key Set')

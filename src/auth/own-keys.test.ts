@@ -20,13 +20,13 @@ const tokenOfNewKey = async () => {
   return signOwn({ ...gate, signing, kid }, { ...goodClaims, jti: kid })
 }
 
-const ask = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
+const presentToken = (token: string, to = gate.authenticator) => present(to, `Bearer ${token}`)
 
 describe('a key that the process has not loaded yet', () => {
   it('is looked up once for twenty concurrent requests, and its tokens are accepted', async () => {
     const authenticator = gate.open({})
     const token = await tokenOfNewKey()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(token, authenticator)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => presentToken(token, authenticator)))
     for (const answer of answers) expect(answer).toMatchObject({ subject: 'attacker' })
     // One query for the key, and one for each request's organization, which is not cached yet.
     expect(gate.queries).toBe(21)
@@ -35,14 +35,14 @@ describe('a key that the process has not loaded yet', () => {
   it('waits for the next look-up if others were looked up just before, and is then accepted', async () => {
     const authenticator = gate.open({})
     const tokens = await Promise.all(['a', 'b', 'c'].map(unknownKidToken))
-    const attacks = await Promise.all(tokens.map(token => ask(token, authenticator)))
+    const attacks = await Promise.all(tokens.map(token => presentToken(token, authenticator)))
     for (const refusal of attacks) expect(refusal).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
     const token = await tokenOfNewKey()
     const more = Array.from({ length: 50 }, async (_, index) =>
-      ask(await unknownKidToken(String.fromCharCode(65 + (index % 26))), authenticator),
+      presentToken(await unknownKidToken(String.fromCharCode(65 + (index % 26))), authenticator),
     )
-    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalidToken)
     // The clock stands still, so all requests share the look-ups of one second. One more query reads the organization.
     expect(gate.queries).toBeLessThanOrEqual(4)
@@ -50,7 +50,7 @@ describe('a key that the process has not loaded yet', () => {
 
   it('that does not exist gets the same response as a wrong signature', async () => {
     const wrong = (await signOwn(gate, goodClaims)).replace(/.{20}$/, 'A'.repeat(20))
-    expect(await ask(await unknownKidToken('u'), gate.open({}))).toEqual(await ask(wrong))
+    expect(await presentToken(await unknownKidToken('u'), gate.open({}))).toEqual(await presentToken(wrong))
   })
 
   it('is not looked up for a malformed kid or another algorithm', async () => {
@@ -63,7 +63,7 @@ describe('a key that the process has not loaded yet', () => {
       { alg: 'RS256', kid: 'a'.repeat(43) },
       { alg: 'HS256', kid: 'a'.repeat(43) },
     ])
-      expect(await ask(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
+      expect(await presentToken(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(0)
   })
 
@@ -85,7 +85,7 @@ describe('a cached token', () => {
   it('is revalidated in the background after five seconds, and rejected ten seconds after its key is revoked', async () => {
     const authenticator = gate.open({})
     const token = await tokenOfNewKey()
-    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     const { kid } = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
     await rotateKeys(gate.db)
     await revokeKey(gate.db, kid)
@@ -97,7 +97,7 @@ describe('a cached token', () => {
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
     await vi.waitFor(() => expect(gate.queries).toBe(2))
     gate.nowMs += 5_000
-    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
+    expect(await presentToken(token, authenticator)).toMatchObject(invalidToken)
   })
 
   it('is rejected after its organization is deleted', async () => {
@@ -105,10 +105,10 @@ describe('a cached token', () => {
     const db = gate.db
     await db.query({ name: '', text: `insert into organizations (key) values ('mortal')` }, [])
     const token = await signOwn(gate, { ...goodClaims, org: 'mortal' })
-    expect(await ask(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
+    expect(await presentToken(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
     await db.query({ name: '', text: `delete from organizations where key = 'mortal'` }, [])
     gate.nowMs += 10_000
-    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
+    expect(await presentToken(token, authenticator)).toMatchObject(invalidToken)
   })
 
   it('stays valid while the database is unavailable for less than ten seconds', async () => {

@@ -21,8 +21,8 @@ export type OwnKeys = KeySource & {
 
 /**
  * The service's own keys. Another process may rotate them, so an unknown `kid` of the right form is looked up in the
- * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a new key
- * must not be refused.
+ * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a
+ * new key must not be refused.
  */
 export function createOwnKeys(
   { db, keys: initialKeys, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },

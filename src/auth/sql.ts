@@ -23,7 +23,9 @@ export const extendSigningKeySql = statement(
   'update signing_keys set vouches_until = to_timestamp($2) where kid = $1 and vouches_until < to_timestamp($2)',
 )
 
-/** Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait. */
+/**
+ * Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait.
+ */
 export const lockSigningKeysSql = statement('lock_signing_keys', 'lock table signing_keys in share row exclusive mode')
 
 /** Inserts a key that has signed nothing yet. */

@@ -7,7 +7,9 @@ import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys.ts'
 import { buildScopeRefusal, splitScopes } from './scopes.ts'
 
-/** The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` is the client that receives it. */
+/**
+ * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` is the client that receives it.
+ */
 export type TokenRequest = {
   organizationKey: string
   subject: string

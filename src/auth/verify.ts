@@ -11,8 +11,8 @@ export type VerifiedToken = { claims: Claims; issuer: Issuer; kid: string | unde
 export type Verification = VerifiedToken | { problem: string | undefined }
 
 /**
- * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer; an unknown `iss` causes
- * no look-up. The result is the same for a wrong signature, an unknown key and a malformed token.
+ * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer; an unknown `iss`
+ * causes no look-up. The result is the same for a wrong signature, an unknown key and a malformed token.
  */
 export async function verifyToken(
   token: string,

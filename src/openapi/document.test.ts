@@ -23,16 +23,16 @@ type Operation = {
   requestBody?: Content & { required: boolean }
   responses: Record<string, Partial<Content> & { $ref?: string; headers?: object }>
 }
-type Found = { address: string; pointer: string; operation: Operation }
+type OperationEntry = { address: string; pointer: string; operation: Operation }
 
-const operations: Found[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+const operations: OperationEntry[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     address: `${method.toUpperCase()} ${path}`,
     pointer: `/paths/${path.replaceAll('/', '~1')}/${method}`,
     operation: operation as Operation,
   })),
 )
-const operationAt = (address: string) => operations.find(found => found.address === address)!.operation
+const operationAt = (address: string) => operations.find(entry => entry.address === address)!.operation
 
 /** The error codes that the schema of a response allows. */
 function codesAt(operation: Operation, status: number): string[] {
@@ -82,13 +82,13 @@ describe('the OpenAPI document', () => {
   })
 
   it('has every error code with each of its statuses', () => {
-    const found = operations.flatMap(({ operation }) =>
+    const documented = operations.flatMap(({ operation }) =>
       Object.keys(operation.responses).flatMap(status =>
         codesAt(operation, Number(status)).map(code => `${code} ${status}`),
       ),
     )
     const all = Object.entries(errorStatuses).flatMap(([code, statuses]) => statuses.map(status => `${code} ${status}`))
-    expect([...new Set(found)].sort()).toEqual(all.sort())
+    expect([...new Set(documented)].sort()).toEqual(all.sort())
   })
 
   it('has the special statuses of PATCH by external identifier, and only there', () => {
@@ -177,7 +177,7 @@ describe('the examples of the document', () => {
   })
 
   it('exist for every request and response of a row, and are valid', () => {
-    for (const { operation, pointer, address } of operations.filter(found => found.address.includes(' /v1'))) {
+    for (const { operation, pointer, address } of operations.filter(entry => entry.address.includes(' /v1'))) {
       const request = media(operation.requestBody)
       if (request) {
         expect(request.example, address).toBeDefined()

@@ -20,8 +20,8 @@ export type OpenApiDocument = {
 }
 
 /**
- * Builds the OpenAPI 3.1 document of a contract. Each row becomes an operation, and each schema with a title a component.
- * Throws an Error if two different schemas have the same title.
+ * Builds the OpenAPI 3.1 document of a contract. Each row becomes an operation, and each schema with a title a
+ * component. Throws an Error if two different schemas have the same title.
  */
 export function documentOf({ info, tags, rows, openRows }: Contract): OpenApiDocument {
   const shapes = createShapes()

@@ -39,7 +39,8 @@ export const headers = {
   ),
 }
 
-// Path parameters have no examples. The page at /docs would fill them in, and a write could then reach an existing entity.
+// Path parameters have no examples. The page at /docs would fill them in, and a write could then reach an existing
+// entity.
 const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: string }> = {
   external_id: {
     schema: { type: 'string', format: 'external-id', pattern: pathExternalId, minLength: 1, maxLength: 255 },

@@ -1,5 +1,5 @@
-// These patterns describe kith's own formats, which readers of the document do not know. kith trims the strings of a body
-// first, so white space is allowed at both ends.
+// These patterns describe kith's own formats, which readers of the document do not know. kith trims the strings of a
+// body first, so white space is allowed at both ends.
 const space = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
 const trimmed = (pattern: string) => `^[${space}]*(?:${pattern})[${space}]*$`
 

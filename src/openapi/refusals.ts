@@ -46,7 +46,9 @@ function listCodes(refusals: Route['refusals'] = {}): CodesByStatus {
   return Object.fromEntries(Object.entries(refusals).map(([status, code]) => [status, [code!]]))
 }
 
-/** Merges the codes by status, in order of status. `statusOverrides` moves a code to the status that it has on this row. */
+/**
+ * Merges the codes by status, in order of status. `statusOverrides` moves a code to the status that it has on this row.
+ */
 function mergeCodes(parts: CodesByStatus[], statusOverrides: Route['statuses'] = {}): Map<number, ErrorWord[]> {
   const merged = new Map<number, Set<ErrorWord>>()
   for (const [listedStatus, codes] of parts.flatMap(part => Object.entries(part)))

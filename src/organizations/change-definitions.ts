@@ -42,11 +42,11 @@ export function authorOf({ db, caller, request_id, limits, signal }: Call): Auth
 }
 
 /**
- * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions that
- * `decide` receives cannot change before its result is stored. Every change increments the schema version; entity writes
- * that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`. Without
- * changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and OutcomeUnknown if
- * the changed definitions cannot be read back.
+ * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
+ * that `decide` receives cannot change before its result is stored. Every change increments the schema version; entity
+ * writes that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`.
+ * Without changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and
+ * OutcomeUnknown if the changed definitions cannot be read back.
  */
 export async function changeDefinitions(
   { db, organization_id, actor, request_id, signal }: Author,
@@ -93,8 +93,8 @@ export const nextId = (definitions: readonly { id: number }[]): number =>
   definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
 
 /**
- * Throws 400 if the organization already has the maximum number of definitions of a kind. Must be called while the head is
- * locked; otherwise concurrent creates could exceed the limit together.
+ * Throws 400 if the organization already has the maximum number of definitions of a kind. Must be called while the head
+ * is locked; otherwise concurrent creates could exceed the limit together.
  */
 export function throwIfLimitReached(
   kind: keyof DefinitionLimits,

@@ -36,7 +36,10 @@ export const lockHeadSql = statement(
   'select schema_version from change_heads where organization_id = $1 for update',
 )
 
-/** $1: organization, $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. */
+/**
+ * $1: organization, $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request
+ * id.
+ */
 export const appendDefinitionChangeSql = statement(
   'append_definition_change',
   `with head as (

@@ -22,8 +22,8 @@ export type Stack = {
 export type AttributeType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
 
 /**
- * The index of an attribute. `id` is new each time an index is requested. Until the index is ready, it contains `indexed` of about
- * `total` entities.
+ * The index of an attribute. `id` is new each time an index is requested. Until the index is ready, it contains
+ * `indexed` of about `total` entities.
  */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
 
@@ -68,7 +68,9 @@ export type Definitions = Readonly<{
   attributeById: ReadonlyMap<number, Attribute>
   /** The active attributes of each owner, by key. */
   declared: ReadonlyMap<number, ReadonlyMap<string, Attribute>>
-  /** The relationship attributes of each owner, by key. Links of archived ones stay readable until the key is written. */
+  /**
+   * The relationship attributes of each owner, by key. Links of archived ones stay readable until the key is written.
+   */
   relationships: ReadonlyMap<number, ReadonlyMap<string, readonly Attribute[]>>
 }>
 
@@ -138,7 +140,10 @@ export async function currentDefinitions(db: Database, organization_id: number, 
   return definitionsAt(db, organization_id, head?.schema_version ?? 0, signal)
 }
 
-/** Reads the snapshot from the database and caches it, unless a newer one was cached meanwhile. Throws an Error for an unknown organization. */
+/**
+ * Reads the snapshot from the database and caches it, unless a newer one was cached meanwhile. Throws an Error for an
+ * unknown organization.
+ */
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no row in change_heads`)

@@ -31,8 +31,8 @@ it.each(kinds)('an organization can have $kind up to the limit and no more', asy
   const { send } = await service.organization()
   const count = async () => (await send('GET', path)).body.data.items.length
   const setting = `KITH_LIMIT_${kind.toUpperCase()}`
-  for (let made = await count(); made < limits[kind]; made += 1)
-    expect((await send('POST', path, bodyOf(`k${made}`))).status).toBe(201)
+  for (let index = await count(); index < limits[kind]; index += 1)
+    expect((await send('POST', path, bodyOf(`k${index}`))).status).toBe(201)
   const { status, body } = await send('POST', path, bodyOf('more'))
   expect([status, body.error]).toEqual([400, 'invalid_parameter'])
   expect(body.message).toContain(`${setting}: ${limits[kind]}`)
@@ -47,8 +47,8 @@ it.each(kinds)('concurrent creates of $kind do not exceed the limit together', a
   const existing = (await send('GET', path)).body.data.items.length
   const created = await Promise.all(Array.from({ length: 12 }, (_, index) => send('POST', path, bodyOf(`k${index}`))))
   const statuses = created.map(({ status }) => status).sort()
-  const made = limits[kind] - existing
-  expect(statuses).toEqual([...Array(made).fill(201), ...Array(12 - made).fill(400)])
+  const remaining = limits[kind] - existing
+  expect(statuses).toEqual([...Array(remaining).fill(201), ...Array(12 - remaining).fill(400)])
   expect((await send('GET', path)).body.data.items).toHaveLength(limits[kind])
 })
 

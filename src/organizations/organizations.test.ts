@@ -24,10 +24,10 @@ const refusalOf = async (key: string) => ((await createOrganization(db, key).cat
 
 describe('the organization default', () => {
   it('is created once by servers that start together', async () => {
-    const made = await Promise.all([db, other, db, other, db].map(ensureDefaultOrganization))
-    expect(new Set(made.map(({ id }) => id)).size).toBe(1)
-    expect(await ensureDefaultOrganization(other)).toEqual(made[0])
-    expect(await listOrganizations(db)).toEqual([made[0]])
+    const organizations = await Promise.all([db, other, db, other, db].map(ensureDefaultOrganization))
+    expect(new Set(organizations.map(({ id }) => id)).size).toBe(1)
+    expect(await ensureDefaultOrganization(other)).toEqual(organizations[0])
+    expect(await listOrganizations(db)).toEqual([organizations[0]])
   })
 })
 

@@ -33,8 +33,8 @@ const firstConsentType = {
 } as const satisfies Partial<ConsentType>
 
 /**
- * Creates an organization in one transaction, together with its head, the state of its link cleanup (`sweeps`) and consent
- * type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
+ * Creates an organization in one transaction, together with its head, the state of its link cleanup (`sweeps`) and
+ * consent type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
  */
 export async function createOrganization(db: Database, key: string): Promise<Organization> {
   if (!isOrganizationKey(key)) throwInvalidKey()

@@ -10,7 +10,9 @@ export const listOrganizationsSql = statement(
   'select id, key, created_at from organizations order by id',
 )
 
-/** $1: key. Returns no row if the key is taken. If another transaction is inserting the key, the statement waits for it. */
+/**
+ * $1: key. Returns no row if the key is taken. If another transaction is inserting the key, the statement waits for it.
+ */
 export const insertOrganizationSql = statement(
   'insert_organization',
   'insert into organizations (key) values ($1) on conflict (key) do nothing returning id, key, created_at',

@@ -80,12 +80,12 @@ describe('two organizations with equal identifiers', () => {
         [`/v1/people/internal/${id}`, '/v1/people/internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
         [`/v1/stacks/companies/internal/${record.record_id}`, '/v1/stacks/companies/internal/6740a1b2c3d4e5f60718293a'],
       ] as const) {
-        const given =
+        const sentBody =
           method.startsWith('P') && method !== 'POST' && foreign.includes('stacks')
             ? { attribute_values: { a: 1 } }
             : body
-        const reply = withoutRequestId(await theirs.send(method, foreign + rest, given))
-        expect(reply).toEqual(withoutRequestId(await theirs.send(method, unknown + rest, given)))
+        const reply = withoutRequestId(await theirs.send(method, foreign + rest, sentBody))
+        expect(reply).toEqual(withoutRequestId(await theirs.send(method, unknown + rest, sentBody)))
         expect(reply.status).toBe(404)
       }
       expect([await readAllRows(ours), await readAllRows(theirs)]).toEqual(before)
