@@ -26,7 +26,10 @@ export type Request = {
 /** Sends a request, retries it if that is safe, and returns the payload. */
 export type Send = (request: Request) => Promise<unknown>
 
-/** A request with an NDJSON response, and possibly an NDJSON body, of any length. It is not retried. */
+/**
+ * A request with an NDJSON response, and possibly an NDJSON body, of any length. It is not retried, except once after a
+ * 401 if it has no body.
+ */
 export type StreamRequest = Pick<Request, 'path' | 'options'> & {
   /** A string is sent as a line unchanged. */
   lines?: AsyncIterable<unknown> | Iterable<unknown>

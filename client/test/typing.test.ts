@@ -28,9 +28,8 @@ import {
 } from '../index.ts'
 import { scriptedClient } from './scripted-fetch.ts'
 
-// `npm run typecheck` checks this file. The functions given to `never` are not called: they must only compile, or must
-// not
-// compile under @ts-expect-error.
+// `npm run typecheck` checks this file. The functions given to `never` are not called. They must only compile, or must
+// not compile under @ts-expect-error.
 type Schema = {
   people: {
     age: { type: 'number'; cardinality: 'one' }
