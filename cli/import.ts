@@ -165,8 +165,8 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
   )
   const entities = owner === 'people' ? client.people : client.stack(owner)
   const importOptions = {
-    dry_run: options.dryRun ?? false,
-    create_only: options.createOnly ?? false,
+    dryRun: options.dryRun ?? false,
+    createOnly: options.createOnly ?? false,
     ...(options.strictReferences && { references: 'strict' as const }),
   }
   let error: Error | null = null

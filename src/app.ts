@@ -73,7 +73,7 @@ export function createApp(house: Services): App {
   const report = (told: object) => logger.warn(told, 'more came than could be served')
   const gate = createGate({
     config,
-    recall: authenticator.recall,
+    recall: authenticator.cachedOrganizationId,
     shouldClose: () => !drain.isAccepting(),
     observer,
     report,

@@ -1,5 +1,5 @@
 import { KithConnectionError, KithError } from './errors.ts'
-import type { ErrorWord } from './wire.ts'
+import type { ErrorCode } from './wire.ts'
 
 type Envelope = {
   status?: unknown
@@ -12,13 +12,16 @@ type Envelope = {
   outcome?: unknown
 }
 
-/** The payload of the success envelope; a {@link KithError} of the error envelope, a {@link KithConnectionError} of all else. */
+/**
+ * The payload of a success envelope. Throws a {@link KithError} for an error envelope, and a {@link
+ * KithConnectionError} for any other response.
+ */
 export function payloadOf(response: Response, text: string, nowMs: number): unknown {
   const envelope = parse(text)
   if (response.ok && envelope?.status === 'Success') return envelope.data
-  if (!response.ok && typeof envelope?.error === 'string') throw refusalOf(response, envelope, nowMs)
+  if (!response.ok && typeof envelope?.error === 'string') throw buildKithError(response, envelope, nowMs)
   throw new KithConnectionError(
-    `What answered is not the service: status ${response.status}, and not its envelope. Is the url right?`,
+    `The response is not from kith: it has status ${response.status} and not the format of kith. Check the url.`,
     { status: response.status, retryAfterSeconds: secondsUntil(response.headers.get('retry-after'), nowMs) },
   )
 }
@@ -32,9 +35,9 @@ function parse(text: string): Envelope | null {
   }
 }
 
-function refusalOf(response: Response, envelope: Envelope, nowMs: number): KithError {
+function buildKithError(response: Response, envelope: Envelope, nowMs: number): KithError {
   return new KithError({
-    word: envelope.error as ErrorWord,
+    code: envelope.error as ErrorCode,
     status: response.status,
     message: typeof envelope.message === 'string' ? envelope.message : String(envelope.error),
     details: Array.isArray(envelope.details) ? envelope.details : [],
@@ -45,7 +48,7 @@ function refusalOf(response: Response, envelope: Envelope, nowMs: number): KithE
   })
 }
 
-/** `Retry-After` is a number of seconds, or a date. */
+/** The seconds that a `Retry-After` header asks for, as a number or as a date. Null if it is absent or invalid. */
 export function secondsUntil(header: string | null, nowMs: number): number | null {
   if (header === null) return null
   if (/^\d+$/.test(header)) return Number(header)

@@ -5,12 +5,14 @@ import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { createTransport, type Transport } from './transport.ts'
 import type { Organization } from './wire.ts'
 
-/** The endpoints of a stack's records; those of an event stack are never changed, so it has none that would. */
+/**
+ * The endpoints of a stack's records. Records of an event stack are immutable, so it has no methods that change them.
+ */
 export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> = S['stacks'][K]['kind'] extends 'event'
   ? Omit<Entities<S, K>, 'replace' | 'replaceById' | 'patch' | 'patchById' | 'upsert'>
   : Entities<S, K>
 
-/** One service, spoken to for one caller. It holds no connection of its own, and need not be closed. */
+/** A client of one service with one set of credentials. It holds no connections and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
   readonly people: Entities<S, 'people'>
@@ -31,31 +33,31 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * ```
    */
   stack<K extends StackKey<S>>(key: K): StackEntities<S, K> {
-    // People have a client of their own, and no stack is called so.
-    if (key === 'people') throw new TypeError('people are no stack: they are client.people')
+    // `people` is a reserved key: no stack has it.
+    if (key === 'people') throw new TypeError('people is not a stack. Use client.people.')
     return new Entities<S, K>(this.#transport, key) as StackEntities<S, K>
   }
 
   /**
-   * Whether the process lives, and which version of kith it runs. Needs no token.
+   * Checks that the process is running, and returns its version of kith. Needs no token.
    *
    * ```ts
    * console.log((await client.health()).healthy) // true
    * ```
    */
   async health(options?: CallOptions): Promise<{ healthy: true; version: string }> {
-    return (await this.#ask('/healthz', options)) as { healthy: true; version: string }
+    return (await this.#get('/healthz', options)) as { healthy: true; version: string }
   }
 
   /**
-   * Whether the service takes work: its database answers, and it is not shutting down. Needs no token.
+   * Checks that the service accepts requests: its database responds, and it is not shutting down. Needs no token.
    *
    * ```ts
    * console.log((await client.ready()).ready) // true
    * ```
    */
   async ready(options?: CallOptions): Promise<{ ready: true }> {
-    return (await this.#ask('/readyz', options)) as { ready: true }
+    return (await this.#get('/readyz', options)) as { ready: true }
   }
 
   /**
@@ -76,14 +78,15 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     })) as Organization
   }
 
-  #ask(path: string, options: CallOptions | undefined): Promise<unknown> {
+  #get(path: string, options: CallOptions | undefined): Promise<unknown> {
     return this.#transport.send({ method: 'GET', path, options, repeatable: true, writes: false, authorized: false })
   }
 }
 
 /**
- * A client of one service. The type parameter is what `kith codegen` has written of the organization's schema; without
- * it every stack is known, and attribute values may be anything.
+ * Creates a client of one service. The type parameter is the schema that `kith codegen` writes for the organization.
+ * Without it, every stack key is accepted, and attribute values may be anything. Throws a TypeError for invalid
+ * options.
  *
  * ```ts
  * import { createClient } from '@kith/client'

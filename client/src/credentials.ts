@@ -1,24 +1,26 @@
 import { secondsUntil } from './answer.ts'
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 
-/** A client of `kith client create`; `scope` asks for less than all that it may do, words with spaces between. */
+/** Credentials from `kith client create`. `scope` requests fewer scopes than the client has, separated by spaces. */
 export type ClientCredentials = { clientId: string; clientSecret: string; scope?: string }
 
-/** Tokens that are fetched when they are needed. */
+/** A source that fetches tokens when they are needed. */
 export type TokenSource = {
-  /** A token that is good for a while. Rejects with one of the client's errors. */
+  /** A token that does not expire soon. Rejects with one of the client's errors. */
   get(): Promise<string>
-  /** The service refused this token: the next call fetches another. */
+  /** Removes a token that the service refused. The next call fetches another. */
   discard(token: string): void
 }
 
-/** A token is renewed when a fifth of its life is left: a request that takes its whole time ends before the token does. */
+/** A token is renewed when a fifth of its lifetime is left, so that it outlasts the slowest request. */
 const renewalShare = 0.8
 const defaultSeconds = 300
 
-/** Fetches tokens from POST /oauth/token (RFC 6749, client credentials), one request at a time, and keeps the last one. */
+/**
+ * Fetches tokens from POST /oauth/token (RFC 6749, client credentials), one request at a time, and caches the last one.
+ */
 export function createTokenSource(
-  ask: typeof fetch,
+  fetchFunction: typeof fetch,
   url: string,
   { clientId, clientSecret, scope }: ClientCredentials,
   timeoutMs: number,
@@ -33,9 +35,9 @@ export function createTokenSource(
   })
 
   async function fetchToken(): Promise<string> {
-    const begunMs = Date.now()
-    const { access_token, expires_in } = await granted(ask, url, body, timeoutMs)
-    current = { token: access_token, renewAtMs: begunMs + (expires_in ?? defaultSeconds) * 1_000 * renewalShare }
+    const startedAtMs = Date.now()
+    const { access_token, expires_in } = await requestToken(fetchFunction, url, body, timeoutMs)
+    current = { token: access_token, renewAtMs: startedAtMs + (expires_in ?? defaultSeconds) * 1_000 * renewalShare }
     return access_token
   }
 
@@ -53,18 +55,23 @@ export function createTokenSource(
   }
 }
 
-type Granted = { access_token: string; expires_in?: number }
+type TokenResponse = { access_token: string; expires_in?: number }
 
-async function granted(ask: typeof fetch, url: string, body: URLSearchParams, timeoutMs: number): Promise<Granted> {
-  const ending = new AbortController()
-  const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
+async function requestToken(
+  fetchFunction: typeof fetch,
+  url: string,
+  body: URLSearchParams,
+  timeoutMs: number,
+): Promise<TokenResponse> {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
   try {
-    const response = await ask(url, { method: 'POST', body, redirect: 'error', signal: ending.signal })
-    const answer = parse(await response.text())
-    if (response.ok && typeof answer?.access_token === 'string') return answer as unknown as Granted
-    throw refusalOf(response, answer)
+    const response = await fetchFunction(url, { method: 'POST', body, redirect: 'error', signal: controller.signal })
+    const responseBody = parse(await response.text())
+    if (response.ok && typeof responseBody?.access_token === 'string') return responseBody as unknown as TokenResponse
+    throw buildError(response, responseBody)
   } catch (error) {
-    if (ending.signal.aborted) throw ending.signal.reason
+    if (controller.signal.aborted) throw controller.signal.reason
     if (error instanceof KithError || error instanceof KithConnectionError) throw error
     throw new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke.`, { cause: error })
   } finally {
@@ -80,18 +87,20 @@ function parse(text: string): Record<string, unknown> | null {
   }
 }
 
-/** RFC 6749, 5.2, has an envelope of its own; 429 and 503 come in the service's. */
-function refusalOf(response: Response, answer: Record<string, unknown> | null): KithError | KithConnectionError {
+/** Errors of RFC 6749, 5.2 have their own format. 429 and 503 have kith's. */
+function buildError(response: Response, body: Record<string, unknown> | null): KithError | KithConnectionError {
   const { status } = response
   const retryAfterSeconds = secondsUntil(response.headers.get('retry-after'), Date.now())
-  const sentence = answer?.error_description ?? answer?.message
-  if (typeof sentence !== 'string')
-    return new KithConnectionError(`POST /oauth/token answered ${status}, and not as kith does. Is the url right?`, {
-      status,
-      retryAfterSeconds,
-    })
-  const word = status === 429 ? 'rate_limit_exceeded' : status >= 500 ? 'operation_failed' : 'unauthorized'
+  const message = body?.error_description ?? body?.message
+  if (typeof message !== 'string')
+    return new KithConnectionError(
+      `The response of POST /oauth/token is not from kith: it has status ${status}. Check the url.`,
+      {
+        status,
+        retryAfterSeconds,
+      },
+    )
+  const code = status === 429 ? 'rate_limit_exceeded' : status >= 500 ? 'operation_failed' : 'unauthorized'
   const request_id = response.headers.get('x-request-id')
-  const told = { message: sentence, details: [], request_id, errorstack: null, retryAfterSeconds }
-  return new KithError({ word, status, ...told })
+  return new KithError({ code, status, message, details: [], request_id, errorstack: null, retryAfterSeconds })
 }

@@ -14,7 +14,7 @@ import type {
   StackPatch,
 } from './wire.ts'
 
-/** The endpoints of one kind of definition; `Key` is what addresses one. */
+/** The endpoints of one kind of definition. `Key` is the type of its identifier. */
 export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> {
   readonly #send: Send
   readonly #path: string
@@ -25,7 +25,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
   }
 
   /**
-   * All of them, archived ones too.
+   * Lists all definitions of the kind, archived ones included.
    *
    * ```ts
    * const stacks = await client.schema.stacks.list()
@@ -38,7 +38,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
   }
 
   /**
-   * One of them: a stack by its key, an attribute and a consent type by its id.
+   * Reads one definition: a stack by its key, an attribute or a consent type by its id.
    *
    * ```ts
    * const marketing = await client.schema.consentTypes.get(1)
@@ -51,7 +51,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
   }
 
   /**
-   * Declares a new one.
+   * Creates a definition.
    *
    * ```ts
    * await client.schema.stacks.create({ key: 'products', kind: 'item' })
@@ -71,7 +71,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
   }
 
   /**
-   * Changes what the body names. Attributes and consent types are archived, nothing is deleted.
+   * Changes the fields that the body names. Attributes and consent types can be archived but not deleted.
    *
    * ```ts
    * const surveys = await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'sms' }] })
@@ -81,12 +81,12 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    */
   async patch(key: Key, body: Patch, options?: WriteOptions): Promise<Definition> {
     const path = `${this.#path}/${segment(String(key))}`
-    // The same values again are no change.
+    // Repeating the request is safe: the same values are no change.
     return (await this.#send({ method: 'PATCH', path, body, options, repeatable: true, writes: true })) as Definition
   }
 }
 
-/** What an organization declares: its stacks, attributes and consent types. */
+/** The definitions of an organization: stacks, attributes and consent types. */
 export class SchemaEndpoints {
   readonly #send: Send
   readonly stacks: DefinitionEndpoints<Stack, NewStack, StackPatch, string>
@@ -101,7 +101,7 @@ export class SchemaEndpoints {
   }
 
   /**
-   * Everything at once.
+   * Reads all definitions at once.
    *
    * ```ts
    * const { stacks, attributes, consent_types } = await client.schema.get()

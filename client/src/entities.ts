@@ -1,23 +1,23 @@
 import { type BatchResult, batchBody, type Operation } from './batch.ts'
-import { at, atId, EntityReads } from './entity-reads.ts'
+import { EntityReads, pathOf, pathOfId } from './entity-reads.ts'
 import { isKithError } from './errors.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { CallOptions, Updated, UpdateOptions, WriteOptions } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import type { Request } from './transport.ts'
 
-/** What a batch may be told beside its operations. */
+/** The options of a batch. With `atomic`, all of its writes succeed or none does. */
 export type BatchOptions = CallOptions & Pick<WriteOptions, 'references' | 'idempotencyKey'> & { atomic?: boolean }
 
 /**
- * The endpoints of people, and of the records of one stack: they are the same. An entity is addressed by its external
- * identifier, or, in methods that end in `ById`, by its internal one. Every method rejects with a {@link KithError} when
- * the service refuses, a {@link KithConnectionError} or {@link KithTimeoutError} when it does not answer.
+ * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, and
+ * methods that end in `ById` by its internal one. Every method rejects with a {@link KithError} if the service refuses
+ * the request or fails, and with a {@link KithConnectionError} or {@link KithTimeoutError} if there is no response.
  */
 export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends EntityReads<S, O> {
   /**
-   * Creates an entity, or completes the placeholder of this external identifier. One that is there already is
-   * `duplicate_entry`, but for the equal record of an event stack, which is answered as it stands.
+   * Creates an entity, or completes the placeholder with this external identifier. Rejects with `duplicate_entry` if
+   * the entity exists. An event that exists with the same content is returned unchanged instead.
    *
    * ```ts
    * const person = await client.people.create({
@@ -34,7 +34,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Replaces: what the body leaves out is cleared, but for the external identifier and the consent answers.
+   * Replaces an entity. Fields that the body omits are cleared, except the external identifier and the consent answers.
    *
    * ```ts
    * import { writable } from '@kith/client'
@@ -49,13 +49,13 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    // A replacement that renamed is no longer there under the old name: somebody else may be.
+    // After a replacement that renames, another entity may have the old name. A retry would replace that one.
     const renames = body.external_id !== undefined && body.external_id !== external_id
-    return this.#write('PUT', at(external_id), body, options, !renames)
+    return this.#write('PUT', pathOf(external_id), body, options, !renames)
   }
 
   /**
-   * Replaces by internal identifier.
+   * Replaces an entity by its internal identifier.
    *
    * ```ts
    * const { id } = await client.people.get('ada')
@@ -67,11 +67,12 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PUT', atId(id), body, options, true)
+    return this.#write('PUT', pathOfId(id), body, options, true)
   }
 
   /**
-   * Changes what the body names: absent keeps, `null` clears, a value sets; attribute values key by key.
+   * Changes the fields that the body names: a value sets, `null` clears, an absent field stays. Attribute values are
+   * merged by key.
    *
    * ```ts
    * const order = await client.stack('orders').patch(
@@ -87,11 +88,11 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PATCH', at(external_id), body, options, typeof options?.ifMatch === 'number')
+    return this.#write('PATCH', pathOf(external_id), body, options, typeof options?.ifMatch === 'number')
   }
 
   /**
-   * Changes by internal identifier what the body names.
+   * Changes the fields that the body names, by internal identifier.
    *
    * ```ts
    * const { id, version } = await client.people.get('ada')
@@ -103,22 +104,22 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PATCH', atId(id), body, options, typeof options?.ifMatch === 'number')
+    return this.#write('PATCH', pathOfId(id), body, options, typeof options?.ifMatch === 'number')
   }
 
   /**
-   * Deletes. When an attempt's answer was lost and the next one finds nothing to delete, it is done: `true`.
+   * Deletes an entity. Also returns `true` if the response to an attempt was lost and the retry finds no entity.
    *
    * ```ts
    * console.log(await client.stack('orders').delete('o-1')) // true
    * ```
    */
   delete(external_id: string, options?: WriteOptions): Promise<true> {
-    return this.#delete(at(external_id), options)
+    return this.#delete(pathOf(external_id), options)
   }
 
   /**
-   * Deletes by internal identifier.
+   * Deletes an entity by its internal identifier.
    *
    * ```ts
    * const { id } = await client.people.get('ada')
@@ -126,11 +127,12 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   deleteById(id: string, options?: WriteOptions): Promise<true> {
-    return this.#delete(atId(id), options)
+    return this.#delete(pathOfId(id), options)
   }
 
   /**
-   * Creates who is not there, changes like `patch` who is. A token without the read scope is answered the identifiers alone.
+   * Creates the entity if it does not exist, else changes it like `patch`. A token without the read scope receives only
+   * the identifiers.
    *
    * ```ts
    * const person = await client.people.upsert({ external_id: 'ada', first_name: 'Augusta' })
@@ -142,8 +144,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Up to 1,000 writes in one request. Each succeeds or fails on its own; with `atomic` all do or none, and the first
-   * that fails rejects the call.
+   * Sends up to 1,000 writes in one request. Each succeeds or fails on its own. With `atomic`, all succeed or none
+   * does, and the first failure rejects the call.
    *
    * ```ts
    * const { items, failed } = await client.people.batch([
@@ -158,10 +160,10 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Creates who is not there and changes like `patch` who is, any number of them, while they are drawn from `lines`. A
-   * text is a line of JSON as it stands. Sent once: what a broken stream has done, sending all again leaves as it is.
-   * Rejects with a {@link KithImportError} when the service cannot go on. Nothing is sent before it is iterated; in a
-   * browser it needs one that streams bodies.
+   * Upserts any number of entities and sends them while it iterates `lines`. A string is sent as a line of JSON
+   * unchanged. The client does not retry an import, but sending all lines again is safe: it changes nothing that is
+   * stored already. Rejects with a {@link KithImportError} if the service cannot continue. Nothing is sent before the
+   * result is iterated. A browser must support streaming request bodies.
    *
    * ```ts
    * const people = [{ external_id: 'ada', language: 'en' }, { external_id: 'mary', email: 'none' }]
@@ -173,9 +175,9 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dry_run, create_only, ...options }: ImportOptions = {},
+    { dryRun, createOnly, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
-    const query = [...(dry_run ? ['dry_run=true'] : []), ...(create_only ? ['create_only=true'] : [])].join('&')
+    const query = [...(dryRun ? ['dry_run=true'] : []), ...(createOnly ? ['create_only=true'] : [])].join('&')
     const path = `${this.path}/import${query && `?${query}`}`
     return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream({ path, options, lines })) }
   }

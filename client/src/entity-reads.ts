@@ -7,27 +7,29 @@ import type { Transport } from './transport.ts'
 
 type Direction = 'asc' | 'desc'
 
-/** A list's page and order; newest first by default. */
+/** The page and the order of a list. The default order is newest first. */
 export type ListOptions = PageOptions & { sorting_type?: Direction } & CallOptions
 
-/** A filter's page and order; newest first by default. */
+/** The page and the order of a filter. The default order is newest first. */
 export type FilterOptions = PageOptions & {
   sort_direction?: Direction
-  /** Refuses a filter by a key that is not declared and that no entity carries, instead of answering it with a warning. */
+  /** Refuses a filter by a key that is not declared and that no entity has. Without it, the response has a warning. */
   strict?: boolean
 } & CallOptions
 
-/** Whose company is asked for: entities of one owner, linked through one attribute or any, one way or both. */
+/**
+ * Selects related entities: their owner, the attribute that links them (default: any), and the direction of the link.
+ */
 export type RelatedOptions<Target> = ListOptions & {
   target: Target
   attribute_key?: string
   direction?: 'outgoing' | 'incoming' | 'both'
 }
 
-/** Where an export begins. */
+/** The options of an export. It begins after the entity `after_id`. */
 export type ExportOptions = Pick<PageOptions, 'after_id'> & CallOptions
 
-/** The endpoints that read people, or the records of one stack. */
+/** The endpoints that read people or the records of one stack. */
 export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   protected readonly transport: Transport
   protected readonly path: string
@@ -40,7 +42,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Reads one. `version` is what `ifMatch` takes.
+   * Reads an entity. Its `version` can be passed as `ifMatch`.
    *
    * ```ts
    * const order = await client.stack('orders').get('o-1')
@@ -48,11 +50,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   get(external_id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
-    return this.#read('GET', at(external_id), undefined, options)
+    return this.#read('GET', pathOf(external_id), undefined, options)
   }
 
   /**
-   * Reads one by its internal identifier: a person's `id`, a record's `record_id`.
+   * Reads an entity by its internal identifier: the `id` of a person, the `record_id` of a record.
    *
    * ```ts
    * const { record_id } = await client.stack('orders').get('o-1')
@@ -60,11 +62,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   getById(id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
-    return this.#read('GET', atId(id), undefined, options)
+    return this.#read('GET', pathOfId(id), undefined, options)
   }
 
   /**
-   * All of them, newest first unless told otherwise.
+   * Lists all entities, newest first by default.
    *
    * ```ts
    * for await (const person of client.people.list({ sorting_type: 'asc' })) {
@@ -78,7 +80,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Those that a filter holds for. A mistyped operand is refused; a page has `warnings` where a key is probably misspelt.
+   * Lists the entities that match a filter. An operand of a wrong type is refused. A page has `warnings` if a key is
+   * probably misspelt.
    *
    * ```ts
    * const big = client.stack('orders').filter({ 'attribute_values.total': { $gte: 10 }, state: 'active' })
@@ -93,7 +96,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Those of one owner that are linked to this one.
+   * Lists the entities of one owner that are linked to an entity.
    *
    * ```ts
    * for await (const order of client.people.related('ada', { target: 'orders', direction: 'incoming' }))
@@ -101,11 +104,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   related<T extends Owner<S>>(external_id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
-    return this.#related(`${at(external_id)}/related`, options)
+    return this.#related(`${pathOf(external_id)}/related`, options)
   }
 
   /**
-   * Those of one owner that are linked to the one of this internal identifier.
+   * Lists the entities of one owner that are linked to an entity, by its internal identifier.
    *
    * ```ts
    * const { record_id } = await client.stack('orders').get('o-1')
@@ -114,12 +117,12 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   relatedById<T extends Owner<S>>(id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
-    return this.#related(`${atId(id)}/related`, options)
+    return this.#related(`${pathOfId(id)}/related`, options)
   }
 
   /**
-   * All of them as they stand at one moment, in order of the internal identifier, over one connection. Rejects when that
-   * breaks: the rest is what an export `after_id` of the last one gives.
+   * Streams a snapshot of all entities over one connection, in order of the internal identifier. Rejects if the
+   * connection breaks. An export with `after_id` of the last entity continues after it.
    *
    * ```ts
    * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1
@@ -133,24 +136,24 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     }
   }
 
-  #related<T extends Owner<S>>(path: string, given: RelatedOptions<T>): Listing<EntityOf<S, T>> {
-    const { target, attribute_key, direction, size, after_id, sorting_type, ...options } = given
-    const question = { target, attribute_key, direction, sorting_type }
-    return this.#listing<T>(path, target, { size, after_id }, question, options)
+  #related<T extends Owner<S>>(path: string, relatedOptions: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+    const { target, attribute_key, direction, size, after_id, sorting_type, ...options } = relatedOptions
+    const query = { target, attribute_key, direction, sorting_type }
+    return this.#listing<T>(path, target, { size, after_id }, query, options)
   }
 
-  /** `owner` is whose entities come back, and by whose identifiers the pages go. */
+  /** `owner` is the owner of the returned entities. Its kind of identifier is the cursor. */
   #listing<T extends Owner<S>>(
     path: string,
     owner: string,
     { size, after_id: first }: { size: number | undefined; after_id: string | undefined },
-    question: Record<string, unknown>,
+    query: Record<string, unknown>,
     options: CallOptions,
   ): Listing<EntityOf<S, T>> {
     const identifier = owner === 'people' ? 'id' : 'record_id'
     const read = (after_id: string | undefined) => {
       const cursor_configuration = { size, after_id }
-      const body = { ...question, cursor_configuration }
+      const body = { ...query, cursor_configuration }
       return this.#read<PageAnswer<EntityOf<S, T>>>('POST', path, body, options)
     }
     return new Listing(read, item => (item as Identified)[identifier]!, first)
@@ -164,6 +167,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
 
 type Identified = { id?: string; record_id?: string }
 
-/** The path of one entity below its collection's. */
-export const at = (external_id: string): string => `/${segment(external_id)}`
-export const atId = (id: string): string => `/internal/${segment(id)}`
+/** The path of an entity below its collection, by external identifier. */
+export const pathOf = (external_id: string): string => `/${segment(external_id)}`
+/** The path of an entity below its collection, by internal identifier. */
+export const pathOfId = (id: string): string => `/internal/${segment(id)}`

@@ -1,48 +1,50 @@
-import type { Detail, ErrorWord } from './wire.ts'
+import type { Detail, ErrorCode } from './wire.ts'
 
-/** What the service says of a request that it refused. */
+/** The error response of the service. */
 export type Refusal = {
-  word: ErrorWord
+  code: ErrorCode
   status: number
   message: string
   details: Detail[]
   request_id: string | null
   errorstack: { reason: string; request_id: string } | null
-  /** What `Retry-After` asked for, in seconds. */
+  /** The value of `Retry-After`, in seconds. */
   retryAfterSeconds: number | null
   outcome?: 'unknown' | null
 }
 
 /**
- * The service refused the request, or failed at it. `word` tells why: `not_found` is a missing entity whatever the
- * status (a PATCH of a person by external identifier has 500 there), unless `missing` says that it is something else. The
- * message quotes the first of the `details`.
+ * The service refused the request or failed. Distinguish errors by their `code`, not by their status: a PATCH of a
+ * missing person by external identifier is `not_found` with status 500. The message includes the first of the
+ * `details`.
  */
 export class KithError extends Error {
   override readonly name: string = 'KithError'
-  readonly word: ErrorWord
+  /** The error code, the `error` field of the response. */
+  readonly code: ErrorCode
   readonly status: number
-  /** What is wrong with which value; `path` is a JSON Pointer into the body. */
+  /** The invalid values and their errors. `path` is a JSON Pointer into the body. */
   readonly details: Detail[]
-  /** The service's own sentence, without the details. */
+  /** The message of the service, without the details. */
   readonly sentence: string
   /**
-   * What a `not_found` did not find: `address` where the service has no such endpoint (is the url right?), `stack` where it
-   * has no such stack, and `entity` else. Null of every other word.
+   * The resource that a `not_found` refers to: `address` if the service has no such endpoint (check the url), `stack`
+   * if it has no such stack, else `entity`. Null for every other code.
    */
   readonly missing: 'address' | 'stack' | 'entity' | null
-  /** What to ask the operator of the service about. */
+  /** The request id, under which the operator of the service finds the request in the log. */
   readonly request_id: string | null
-  /** Null below 500. */
+  /** The reason of a failure. Null for statuses below 500. */
   readonly errorstack: Refusal['errorstack']
+  /** The value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null
-  /** `unknown` where the service cannot say whether the write was done. */
+  /** `unknown` if the service does not know whether the write was done. */
   readonly outcome: 'unknown' | null
   /** How many times the request was sent. */
   attempts = 1
   /**
-   * An earlier attempt of this very call ended without an answer, so it may have been done: then 412 or `duplicate_entry`
-   * may speak of this call's own work.
+   * Whether the response to an earlier attempt of this call was lost, so that the attempt may have been carried out. A
+   * 412 or `duplicate_entry` may then result from this call's own write.
    */
   answerLost = false
 
@@ -50,7 +52,7 @@ export class KithError extends Error {
     super(messageOf(refusal))
     this.sentence = refusal.message
     this.missing = missingIn(refusal)
-    this.word = refusal.word
+    this.code = refusal.code
     this.status = refusal.status
     this.details = refusal.details
     this.request_id = refusal.request_id
@@ -64,49 +66,52 @@ function messageOf(refusal: Refusal): string {
   const { message, details } = refusal
   const [first, ...others] = details
   if (!first) return message
-  if (missingIn(refusal) === 'address') return `${message} Is the url of the client right?`
-  const place = first.path === '' ? '' : `at ${first.path}: `
+  if (missingIn(refusal) === 'address') return `${message} Check the url of the client.`
+  const location = first.path === '' ? '' : `at ${first.path}: `
   const more = others.length > 0 ? `; and ${others.length} more` : ''
-  return `${message.replace(/\.$/, '')} (${place}${first.message}${more})`
+  return `${message.replace(/\.$/, '')} (${location}${first.message}${more})`
 }
 
-/** An address is told by a detail of the whole request, a stack by one of the path's `stack_key`. */
-function missingIn({ word, details }: Refusal): KithError['missing'] {
-  if (word !== 'not_found') return null
+/** The path of the first detail is empty for an unknown endpoint, and `/stack_key` for an unknown stack. */
+function missingIn({ code, details }: Refusal): KithError['missing'] {
+  if (code !== 'not_found') return null
   const path = details[0]?.path
   if (path === '') return 'address'
   return path === '/stack_key' ? 'stack' : 'entity'
 }
 
-/** No answer of the service: it could not be reached, the connection broke, or something between answered instead. */
+/** The service could not be reached, the connection broke, or something else, such as a proxy, responded. */
 export class KithConnectionError extends Error {
   override readonly name: string = 'KithConnectionError'
-  /** The status of what answered instead of the service; null where nothing did. */
+  /** The status of a response that is not from kith. Null if there was no response. */
   readonly status: number | null
+  /** The value of `Retry-After` of that response, in seconds. */
   readonly retryAfterSeconds: number | null
+  /** How many times the request was sent. */
   attempts = 1
 
-  constructor(message: string, given: { status?: number; retryAfterSeconds?: number | null; cause?: unknown }) {
-    super(message, given.cause === undefined ? undefined : { cause: given.cause })
-    this.status = given.status ?? null
-    this.retryAfterSeconds = given.retryAfterSeconds ?? null
+  constructor(message: string, options: { status?: number; retryAfterSeconds?: number | null; cause?: unknown }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.status = options.status ?? null
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null
   }
 }
 
-/** No answer within `timeoutMs`. A write may have been done. */
+/** There was no response within `timeoutMs`. A write may have been carried out. */
 export class KithTimeoutError extends Error {
   override readonly name: string = 'KithTimeoutError'
   readonly timeoutMs: number
+  /** How many times the request was sent. */
   attempts = 1
 
   constructor(timeoutMs: number) {
-    super(`There was no answer within ${timeoutMs} ms.`)
+    super(`There was no response within ${timeoutMs} ms.`)
     this.timeoutMs = timeoutMs
   }
 }
 
 /**
- * Whether an error is the service's, and of this word if one is given.
+ * Whether an error is a {@link KithError}, and has this code if one is given.
  *
  * ```ts
  * import { isKithError } from '@kith/client'
@@ -115,13 +120,13 @@ export class KithTimeoutError extends Error {
  *   await client.people.patch('nobody', { first_name: 'No' })
  * } catch (error) {
  *   if (!isKithError(error, 'not_found')) throw error
- *   console.log(error.word) // not_found
+ *   console.log(error.code) // not_found
  * }
  * ```
  */
-export function isKithError<W extends ErrorWord = ErrorWord>(
+export function isKithError<C extends ErrorCode = ErrorCode>(
   error: unknown,
-  word?: W,
-): error is KithError & { word: W } {
-  return error instanceof KithError && (word === undefined || error.word === word)
+  code?: C,
+): error is KithError & { code: C } {
+  return error instanceof KithError && (code === undefined || error.code === code)
 }

@@ -1,7 +1,7 @@
 import type { AttributeShape, AttributesOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
 import type { Person, StackRecord } from './wire.ts'
 
-/** Equality; `null` is a missing value. */
+/** The equality operators. `null` matches a missing value. */
 type Equality<V> = {
   $eq?: V | null
   $neq?: V | null
@@ -10,22 +10,22 @@ type Equality<V> = {
   $exists?: boolean
 }
 type Range<V> = { $lt?: V; $lte?: V; $gt?: V; $gte?: V }
-/** Text search; upper and lower case are the same. */
+/** The text search operators. They ignore case. */
 type Search = { $contains?: string; $starts_with?: string; $ends_with?: string }
-/** A filter that holds for at least one target of a relationship, for none, for every one. */
+/** The relationship operators: the filter matches at least one target, none, or every target. */
 type Targets<F> = { $some?: F; $none?: F; $every?: F }
 
-// An object stands under `$eq`: alone it is operators.
+// An object as a value must be an operand of `$eq`. A bare object is parsed as operators.
 type Bare = string | number | boolean | null | readonly unknown[]
 type Operators = Equality<unknown> & Range<string | number> & Search
 
-// A value alone means `$eq`.
+// A bare value means `$eq`.
 type TextCondition = string | null | (Equality<string> & Range<string> & Search)
 type BooleanCondition = boolean | null | Equality<boolean>
 type TimeCondition = string | null | (Equality<string> & Range<string>)
 type StateCondition = Person['state'] | null | Equality<Person['state']>
 
-/** What an undeclared attribute, or one of an organization without a schema, is compared with. */
+/** A condition on an undeclared attribute, or on any attribute of a client without a schema. */
 export type Condition = Bare | (Operators & Targets<Filter>)
 
 type Times = 'created_at' | 'updated_at'
@@ -36,7 +36,7 @@ type Texts<Entity> = Exclude<
   Times | Flags | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key'
 >
 
-/** A purpose and channel, and what counts there now: an answer or the default. */
+/** A condition on a consent type, a channel, and the effective state, which is an answer or the default. */
 export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>>
 
 type PersonFields = Shared & { [F in Texts<Person>]?: TextCondition } & { [F in Flags]?: BooleanCondition } & {
@@ -44,7 +44,7 @@ type PersonFields = Shared & { [F in Texts<Person>]?: TextCondition } & { [F in 
 }
 type RecordFields = Shared & { [F in Texts<StackRecord>]?: TextCondition }
 
-/** What a filter asks; several fields and operators in one object must all hold. */
+/** A filter. All fields and operators of an object must match. */
 export type Filter = { $and?: readonly Filter[]; $or?: readonly Filter[]; $not?: Filter } & PersonFields &
   RecordFields & { [F in `attribute_values.${string}`]?: Condition }
 
@@ -52,7 +52,7 @@ type Operands = { text: string; number: number; boolean: boolean; date: string; 
 type RangeOf<A extends AttributeShape, V> = A['type'] extends 'boolean' ? unknown : Range<V>
 type SearchOf<A extends AttributeShape> = A['type'] extends 'text' | 'date' ? Search : unknown
 
-/** A whole array, too, where the attribute holds many. */
+/** A value, or also a whole array if the attribute has cardinality `many`. */
 type OneOrMany<A extends AttributeShape, V, Element = V> = A['cardinality'] extends 'many' ? V | readonly Element[] : V
 
 type PlainCondition<A extends AttributeShape, V> =
@@ -80,8 +80,8 @@ type AttributeConditions<S extends OrganizationSchema, A extends { [key: string]
 }
 
 /**
- * A filter on the entities of an owner, by what `kith codegen` has written: declared keys alone, and operands of their types.
- * Without a schema any key may be asked for.
+ * A filter on the entities of an owner. With a schema from `kith codegen`, it accepts only declared keys, with operands
+ * of their types. Without a schema, it accepts any key.
  */
 export type FilterOf<S extends OrganizationSchema, O extends Owner<S>> = string extends keyof S['stacks']
   ? Filter

@@ -4,20 +4,24 @@ import type { Detail } from './wire.ts'
 export type Page<Item> = {
   items: Item[]
   has_more: boolean
-  /** Where the next page begins: give it as `after_id`. Null after the last page. */
+  /** The cursor of the next page, for `after_id`. Null on the last page. */
   after_id: string | null
-  /** Of a filter: its keys that are not declared and that no entity carries. Absent where there are none. */
+  /** The keys of a filter that are not declared and that no entity has. Absent if there are none. */
   warnings?: Detail[]
 }
 
-/** How a listing is read: `size` items a request (50 by default, at most 500), after the item of this identifier. */
+/**
+ * The page options: `size` items per request (50 by default, at most 500), after the item with the identifier
+ * `after_id`.
+ */
 export type PageOptions = { size?: number; after_id?: string }
 
-/** A page as the service answers it. */
+/** A page in the format of the service. */
 export type PageAnswer<Item> = Omit<Page<Item>, 'after_id'>
 
 /**
- * What a list, a filter or a related read finds. Nothing is asked before it is iterated, and each iteration asks anew.
+ * The result of a list, a filter or a related read. It sends no request until it is iterated, and each iteration reads
+ * again.
  *
  * ```ts
  * for await (const person of client.people.list({ size: 200 })) console.log(person.state) // active
@@ -38,13 +42,13 @@ export class Listing<Item> implements AsyncIterable<Item> {
     this.#after_id = after_id
   }
 
-  /** Item by item, over all pages; a page is asked for when the one before is used up. */
+  /** Iterates the items of all pages. Each page is requested when the one before is consumed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for await (const { items } of this.pages()) yield* items
   }
 
   /**
-   * Page by page.
+   * Iterates the pages.
    *
    * ```ts
    * for await (const { items } of client.stack('orders').list({ size: 500 }).pages()) console.log(items.length) // 1
@@ -59,7 +63,7 @@ export class Listing<Item> implements AsyncIterable<Item> {
   }
 
   /**
-   * The first page alone, and where the next one begins.
+   * Reads only the first page, which has the cursor of the next one.
    *
    * ```ts
    * const first = await client.people.list({ size: 1 }).page()
@@ -72,9 +76,9 @@ export class Listing<Item> implements AsyncIterable<Item> {
   }
 
   async #pageAfter(after_id: string | undefined): Promise<Page<Item>> {
-    const answer = await this.#read(after_id)
-    const { items, has_more } = answer
+    const page = await this.#read(after_id)
+    const { items, has_more } = page
     const last = items.at(-1)
-    return { ...answer, after_id: has_more && last !== undefined ? this.#identify(last) : null }
+    return { ...page, after_id: has_more && last !== undefined ? this.#identify(last) : null }
   }
 }

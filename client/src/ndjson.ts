@@ -1,27 +1,27 @@
 import { encode } from './json.ts'
 
-/** Lines are sent in pieces of about this size: a write for every line costs more than the line. */
-const pieceCharacters = 32_768
-/** How long a line waits for others to be sent with. */
-const longestWaitMs = 50
+/** Lines are sent in chunks of about this size, because a separate write costs more than a line. */
+const chunkCharacters = 32_768
+/** How long a line waits for further lines of its chunk. */
+const maxWaitMs = 50
 
-/** What is to be sent, line by line, drawn from its source no faster than the connection takes it. */
+/** A request body of lines. Back-pressure limits how fast they are read from their source. */
 export type Upload = {
   stream: ReadableStream<Uint8Array>
-  /** What the source itself threw, in an object; null while it has not. */
-  failed(): { reason: unknown } | null
-  /** Lets go of the source, as soon as it has given what it was asked for last. */
+  /** The error that the source threw, wrapped in an object. Null if it threw none. */
+  sourceError(): { reason: unknown } | null
+  /** Closes the source after its pending read. */
   end(): void
 }
 
-/** Bodies as NDJSON. A text is a line as it stands. */
+/** Encodes values as an NDJSON stream. A string is sent as a line unchanged. */
 export function uploadOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Upload {
-  const pieces = piecesOf(lines)
+  const chunks = chunksOf(lines)
   const encoder = new TextEncoder()
   let failure: { reason: unknown } | null = null
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     try {
-      const { done, value } = await pieces.next()
+      const { done, value } = await chunks.next()
       if (done) controller.close()
       else controller.enqueue(encoder.encode(value))
     } catch (reason) {
@@ -29,26 +29,26 @@ export function uploadOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Upl
       controller.error(reason)
     }
   }
-  const end = () => void pieces.return().catch(() => {})
-  return { stream: new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 }), failed: () => failure, end }
+  const end = () => void chunks.return().catch(() => {})
+  return { stream: new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 }), sourceError: () => failure, end }
 }
 
-async function* piecesOf(lines: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
+async function* chunksOf(lines: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
   const iterator = iteratorOf(lines)
   try {
     let next = iterator.next()
     for (;;) {
       const first = await next
       if (first.done) return
-      let piece = textOf(first.value)
-      const due = after(longestWaitMs)
-      for (next = iterator.next(); piece.length < pieceCharacters; next = iterator.next()) {
+      let chunk = textOf(first.value)
+      const due = after(maxWaitMs)
+      for (next = iterator.next(); chunk.length < chunkCharacters; next = iterator.next()) {
         const line = await Promise.race([next, due.promise])
         if (line === 'due' || line.done) break
-        piece += textOf(line.value)
+        chunk += textOf(line.value)
       }
       due.cancel()
-      yield piece
+      yield chunk
     }
   } finally {
     await iterator.return?.()
@@ -69,14 +69,14 @@ function after(milliseconds: number): { promise: Promise<'due'>; cancel(): void 
   return { promise, cancel: () => clearTimeout(timer) }
 }
 
-/** The values of NDJSON that arrives in pieces. Text after the last line end is no line: the stream was cut there. */
-export async function* valuesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<unknown, void, undefined> {
+/** Parses the values of an NDJSON stream. Throws a SyntaxError if the last line is incomplete. */
+export async function* valuesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
-  for await (const piece of pieces) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) if (line !== '') yield JSON.parse(line)
   }
-  if (rest !== '') throw new SyntaxError('the last line has no end')
+  if (rest !== '') throw new SyntaxError('the last line is incomplete')
 }

@@ -1,53 +1,58 @@
 import type { ClientCredentials } from './credentials.ts'
 
-/** Who answers, who asks, and how patiently. */
+/** The options of a client: the service, the credentials, timeouts and retries. */
 export type ClientOptions = (
   | { token: string; getToken?: never; clientCredentials?: never }
-  /** Asked before every attempt: it keeps a token as long as the token lasts. */
+  /** Called before every attempt. It should cache the token while it is valid. */
   | { token?: never; getToken: () => string | Promise<string>; clientCredentials?: never }
-  /** Fetches tokens from POST /oauth/token and renews them, before they expire and when the service refuses one. */
+  /**
+   * Tokens are fetched from POST /oauth/token. They are renewed before they expire and when the service refuses one.
+   */
   | { token?: never; getToken?: never; clientCredentials: ClientCredentials }
 ) & {
-  /** Where the service is: `https://kith.example.org`. What stands below a path of its own has the path here too. */
+  /** The URL of the service: `https://kith.example.org`. It includes the path if the service is below one. */
   url: string
-  /** Instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch
-  /** How long one attempt waits for its answer; 12,000 by default: the service itself gives up after 10,000. */
+  /** The timeout of an attempt in milliseconds, 12,000 by default. The deadline of the service itself is 10,000. */
   timeoutMs?: number
-  /** How many times a request may be sent again; 2 by default. What is safe to send again, the README says. */
+  /** The maximum number of retries, 2 by default. The README says which requests are retried. */
   retries?: number
-  /** From 0 to 1, instead of `Math.random`: the part of the longest pause that is waited before a retry. */
+  /** Replaces `Math.random`. Its result, from 0 to 1, is the fraction of the maximum pause before a retry. */
   random?: () => number
-  /** Instead of a timer, for the pauses between attempts. Rejects when the signal aborts. */
+  /** Replaces the timer for pauses between attempts. Must reject when the signal aborts. */
   sleep?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
 }
 
-/** What any call may be told. */
+/** The options of every call. */
 export type CallOptions = {
-  /** Ends the call: it rejects with the signal's reason. What the service has begun, it may still do. */
+  /** Aborts the call, which rejects with the signal's reason. The service may still carry out the request. */
   signal?: AbortSignal
-  /** Sent as `X-Request-Id`: 1 to 64 letters, digits, `_` and `-`, which the service's log and change log keep. */
+  /** Sent as `X-Request-Id`: 1 to 64 letters, digits, `_` and `-`. The service writes it to its log and change log. */
   requestId?: string
 }
 
-/** What a call that changes something may be told. */
+/** The options of a write. */
 export type WriteOptions = CallOptions & {
-  /** The version that must stand, or `*` for any: else the write is refused with 412. */
+  /** The version that the entity must have, or `*` for any version. Otherwise the write is refused with 412. */
   ifMatch?: number | '*'
-  /** `strict` refuses relationship targets that do not exist; without it they are created as placeholders. */
+  /** `strict` refuses relationship targets that do not exist. Without it, they are created as placeholders. */
   references?: 'strict'
-  /** 1 to 255 characters; the client makes one for every POST that writes, and keeps it when it sends again.
-   * Under one key the service does a request once within 24 hours, so a `replace` or `patch` with one is sent again, too. */
+  /**
+   * The Idempotency-Key, 1 to 255 characters. The client generates one for every POST that writes and repeats it in
+   * retries. The service carries out a request with the same key only once within 24 hours, so a `replace` or `patch`
+   * with a key is also retried.
+   */
   idempotencyKey?: string
 }
 
-/** What a replace or a patch may be told. */
+/** The options of a replace or a patch. */
 export type UpdateOptions = WriteOptions & {
-  /** Answers the entity as it stands after the write, instead of `true`. */
+  /** Returns the entity after the write instead of `true`. */
   representation?: boolean
 }
 
-/** What a replace or a patch answers: `true`, or the entity where `representation` asks for it. */
+/** The result of a replace or a patch: `true`, or the entity if `representation` is set. */
 export type Updated<O extends UpdateOptions, Entity> = O extends { representation: true }
   ? Entity
   : O extends { representation: boolean }

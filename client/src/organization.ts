@@ -1,15 +1,15 @@
 import type { Attribute, Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
-/** A declared attribute, as `kith codegen` writes it down. */
+/** A declared attribute in the format of `kith codegen`. */
 export type AttributeShape = { type: Attribute['type']; cardinality: Attribute['cardinality']; target?: string }
 
-/** What an organization has declared, as `kith codegen` writes it down: the parameter of `createClient`. */
+/** The schema of an organization in the format of `kith codegen`. It is the type parameter of `createClient`. */
 export type OrganizationSchema = {
   people: { [key: string]: AttributeShape }
   stacks: { [key: string]: { kind: 'item' | 'event'; attributes: { [key: string]: AttributeShape } } }
 }
 
-/** An organization of which nothing is known: any stack, and any attribute with any value. */
+/** The schema of a client without types: any stack, and any attribute with any value. */
 export type AnySchema = {
   people: Record<never, AttributeShape>
   stacks: { [key: string]: { kind: 'item' | 'event'; attributes: Record<never, AttributeShape> } }
@@ -18,16 +18,16 @@ export type AnySchema = {
 /** The keys of an organization's stacks. */
 export type StackKey<S extends OrganizationSchema> = Extract<keyof S['stacks'], string>
 
-/** `people`, or the key of a stack: whose attributes, whose identifiers. */
+/** The owner of attributes and entities: `people` or the key of a stack. */
 export type Owner<S extends OrganizationSchema> = 'people' | StackKey<S>
 
-/** What a relationship is given: the external identifier of its target. An integer is its decimal text. */
+/** The value of a relationship in a write: the external identifier of its target. An integer means its decimal text. */
 export type Name = string | number | { external_id: string | number }
 
 type Plain = { text: string; number: number; boolean: boolean; date: string; datetime: string; json: unknown }
 type Many<A extends AttributeShape, One> = A['cardinality'] extends 'many' ? One[] : One
 
-// A link may lead to somebody without an external identifier, which a read shows as null.
+// A target without an external identifier is null in a read.
 type ReadValue<A extends AttributeShape> = A['type'] extends keyof Plain
   ? Many<A, Plain[A['type']]>
   : Many<A, string | null>
@@ -37,10 +37,10 @@ type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
 
 type Undeclared = { [key: string]: unknown }
 
-/** Attribute values as a read shows them: declared ones by their types, all others unknown. */
+/** The attribute values of a read. Declared ones have their types, all others are unknown. */
 export type ReadValues<A extends { [key: string]: AttributeShape }> = { [K in keyof A]?: ReadValue<A[K]> } & Undeclared
 
-/** Attribute values as a write takes them; null clears, and unlinks. */
+/** The attribute values of a write. Null clears a value and removes links. */
 export type WriteValues<A extends { [key: string]: AttributeShape }> = {
   [K in keyof A]?: WriteValue<A[K]> | null
 } & Undeclared
@@ -50,7 +50,7 @@ export type AttributesOf<S extends OrganizationSchema, O extends Owner<S>> = O e
   ? S['people']
   : S['stacks'][O]['attributes']
 
-/** What an owner's entities look like when they are read. */
+/** The type of an owner's entities in a read. */
 export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
   ? Omit<Person, 'attribute_values'> & { attribute_values: ReadValues<AttributesOf<S, O>> }
   : Omit<StackRecord, 'attribute_values' | 'stack_key'> & {
@@ -58,7 +58,7 @@ export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O exten
       attribute_values: ReadValues<AttributesOf<S, O>>
     }
 
-/** What an owner's entities are written with: the body of create, replace and patch. */
+/** The body of create, replace and patch of an owner's entities. */
 export type BodyOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<
   O extends 'people' ? PersonBody : RecordBody,
   'attribute_values'

@@ -1,51 +1,51 @@
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 
-/** How an attempt can fail. */
+/** The errors of a failed attempt. */
 export type Failure = KithError | KithConnectionError | KithTimeoutError
 
 /**
- * What a failed attempt may have done: `none` is known to have done nothing, `unknown` may have been done or not, and
- * `final` is an answer that another attempt would get again.
+ * The outcome of a failed attempt. `notDone`: the request had no effect. `unknown`: it may have been carried out.
+ * `final`: a retry would get the same response.
  */
-export type Work = 'none' | 'unknown' | 'final'
+export type Outcome = 'notDone' | 'unknown' | 'final'
 
 const firstPauseMs = 200
-const longestPauseMs = 5_000
-/** A service that asks for a longer pause than this is not waited for. */
-const longestRetryAfterMs = 30_000
+const maxPauseMs = 5_000
+/** The client does not retry if `Retry-After` is longer than this. */
+const maxRetryAfterMs = 30_000
 
-// The request never left: nobody listens, or there is no such host.
-const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
+// The error codes of a request that was never sent: the port is closed or the host is unknown.
+const unsentErrorCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
 
 /**
- * What the attempt that failed so may have done. 503 is `unknown`: the service gives it also when the database went
- * away while it was committing. 504 in the service's own envelope took its 10 seconds, and would take them again.
+ * Classifies a failed attempt. A 503 is `unknown`, because the service also returns it if the database connection was
+ * lost during a commit. A 504 in kith's own format is `final`: the request took 10 seconds and would take them again.
  */
-export function workOf(failure: Failure): Work {
+export function outcomeOf(failure: Failure): Outcome {
   if (failure instanceof KithError) {
-    if (failure.status === 429 || isStillRunning(failure)) return 'none'
+    if (failure.status === 429 || isStillRunning(failure)) return 'notDone'
     return failure.status === 503 ? 'unknown' : 'final'
   }
   if (!(failure instanceof KithConnectionError)) return 'unknown'
-  if (failure.status === 429 || neverSent(failure.cause)) return 'none'
+  if (failure.status === 429 || wasNeverSent(failure.cause)) return 'notDone'
   return failure.status === null || [502, 503, 504].includes(failure.status) ? 'unknown' : 'final'
 }
 
-/** An attempt before this one has the Idempotency-Key, and no answer yet. A name that is taken has a word of its own. */
-const isStillRunning = ({ status, word }: KithError): boolean => status === 409 && word === 'invalid_parameter'
+/** An earlier attempt with the same Idempotency-Key is still running. The 409 of a taken name has another code. */
+const isStillRunning = ({ status, code }: KithError): boolean => status === 409 && code === 'invalid_parameter'
 
-/** Node's fetch hides the code of the system in the causes of its error, one for each address that was tried. */
-function neverSent(cause: unknown): boolean {
+/** Node's fetch reports the system's error code in the causes of its error, one for each address that it tried. */
+function wasNeverSent(cause: unknown): boolean {
   if (typeof cause !== 'object' || cause === null) return false
-  const { code, errors, cause: deeper } = cause as { code?: unknown; errors?: unknown; cause?: unknown }
-  if (Array.isArray(errors) && errors.length > 0) return errors.every(neverSent)
-  if (typeof code === 'string') return unsent.has(code)
-  return neverSent(deeper)
+  const { code, errors, cause: nestedCause } = cause as { code?: unknown; errors?: unknown; cause?: unknown }
+  if (Array.isArray(errors) && errors.length > 0) return errors.every(wasNeverSent)
+  if (typeof code === 'string') return unsentErrorCodes.has(code)
+  return wasNeverSent(nestedCause)
 }
 
 /**
- * How long to wait before the next attempt, in milliseconds; null where there is to be none. Full jitter: anything from
- * nothing to a pause that doubles each time, after what `Retry-After` asks for.
+ * The pause before the next attempt, in milliseconds. Null if there must be none. The pause is `Retry-After` plus full
+ * jitter: a random time from zero to a bound that doubles with each attempt, up to 5 seconds.
  */
 export function pauseBefore(
   failure: Failure,
@@ -56,9 +56,9 @@ export function pauseBefore(
     random,
   }: { attempt: number; retries: number; repeatable: boolean; random: () => number },
 ): number | null {
-  const work = workOf(failure)
-  if (attempt > retries || work === 'final' || (work === 'unknown' && !repeatable)) return null
-  const askedMs = failure instanceof KithTimeoutError ? 0 : (failure.retryAfterSeconds ?? 0) * 1_000
-  if (askedMs > longestRetryAfterMs) return null
-  return askedMs + random() * Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1))
+  const outcome = outcomeOf(failure)
+  if (attempt > retries || outcome === 'final' || (outcome === 'unknown' && !repeatable)) return null
+  const retryAfterMs = failure instanceof KithTimeoutError ? 0 : (failure.retryAfterSeconds ?? 0) * 1_000
+  if (retryAfterMs > maxRetryAfterMs) return null
+  return retryAfterMs + random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
 }

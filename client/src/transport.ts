@@ -3,56 +3,59 @@ import { createTokenSource } from './credentials.ts'
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
-import { type Failure, pauseBefore, workOf } from './retry.ts'
+import { type Failure, outcomeOf, pauseBefore } from './retry.ts'
 import { valuesFrom } from './stream.ts'
 
-/** One call of the service. */
+/** A request to the service. */
 export type Request = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   body?: unknown
   options?: (UpdateOptions & { strict?: boolean }) | undefined
   /**
-   * Whether it comes to the same when it is done twice: then it is sent again even if it may have been done. So is
-   * whatever has an Idempotency-Key: under one key the service does it once.
+   * Whether the request is idempotent. An idempotent request is retried even if it may have been carried out, and so is
+   * a request with an Idempotency-Key.
    */
   repeatable: boolean
-  /** Reads want no Idempotency-Key, whatever their method. */
+  /** Whether the request writes. Only a POST that writes gets a generated Idempotency-Key. */
   writes: boolean
-  /** False for the addresses that want no token. */
+  /** False for endpoints that need no token. */
   authorized?: boolean
 }
 
-/** Sends a request, again where that is safe, and answers the payload. */
+/** Sends a request, retries it if that is safe, and returns the payload. */
 export type Send = (request: Request) => Promise<unknown>
 
-/** A request whose answer is NDJSON of any length, and so is its body, if it has one. It is sent once. */
+/**
+ * A request with an NDJSON response, and possibly an NDJSON body, of any length. It is not retried, except once after a
+ * 401 if it has no body.
+ */
 export type StreamRequest = Pick<Request, 'path' | 'options'> & {
-  /** A text is a line as it stands. */
+  /** A string is sent as a line unchanged. */
   lines?: AsyncIterable<unknown> | Iterable<unknown>
 }
 
-/** The ways to one service: `send` for what is answered as a whole, `stream` for what is answered value by value. */
+/** The transport to one service: `send` for single responses, `stream` for NDJSON responses. */
 export type Transport = { send: Send; stream: (request: StreamRequest) => AsyncGenerator<unknown, void, undefined> }
 
-// What a timer can hold; a longer one would ring at once.
-const longestTimerMs = 2_147_483_647
+// The maximum delay of a timer. A timer with a longer delay fires at once.
+const maxTimerMs = 2_147_483_647
 
-/** The ways to one service, for one caller. */
+/** Creates the transport to one service. Throws a TypeError for invalid options. */
 export function createTransport(options: ClientOptions): Transport {
   const base = baseOf(options.url)
   const { retries = 2, timeoutMs = 12_000, random = Math.random, sleep = sleepFor } = options
-  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries is a whole number, 0 or more')
-  if (!(timeoutMs > 0 && timeoutMs <= longestTimerMs))
-    throw new TypeError(`timeout_ms is more than 0, and at most ${longestTimerMs}`)
-  const ask = options.fetch ?? globalThis.fetch
-  const authorization = authorizationOf(options, ask, base, timeoutMs)
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries must be a whole number, 0 or more')
+  if (!(timeoutMs > 0 && timeoutMs <= maxTimerMs))
+    throw new TypeError(`timeoutMs must be more than 0 and at most ${maxTimerMs}`)
+  const fetchFunction = options.fetch ?? globalThis.fetch
+  const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
   const send: Send = async request => {
     const signal = request.options?.signal
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
     const init = { method: request.method, headers, body }
-    const keyed = headers.has('Idempotency-Key')
+    const hasKey = headers.has('Idempotency-Key')
     let [answerLost, renewed] = [false, false]
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
@@ -62,7 +65,7 @@ export function createTransport(options: ClientOptions): Transport {
         if (request.authorized !== false) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        return await sendOnce(ask, timeoutMs, `${base}${request.path}`, init, signal)
+        return await sendOnce(fetchFunction, timeoutMs, `${base}${request.path}`, init, signal)
       } catch (error) {
         if (!isFailure(error)) throw error
         error.attempts = attempt
@@ -71,27 +74,34 @@ export function createTransport(options: ClientOptions): Transport {
           renewed = true
           continue
         }
-        // The service found the database in doubt: sent again without a key, the write could be taken for done.
-        const repeatable = !sent || keyed || (request.repeatable && !isOutcomeUnknown(error))
+        // The service does not know whether the write was done. A retry without a key could misreport the outcome.
+        const repeatable = !sent || hasKey || (request.repeatable && !isOutcomeUnknown(error))
         const pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pauseMs === null) throw error
-        answerLost ||= sent && workOf(error) === 'unknown'
+        answerLost ||= sent && outcomeOf(error) === 'unknown'
         await sleep(pauseMs, signal)
       }
     }
   }
   async function* stream(request: StreamRequest, renewed = false): AsyncGenerator<unknown, void, undefined> {
-    const { path, options: told, lines } = request
-    told?.signal?.throwIfAborted()
-    const headers = headersOf({ method: 'POST', path, options: told, repeatable: false, writes: false })
+    const { path, options: callOptions, lines } = request
+    callOptions?.signal?.throwIfAborted()
+    const headers = headersOf({ method: 'POST', path, options: callOptions, repeatable: false, writes: false })
     headers.set('Accept', 'application/x-ndjson, application/json')
     if (lines) headers.set('Content-Type', 'application/x-ndjson')
     const token = await authorization.get()
     headers.set('Authorization', `Bearer ${token}`)
     try {
-      yield* valuesFrom({ ask, url: `${base}${path}`, headers, timeoutMs, signal: told?.signal, lines })
+      yield* valuesFrom({
+        fetchFunction,
+        url: `${base}${path}`,
+        headers,
+        timeoutMs,
+        signal: callOptions?.signal,
+        lines,
+      })
     } catch (error) {
-      // Lines that were drawn for the request cannot be drawn again.
+      // The lines of the request have been consumed and cannot be sent again.
       if (!authorization.renew(token, error) || renewed || lines) throw error
       yield* stream(request, true)
     }
@@ -107,15 +117,23 @@ function baseOf(url: string): string {
 
 type Authorization = {
   get(): Promise<string>
-  /** Answers whether the error is the refusal of this token and there will be another one. */
+  /** Whether the error is a refusal of this token, and the next `get` will return another. */
   renew(token: string | undefined, error: unknown): boolean
 }
 
-/** Where the tokens of the requests come from. A 401 comes before any work, so the request may be sent again. */
-function authorizationOf(options: ClientOptions, ask: typeof fetch, base: string, timeoutMs: number): Authorization {
+/**
+ * The source of the requests' tokens. A request that gets 401 had no effect, so it can be sent again with a new token.
+ */
+function authorizationOf(
+  options: ClientOptions,
+  fetchFunction: typeof fetch,
+  base: string,
+  timeoutMs: number,
+): Authorization {
   const { token, getToken, clientCredentials } = options
-  if (!clientCredentials) return { get: async () => checked(getToken ? await getToken() : token), renew: () => false }
-  const source = createTokenSource(ask, `${base}/oauth/token`, clientCredentials, timeoutMs)
+  if (!clientCredentials)
+    return { get: async () => validToken(getToken ? await getToken() : token), renew: () => false }
+  const source = createTokenSource(fetchFunction, `${base}/oauth/token`, clientCredentials, timeoutMs)
   return {
     get: source.get,
     renew(token, error) {
@@ -126,11 +144,12 @@ function authorizationOf(options: ClientOptions, ask: typeof fetch, base: string
   }
 }
 
-function checked(token: string): string {
-  const given = token.trim()
-  // Else the error of the header would quote it.
-  if (!/^[\x21-\x7e]+$/.test(given)) throw new TypeError('the token is empty, or holds what no token holds')
-  return given
+function validToken(token: string): string {
+  const trimmed = token.trim()
+  // Without this check, the error of an invalid header would quote the token.
+  if (!/^[\x21-\x7e]+$/.test(trimmed))
+    throw new TypeError('the token is empty or contains a character that no token contains')
+  return trimmed
 }
 
 const isOutcomeUnknown = (error: Failure) => error instanceof KithError && error.outcome === 'unknown'
@@ -161,43 +180,43 @@ function newKey(): string {
 }
 
 async function sendOnce(
-  ask: typeof fetch,
+  fetchFunction: typeof fetch,
   timeoutMs: number,
   url: string,
   init: RequestInit,
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
-  const ending = new AbortController()
-  const timer = setTimeout(() => ending.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-  const end = () => ending.abort(signal?.reason)
-  signal?.addEventListener('abort', end, { once: true })
-  if (signal?.aborted) end()
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
+  const abort = () => controller.abort(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted) abort()
   try {
-    // A redirect would carry a write to somebody else, or turn it into a GET.
-    const response = await ask(url, { ...init, redirect: 'error', signal: ending.signal })
+    // A redirect could send a write to another host, or turn it into a GET.
+    const response = await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal })
     return payloadOf(response, await response.text(), Date.now())
   } catch (error) {
-    if (ending.signal.aborted) throw ending.signal.reason
+    if (controller.signal.aborted) throw controller.signal.reason
     if (isFailure(error)) throw error
     const { host } = new URL(url)
     throw new KithConnectionError(`${host} cannot be reached, or the connection broke.`, { cause: error })
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', end)
+    signal?.removeEventListener('abort', abort)
   }
 }
 
 function sleepFor(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const end = () => {
+    const abort = () => {
       clearTimeout(timer)
       reject(signal?.reason)
     }
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', end)
+      signal?.removeEventListener('abort', abort)
       resolve()
     }, milliseconds)
-    signal?.addEventListener('abort', end, { once: true })
+    signal?.addEventListener('abort', abort, { once: true })
   })
 }

@@ -2,14 +2,16 @@ import type { Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
 type Values = Record<string, unknown>
 
-// A list that shows null is refused by the service, never stored with less in it.
-type Named<V> = { [K in keyof V]: V[K] extends readonly (infer E)[] | undefined ? NonNullable<E>[] : NonNullable<V[K]> }
+// The service refuses a list that contains null. It never stores the list without the null.
+type WithoutNulls<V> = {
+  [K in keyof V]: V[K] extends readonly (infer E)[] | undefined ? NonNullable<E>[] : NonNullable<V[K]>
+}
 
 /**
- * What was read, as a body that can be written back: without what only a read has. Of the consents it keeps the
- * answers, for a default is none, and leaves out the summary flags, which follow from them. Attribute values that
- * are null go too: they show a link to somebody without an external identifier, which a patch keeps by not naming it;
- * a replacement, or a list that holds one, cannot write such a link.
+ * Converts an entity into a body that can be written back, without the read-only fields. It keeps the consents that are
+ * answers, and omits defaults and the summary flags, which follow from the answers. It also omits attribute values that
+ * are null: these are links to an entity without an external identifier. A patch keeps such a link because it does not
+ * name it. A replacement, or a list that contains null, cannot write it.
  *
  * ```ts
  * import { writable } from '@kith/client'
@@ -22,11 +24,11 @@ type Named<V> = { [K in keyof V]: V[K] extends readonly (infer E)[] | undefined 
 export function writable<P extends Omit<Person, 'attribute_values'> & { attribute_values: Values }>(
   person: P,
 ): Omit<Required<PersonBody>, 'attribute_values' | 'email_consent' | 'sms_consent'> & {
-  attribute_values: Named<P['attribute_values']>
+  attribute_values: WithoutNulls<P['attribute_values']>
 }
 export function writable<R extends Omit<StackRecord, 'attribute_values'> & { attribute_values: Values }>(
   record: R,
-): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: Named<R['attribute_values']> }
+): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: WithoutNulls<R['attribute_values']> }
 export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   if (!('consents' in read)) {
     const { record_id, stack_key, state, version, created_at, updated_at, ...body } = read

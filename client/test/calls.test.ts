@@ -5,15 +5,18 @@ import { networkError, refusal, scriptedClient, success } from './scripted-fetch
 type Client = ReturnType<typeof scriptedClient>['client']
 type Call = (client: Client) => Promise<unknown>
 
-describe('what cannot be asked is refused before it is sent', () => {
+describe('invalid input', () => {
   it.each<[string, Call]>([
     ['an empty identifier', client => client.people.get('')],
-    ['an identifier that a URL would walk up', client => client.people.delete('..')],
-    ['NaN, which would clear', client => client.people.patch('ada', { attribute_values: { total: Number.NaN } })],
+    ['an identifier that a URL would resolve as a parent path', client => client.people.delete('..')],
+    [
+      'NaN, which JSON would turn into null',
+      client => client.people.patch('ada', { attribute_values: { total: Number.NaN } }),
+    ],
     ['an infinity', client => client.people.patch('ada', { attribute_values: { deep: [{ x: 1 / 0 }] } })],
-    ['undefined in a list', client => client.people.patch('ada', { attribute_values: { list: [undefined] } })],
-    ['people as a stack', async client => client.stack('people')],
-  ])('%s', async (_, call) => {
+    ['undefined in an array', client => client.people.patch('ada', { attribute_values: { list: [undefined] } })],
+    ['people as a stack key', async client => client.stack('people')],
+  ])('throws a TypeError before a request is sent: %s', async (_, call) => {
     const { client, sent } = scriptedClient([])
     await expect(async () => call(client)).rejects.toThrow(TypeError)
     expect(sent).toHaveLength(0)
@@ -26,11 +29,11 @@ describe('what cannot be asked is refused before it is sent', () => {
     [{ retries: -1 }],
     [{ timeoutMs: Number.POSITIVE_INFINITY }],
     [{ timeoutMs: 0 }],
-  ])('a client of %o', options => {
+  ])('throws a TypeError for the client options %o', options => {
     expect(() => scriptedClient([], options)).toThrow(TypeError)
   })
 
-  it('a token that is none, without quoting it', async () => {
+  it('throws a TypeError for a malformed token without quoting it', async () => {
     for (const token of ['', 'secret\nsecret', 'sécret']) {
       const error = await scriptedClient([], { token })
         .client.people.get('ada')
@@ -41,8 +44,8 @@ describe('what cannot be asked is refused before it is sent', () => {
   })
 })
 
-describe('a call ends', () => {
-  it('when its signal aborts, with the reason, while it waits for an answer', async () => {
+describe('a call', () => {
+  it('rejects with the reason of its signal if it aborts during an attempt', async () => {
     const controller = new AbortController()
     const { client, sent } = scriptedClient(['silence'])
     const call = client.people.get('ada', { signal: controller.signal })
@@ -52,7 +55,7 @@ describe('a call ends', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('when its signal aborts while it pauses', async () => {
+  it('rejects with the reason of its signal if it aborts during a pause', async () => {
     const controller = new AbortController()
     const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429, { 'Retry-After': '30' })], {
       sleep: undefined,
@@ -63,13 +66,13 @@ describe('a call ends', () => {
     await expect(call).rejects.toThrow('enough')
   })
 
-  it('before it is sent when its signal has aborted already', async () => {
+  it('rejects without a request if its signal has already aborted', async () => {
     const { client, sent } = scriptedClient([])
     await expect(client.people.get('ada', { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
     expect(sent).toHaveLength(0)
   })
 
-  it('when no answer comes in time', async () => {
+  it('rejects with KithTimeoutError if there is no response in time', async () => {
     const { client } = scriptedClient(['silence'], { timeoutMs: 5, retries: 0 })
     const error = await client.people.create({}).catch(each => each)
     expect(error).toBeInstanceOf(KithTimeoutError)
@@ -78,13 +81,13 @@ describe('a call ends', () => {
 })
 
 describe('an error', () => {
-  it('carries what the service said', async () => {
+  it('has the fields of the error response', async () => {
     const { client } = scriptedClient([refusal('operation_failed', 500)])
     const error = await client.people.create({}).catch(each => each)
     expect(error).toBeInstanceOf(KithError)
     expect({ ...error, message: error.message, name: error.name }).toEqual({
       name: 'KithError',
-      word: 'operation_failed',
+      code: 'operation_failed',
       status: 500,
       message: 'A sentence.',
       sentence: 'A sentence.',
@@ -99,7 +102,7 @@ describe('an error', () => {
     })
   })
 
-  it('quotes the first detail in its message, and counts the others', async () => {
+  it('includes the first detail in its message and counts the others', async () => {
     const city = { path: '/attribute_values/city', message: 'must be a text' }
     const messageOf = async (details: { path: string; message: string }[]) => {
       const { client } = scriptedClient([refusal('invalid_parameter', 400, {}, details)])
@@ -113,7 +116,7 @@ describe('an error', () => {
     expect(await messageOf([{ path: '', message: 'must be an object' }])).toBe('A sentence (must be an object)')
   })
 
-  it('is told apart by its word, whatever the status', async () => {
+  it('is distinguished by its code, whatever the status', async () => {
     const { client } = scriptedClient([refusal('not_found', 500)])
     const error = await client.people.patch('ada', {}).catch(each => each)
     expect(isKithError(error, 'not_found')).toBe(true)
@@ -122,7 +125,7 @@ describe('an error', () => {
     expect(isKithError(new Error('other'))).toBe(false)
   })
 
-  it('of something else that answers tells its status', async () => {
+  it('is a KithConnectionError with the status if the response is not from kith', async () => {
     const { client } = scriptedClient([new Response('<h1>not here</h1>', { status: 404 })])
     const error = await client.people.get('ada').catch(each => each)
     expect(error).toBeInstanceOf(KithConnectionError)
@@ -130,9 +133,9 @@ describe('an error', () => {
   })
 })
 
-it('a token is asked for before every attempt, and for no address that wants none', async () => {
-  let asked = 0
-  const getToken = async () => `token-${++asked}`
+it('getToken is called before every attempt, but not for endpoints that need no token', async () => {
+  let tokens = 0
+  const getToken = async () => `token-${++tokens}`
   const steps = [networkError('ECONNREFUSED'), success({}), success({ healthy: true })]
   const { client, sent } = scriptedClient(steps, { token: undefined, getToken } as never)
   await client.people.get('ada')

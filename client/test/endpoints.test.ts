@@ -23,22 +23,22 @@ beforeEach(async () => {
 const refusalOf = (call: Promise<unknown>) =>
   call.then(
     () => 'no refusal',
-    error => (isKithError(error) ? `${error.status} ${error.word}` : error),
+    error => (isKithError(error) ? `${error.status} ${error.code}` : error),
   )
 
-it('tells an address that does not exist from a stack and from a person that does not exist', async () => {
+it('distinguishes an unknown endpoint, an unknown stack and a missing person', async () => {
   const missing = (call: Promise<unknown>) =>
     call.then(
       () => null,
-      error => [error.word, error.missing],
+      error => [error.code, error.missing],
     )
   expect(await missing(client.people.get('nobody'))).toEqual(['not_found', 'entity'])
   expect(await missing(client.people.patch('nobody', {}))).toEqual(['not_found', 'entity'])
   expect(await missing(client.stack('nothing').get('x'))).toEqual(['not_found', 'stack'])
   const astray = createClient({ url: `${service.address}/api`, token })
   const error = await astray.people.get('ada').catch(each => each)
-  expect([error.word, error.missing]).toEqual(['not_found', 'address'])
-  expect(error.message).toBe('There is no such address. Is the url of the client right?')
+  expect([error.code, error.missing]).toEqual(['not_found', 'address'])
+  expect(error.message).toBe('There is no such address. Check the url of the client.')
 })
 
 describe('people', () => {
@@ -88,14 +88,14 @@ describe('people', () => {
     expect(await client.people.get('bob')).toMatchObject({ version: 1 })
   })
 
-  it('that are missing are not_found, also where the contract says 500', async () => {
+  it('that are missing cause not_found, also where the status is 500', async () => {
     expect(await refusalOf(client.people.get('nobody'))).toBe('404 not_found')
     expect(await refusalOf(client.people.patch('nobody', {}))).toBe('500 not_found')
   })
 })
 
 describe('the options of a call', () => {
-  it('ifMatch holds a write to a version', async () => {
+  it('ifMatch restricts a write to a version', async () => {
     const { version } = await client.people.create({ external_id: 'ada' })
     expect(await client.people.patch('ada', { first_name: 'Ada' }, { ifMatch: version })).toBe(true)
     expect(await refusalOf(client.people.patch('ada', {}, { ifMatch: version }))).toBe('412 invalid_parameter')
@@ -103,13 +103,13 @@ describe('the options of a call', () => {
     expect(await client.people.delete('ada', { ifMatch: '*' })).toBe(true)
   })
 
-  it('representation answers the entity of an update', async () => {
+  it('representation returns the updated entity', async () => {
     const { id } = await client.people.create({ external_id: 'ada' })
     const patched = await client.people.patch('ada', { first_name: 'Ada' }, { representation: true })
     expect(patched).toEqual(await client.people.getById(id))
   })
 
-  it('references: strict creates nobody', async () => {
+  it('references: strict creates no placeholder', async () => {
     const body = { external_id: 'o', attribute_values: { buyer: 'nobody' } }
     const orders = client.stack('orders')
     expect(await refusalOf(orders.create(body, { references: 'strict' }))).toBe('400 invalid_parameter')
@@ -118,18 +118,18 @@ describe('the options of a call', () => {
     expect(await client.people.get('nobody')).toMatchObject({ state: 'placeholder' })
   })
 
-  it('requestId is the name the service knows the request by', async () => {
+  it('requestId becomes the request id of the service', async () => {
     const error = await client.people.get('nobody', { requestId: 'my-request_1' }).catch(each => each)
     expect(error.request_id).toBe('my-request_1')
   })
 })
 
-it('a refusal tells the place of every value that is wrong', async () => {
+it('an error has the path of every invalid value', async () => {
   const error = await client.people.create({ email: 'x', language: '!' }).catch(each => each)
   expect(error.details.map(({ path }: { path: string }) => path)).toEqual(['/email', '/language'])
 })
 
-it('records have the endpoints of people, in their stack', async () => {
+it('records have the same endpoints as people, within their stack', async () => {
   const orders = client.stack('orders')
   const { record_id } = await orders.create({ external_id: 'o', attribute_values: { total: 10 } })
   expect(await orders.patchById(record_id, { attribute_values: { note: 'x' } })).toBe(true)
@@ -141,7 +141,7 @@ it('records have the endpoints of people, in their stack', async () => {
   expect(await refusalOf(client.stack('nothing').get('o'))).toBe('404 not_found')
 })
 
-it('lists, filters and related reads find everybody, over as many pages as it takes', async () => {
+it('lists, filters and related reads find all entities over several pages', async () => {
   const orders = Array.from({ length: 7 }, (_, index) => `o-${index}`)
   for (const external_id of orders)
     await client
@@ -167,7 +167,7 @@ it('lists, filters and related reads find everybody, over as many pages as it ta
   )
 })
 
-it('a filter by a key that nobody carries is answered with a warning, or refused', async () => {
+it('a filter by a key that no entity has causes a warning, or is refused with strict', async () => {
   const misspelt = { 'attribute_values.buyr': { $exists: false } }
   const { items, warnings } = await client.stack('orders').filter(misspelt).page()
   expect({ items, paths: warnings?.map(({ path }) => path) }).toEqual({
@@ -178,7 +178,7 @@ it('a filter by a key that nobody carries is answered with a warning, or refused
   expect(await refusalOf(strict.page())).toBe('400 invalid_parameter')
 })
 
-it('definitions are created, listed, read and changed, each by its own and all at once', async () => {
+it('definitions are created, listed, read and changed', async () => {
   const { stacks, attributes, consentTypes } = client.schema
   expect(await stacks.patch('orders', { name: 'Orders' })).toMatchObject({ key: 'orders', name: 'Orders' })
   expect(await stacks.get('orders')).toMatchObject({ kind: 'item', name: 'Orders' })
@@ -195,14 +195,14 @@ it('definitions are created, listed, read and changed, each by its own and all a
   })
 })
 
-it('health and readiness want no token', async () => {
+it('health and readiness need no token', async () => {
   const stranger = createClient({ url: service.address, token: 'none' })
   expect(await stranger.health()).toEqual({ healthy: true, version })
   expect(await stranger.ready()).toEqual({ ready: true })
   expect(await refusalOf(stranger.schema.get())).toBe('401 unauthorized')
 })
 
-it('a service that is not there is a connection error, and its request was never sent', async () => {
+it('an unreachable service causes a KithConnectionError after all retries', async () => {
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as AddressInfo
@@ -213,8 +213,8 @@ it('a service that is not there is a connection error, and its request was never
   expect(error.attempts).toBe(3)
 })
 
-describe('what was read can be written back', () => {
-  it('a person, whose answers stay answers and whose defaults stay defaults', async () => {
+describe('writing back what was read', () => {
+  it('keeps the consent answers and defaults of a person', async () => {
     const surveys = await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'sms' }] })
     await client.schema.consentTypes.create({ key: 'bills', channels: [{ channel: 'sms' }], mandatory: true })
     const consents = [{ consent_type_id: surveys.id, channel: 'sms' as const, state: false }]
@@ -230,13 +230,13 @@ describe('what was read can be written back', () => {
     expect(timeless(replaced)).toEqual(timeless(read))
   })
 
-  it('a record, which does not change by it', async () => {
+  it('does not change a record', async () => {
     const orders = client.stack('orders')
     const read = await orders.create({ external_id: 'o', attribute_values: { total: 1, buyer: 'ada', list: [null] } })
     expect(await orders.replace('o', writable(read), { representation: true })).toEqual(read)
   })
 
-  it('by a patch that keeps a link to somebody who has no external identifier', async () => {
+  it('with a patch keeps a link to an entity without an external identifier', async () => {
     const orders = client.stack('orders')
     await orders.create({ external_id: 'o', attribute_values: { buyer: 'ada' } })
     await client.people.patch('ada', { external_id: null })

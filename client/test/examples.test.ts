@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** A shop of two stacks, with one person and one order, which everyone of the examples finds. */
+/** An organization with two stacks, two people and an order, in which every example runs. */
 async function openShop() {
   const { token } = await service.organization()
   const client = createClient({ url: service.address, token })
@@ -42,13 +42,16 @@ async function openShop() {
 }
 
 describe('every example of the documentation', () => {
-  it.each(examples.map(example => [example.place, example] as const))('prints what it says: %s', async (_, example) => {
-    const { client, environment } = await openShop()
-    const { printed, expected } = await runExample(example, client, environment)
-    expect(expected.length).toBeGreaterThan(0)
-    // A line that stands in a loop is printed once for each turn.
-    expect([...new Set(printed)]).toEqual([...new Set(expected)])
-  })
+  it.each(examples.map(example => [example.location, example] as const))(
+    'prints the values of its comments: %s',
+    async (_, example) => {
+      const { client, environment } = await openShop()
+      const { printed, expected } = await runExample(example, client, environment)
+      expect(expected.length).toBeGreaterThan(0)
+      // A console.log inside a loop prints its line several times.
+      expect([...new Set(printed)]).toEqual([...new Set(expected)])
+    },
+  )
 
   it('compiles', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kith-examples-'))
@@ -62,7 +65,7 @@ describe('every example of the documentation', () => {
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
       await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
       for (const [index, example] of [...examples, ...readQuickStarts()].entries())
-        await writeFile(join(directory, `${index}.ts`), `// ${example.place}\n${moduleOf(example)}`)
+        await writeFile(join(directory, `${index}.ts`), `// ${example.location}\n${moduleOf(example)}`)
       const compiler = join(root, 'node_modules/typescript/bin/tsc')
       const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)
       expect(compiled.stdout).toBe('')
@@ -72,7 +75,7 @@ describe('every example of the documentation', () => {
   })
 })
 
-/** The methods of an object's classes. */
+/** The names of the methods of an object, inherited ones included. */
 function methodsOf(each: object): string[] {
   const parent = Object.getPrototypeOf(each)
   if (parent === null || parent === Object.prototype) return []

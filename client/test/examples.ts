@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import * as published from '../index.ts'
 
-/** A runnable example of the documentation; `place` is its file and line, counted from 1. */
-export type Example = { place: string; code: string }
+/** A runnable example of the documentation. `location` is its file and line, counted from 1. */
+export type Example = { location: string; code: string }
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
@@ -25,18 +25,18 @@ function examplesIn(file: string, text: string): Example[] {
   return [...text.matchAll(/^( *(?:\* )?)```ts\n([\s\S]*?)^\1```$/gm)].map(
     ({ 1: margin = '', 2: block = '', index }) => {
       const lines = block.split('\n').map(line => line.slice(margin.length))
-      return { place: `${file}:${text.slice(0, index).split('\n').length}`, code: lines.join('\n') }
+      return { location: `${file}:${text.slice(0, index).split('\n').length}`, code: lines.join('\n') }
     },
   )
 }
 
-/** The example as a module of its own, `client` being what it speaks through. */
+/** The example as a module. `client` is declared if the example does not create it. */
 export function moduleOf({ code }: Example): string {
   const declared = /^const client\b/m.test(code) ? '' : `declare const client: import('@kith/client').Client\n`
   return `${declared}${code}\nexport {}\n`
 }
 
-/** What the example prints beside what its comments say it prints. */
+/** Runs an example. Returns the lines that it printed, and the lines that its comments expect. */
 export async function runExample({ code }: Example, client: published.Client, environment: Record<string, string>) {
   const printed: string[] = []
   const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(([, comment]) => comment!)

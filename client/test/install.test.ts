@@ -14,7 +14,7 @@ let npm: (cwd: string, ...words: string[]) => Promise<{ stdout: string; stderr: 
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'kith-install-'))
-  // Without a network: the package has no dependencies.
+  // The installation works without a network, because the package has no dependencies.
   const env = { PATH: process.env.PATH, HOME: base, npm_config_cache: join(base, 'cache'), npm_config_offline: 'true' }
   npm = (cwd, ...words) => run('npm', [...words, '--no-audit', '--no-fund', '--no-update-notifier'], { cwd, env })
 })
@@ -34,8 +34,8 @@ export const client: Client = createClient({ url: 'http://127.0.0.1:1', clientCr
 createClient({ url: 'http://127.0.0.1:1', token: 'a', tokens: [] })
 `
 
-/** An empty project that installs this, imports it under plain Node, and compiles against its types. */
-async function useFrom(name: string, ...words: string[]) {
+/** Creates a project that installs the client, imports it with plain Node, and compiles against its types. */
+async function installAndUse(name: string, ...words: string[]) {
   const project = join(base, name)
   await mkdir(project)
   await writeFile(join(project, 'package.json'), '{"name":"shop","private":true,"type":"module"}')
@@ -50,17 +50,17 @@ async function useFrom(name: string, ...words: string[]) {
   expect(compiled.stdout).toBe('')
 }
 
-describe('the client is installed', { timeout: 120_000 }, () => {
-  it('from its folder', async () => {
+describe('the client', { timeout: 120_000 }, () => {
+  it('can be installed from its folder', async () => {
     await rm(join(source, 'dist'), { recursive: true, force: true })
-    await useFrom('folder', source)
+    await installAndUse('folder', source)
   })
 
-  it('from the package that npm pack makes, which holds what it needs and no more', async () => {
+  it('can be installed from the package of npm pack, which contains only the necessary files', async () => {
     await rm(join(source, 'dist'), { recursive: true, force: true })
     await npm(source, 'pack', '--pack-destination', base)
     const [tarball] = (await readdir(base)).filter(name => name.endsWith('.tgz'))
-    await useFrom('package', join(base, tarball!))
+    await installAndUse('package', join(base, tarball!))
     const installed = join(base, 'package', 'node_modules', '@kith', 'client')
     expect((await readdir(installed)).toSorted()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json'])
   })

@@ -10,7 +10,7 @@ async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('a listing', () => {
-  it('goes item by item over all pages, each after the last item of the one before', async () => {
+  it('iterates the items of all pages, each after the last item of the one before', async () => {
     const { client, sent } = scriptedClient([pageOf(['a', 'b'], true), pageOf(['c', 'd'], true), pageOf(['e'], false)])
     const people = await collect(client.people.list({ size: 2, sorting_type: 'asc' }))
     expect(people.map(person => person.id)).toEqual(['a', 'b', 'c', 'd', 'e'])
@@ -21,7 +21,7 @@ describe('a listing', () => {
     ])
   })
 
-  it('asks for no page that nobody comes to, and asks anew when it is iterated again', async () => {
+  it('requests only the pages that are iterated, and requests them again when it is iterated again', async () => {
     const { client, sent } = scriptedClient([pageOf(['a', 'b'], true), pageOf(['a', 'b'], true)])
     const people = client.people.list()
     expect(sent).toHaveLength(0)
@@ -29,7 +29,7 @@ describe('a listing', () => {
     expect(sent).toHaveLength(2)
   })
 
-  it('goes page by page, from where it is told', async () => {
+  it('iterates pages from the given cursor', async () => {
     const { client, sent } = scriptedClient([pageOf(['b'], true), pageOf([], false)])
     const pages = await collect(client.people.list({ after_id: 'a' }).pages())
     expect(pages).toEqual([
@@ -42,12 +42,12 @@ describe('a listing', () => {
     ])
   })
 
-  it('answers one page, and where the next one begins', async () => {
+  it('returns one page with the cursor of the next', async () => {
     const { client } = scriptedClient([pageOf(['a'], true)])
     expect(await client.people.list({ size: 1 }).page()).toMatchObject({ has_more: true, after_id: 'a' })
   })
 
-  it('of a stack goes by record_id, also where people lead to it', async () => {
+  it('of a stack uses record_id as its cursor, also for related records of a person', async () => {
     const records = (record_id: string, has_more: boolean) => success({ items: [{ record_id }], has_more })
     const { client, sent } = scriptedClient([records('r1', true), records('r2', false), records('r3', true)])
     await collect(client.stack('orders').list())
@@ -59,7 +59,7 @@ describe('a listing', () => {
     ])
   })
 
-  it('ends with the signal of its call', async () => {
+  it('ends when the signal of its call aborts', async () => {
     const controller = new AbortController()
     const { client, sent } = scriptedClient([pageOf(['a'], true)])
     const found: string[] = []
@@ -75,11 +75,11 @@ describe('a listing', () => {
   })
 })
 
-describe('what is asked', () => {
-  const none = () => pageOf([], false)
+describe('the request of a listing', () => {
+  const emptyPage = () => pageOf([], false)
 
-  it('is a filter with its order', async () => {
-    const { client, sent } = scriptedClient([none()])
+  it('contains a filter with its order', async () => {
+    const { client, sent } = scriptedClient([emptyPage()])
     const filter = { $or: [{ email: { $exists: true } }, { 'attribute_values.city': 'Rome' }] }
     await client.people.filter(filter, { sort_direction: 'asc', size: 5, requestId: 'r' }).page()
     expect(sent[0]).toMatchObject({
@@ -90,9 +90,9 @@ describe('what is asked', () => {
     expect(sent[0]!.headers.get('x-request-id')).toBe('r')
   })
 
-  it('is a filter that is refused where it would be warned of, or answered with the warnings', async () => {
+  it('asks for strict handling of a filter, or returns its warnings', async () => {
     const warnings = [{ path: '/filter/attribute_values.ctiy', message: 'is not declared, and no person carries it' }]
-    const { client, sent } = scriptedClient([none(), success({ items: [], has_more: false, warnings })])
+    const { client, sent } = scriptedClient([emptyPage(), success({ items: [], has_more: false, warnings })])
     const filter = { 'attribute_values.ctiy': 'Rome' }
     expect(await client.people.filter(filter, { strict: true }).page()).not.toHaveProperty('warnings')
     expect(await client.people.filter(filter).page()).toMatchObject({ items: [], warnings })
@@ -100,21 +100,21 @@ describe('what is asked', () => {
     expect(sent[0]!.body).toEqual(sent[1]!.body)
   })
 
-  it('is the company of somebody, by either identifier', async () => {
-    const { client, sent } = scriptedClient([none(), none()])
-    const question = { target: 'people', attribute_key: 'buyer', direction: 'outgoing' } as const
-    await client.stack('orders').related('o/1', question).page()
+  it('addresses the entity of a related read by either identifier', async () => {
+    const { client, sent } = scriptedClient([emptyPage(), emptyPage()])
+    const query = { target: 'people', attribute_key: 'buyer', direction: 'outgoing' } as const
+    await client.stack('orders').related('o/1', query).page()
     await client
       .stack('orders')
-      .relatedById('0'.repeat(24), { ...question, sorting_type: 'asc' })
+      .relatedById('0'.repeat(24), { ...query, sorting_type: 'asc' })
       .page()
     expect(sent.map(({ url }) => url)).toEqual([
       'https://kith.test/v1/stacks/orders/o%2F1/related',
       `https://kith.test/v1/stacks/orders/internal/${'0'.repeat(24)}/related`,
     ])
     expect(sent.map(({ body }) => body)).toEqual([
-      { ...question, cursor_configuration: {} },
-      { ...question, cursor_configuration: {}, sorting_type: 'asc' },
+      { ...query, cursor_configuration: {} },
+      { ...query, cursor_configuration: {}, sorting_type: 'asc' },
     ])
   })
 })

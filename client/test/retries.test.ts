@@ -34,31 +34,31 @@ const unrepeatable: [string, Call][] = [
   ['replace that renames', client => client.people.replace('ada', { external_id: 'other' })],
 ]
 
-const nothingDone: [string, () => Step][] = [
+const notDone: [string, () => Step][] = [
   ['429', () => refusal('rate_limit_exceeded', 429)],
-  ['a key that is still running', () => refusal('invalid_parameter', 409)],
+  ['409 of a key that is still running', () => refusal('invalid_parameter', 409)],
   ['429 of a proxy', () => new Response('slow down', { status: 429 })],
-  ['nobody listening', () => networkError('ECONNREFUSED')],
-  ['no such host', () => networkError('ENOTFOUND')],
+  ['a refused connection', () => networkError('ECONNREFUSED')],
+  ['an unknown host', () => networkError('ENOTFOUND')],
   [
-    'nobody listening at any address',
+    'a refused connection at every address',
     () => new TypeError('fetch failed', { cause: new AggregateError([networkError('ECONNREFUSED')]) }),
   ],
 ]
 
-const perhapsDone: [string, () => Step][] = [
+const possiblyDone: [string, () => Step][] = [
   ['503', () => refusal('operation_failed', 503)],
   ['502 of a proxy', () => new Response('<h1>bad gateway</h1>', { status: 502 })],
   ['504 of a proxy', () => new Response('', { status: 504 })],
   ['a broken connection', () => networkError('ECONNRESET')],
-  ['a network error that says nothing', () => new TypeError('Failed to fetch')],
-  ['silence', () => 'silence'],
+  ['a network error without a code', () => new TypeError('Failed to fetch')],
+  ['a timeout', () => 'silence'],
 ]
 
-const inDoubt = (): Step =>
+const unknownOutcome = (): Step =>
   Response.json({ error: 'operation_failed', message: 'It may have been done.', outcome: 'unknown' }, { status: 503 })
 
-/** Without an Idempotency-Key. */
+/** The calls without an Idempotency-Key. */
 const unkeyed = [...repeatable, ...unrepeatable].filter(
   ([name]) => /^(replace|patch|delete)/.test(name) && !name.includes('key'),
 )
@@ -66,23 +66,23 @@ const keyed = repeatable.filter(([name]) => /^(create|upsert|batch)/.test(name) 
 
 const final: [string, () => Step][] = [
   ['400', () => refusal('invalid_parameter', 400)],
-  ['a name that is taken', () => refusal('duplicate_entry', 409)],
-  ['a key of another body', () => refusal('invalid_parameter', 422)],
-  ['a missing person', () => refusal('not_found', 500)],
-  ['a fault of the service', () => refusal('operation_failed', 500)],
-  ["the service's own time limit", () => refusal('operation_failed', 504)],
-  ['a page of somebody else', () => new Response('<h1>hello</h1>')],
+  ['409 of a taken name', () => refusal('duplicate_entry', 409)],
+  ['422 of a key that was used with another body', () => refusal('invalid_parameter', 422)],
+  ['500 of a missing person', () => refusal('not_found', 500)],
+  ['500 of the service', () => refusal('operation_failed', 500)],
+  ['504 of the service', () => refusal('operation_failed', 504)],
+  ['a response that is not from kith', () => new Response('<h1>hello</h1>')],
 ]
 
-const patience = { timeoutMs: 20 }
-const crossed = (calls: [string, Call][], steps: [string, () => Step][]) =>
+const shortTimeout = { timeoutMs: 20 }
+const combine = (calls: [string, Call][], steps: [string, () => Step][]) =>
   calls.flatMap(([name, call]) => steps.map(([ending, step]) => [name, ending, call, step] as const))
 
-describe('a request is sent again', () => {
-  it.each([...crossed(repeatable, [...nothingDone, ...perhapsDone]), ...crossed(unrepeatable, nothingDone)])(
-    '%s after %s',
+describe('a request that may be retried', () => {
+  it.each([...combine(repeatable, [...notDone, ...possiblyDone]), ...combine(unrepeatable, notDone)])(
+    'is retried: %s after %s',
     async (_, __, call, step) => {
-      const { client, sent, pauses } = scriptedClient([step(), success({ items: [], has_more: false })], patience)
+      const { client, sent, pauses } = scriptedClient([step(), success({ items: [], has_more: false })], shortTimeout)
       await call(client)
       expect(sent).toHaveLength(2)
       expect(sent[1]).toEqual(sent[0])
@@ -91,31 +91,31 @@ describe('a request is sent again', () => {
   )
 })
 
-describe('a write of unknown outcome', () => {
-  it.each(unkeyed)('is not sent again without a key: %s', async (_, call) => {
-    const { client, sent } = scriptedClient([inDoubt()])
+describe('a write with an unknown outcome', () => {
+  it.each(unkeyed)('is not retried without a key: %s', async (_, call) => {
+    const { client, sent } = scriptedClient([unknownOutcome()])
     await expect(call(client)).rejects.toMatchObject({ status: 503, outcome: 'unknown', attempts: 1 })
     expect(sent).toHaveLength(1)
   })
 
-  it.each(keyed)('is sent again under its key: %s', async (_, call) => {
-    const { client, sent } = scriptedClient([inDoubt(), success({})])
+  it.each(keyed)('is retried with its key: %s', async (_, call) => {
+    const { client, sent } = scriptedClient([unknownOutcome(), success({})])
     await call(client)
     expect(sent[1]).toEqual(sent[0])
   })
 })
 
-describe('a request is not sent again', () => {
-  it.each([...crossed(unrepeatable, perhapsDone), ...crossed([...repeatable, ...unrepeatable], final)])(
-    '%s after %s',
+describe('a request that must not be retried', () => {
+  it.each([...combine(unrepeatable, possiblyDone), ...combine([...repeatable, ...unrepeatable], final)])(
+    'is sent once: %s after %s',
     async (_, __, call, step) => {
-      const { client, sent } = scriptedClient([step()], patience)
+      const { client, sent } = scriptedClient([step()], shortTimeout)
       await expect(call(client)).rejects.toMatchObject({ attempts: 1 })
       expect(sent).toHaveLength(1)
     },
   )
 
-  it('once the retries are used up, and the last failure is told', async () => {
+  it('is given up after the last retry with the last error', async () => {
     const down = () => refusal('operation_failed', 503)
     const { client, sent, pauses } = scriptedClient([down(), down(), down(), networkError('ECONNRESET')], {
       retries: 3,
@@ -127,7 +127,7 @@ describe('a request is not sent again', () => {
     expect(pauses).toEqual([100, 200, 400])
   })
 
-  it('where retries are 0', async () => {
+  it('is not retried if retries is 0', async () => {
     const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429)], { retries: 0 })
     await expect(client.people.get('ada')).rejects.toThrow('A sentence.')
     expect(sent).toHaveLength(1)
@@ -135,7 +135,7 @@ describe('a request is not sent again', () => {
 })
 
 describe('the pause before a retry', () => {
-  it('is anything from nothing to a bound that doubles up to 5 seconds', async () => {
+  it('is random from zero to a bound that doubles up to 5 seconds', async () => {
     const steps = Array.from({ length: 8 }, () => networkError('ECONNREFUSED'))
     const { client, pauses } = scriptedClient([...steps, success(true)], { retries: 8, random: () => 1 })
     await client.people.get('ada')
@@ -145,7 +145,7 @@ describe('the pause before a retry', () => {
     expect(eager.pauses).toEqual([0])
   })
 
-  it('comes after what Retry-After asks for, in seconds or as a date', async () => {
+  it('is added to Retry-After, in seconds or as a date', async () => {
     const { client, pauses } = scriptedClient([
       refusal('rate_limit_exceeded', 429, { 'Retry-After': '2' }),
       refusal('rate_limit_exceeded', 429, { 'Retry-After': new Date(0).toUTCString() }),
@@ -155,32 +155,32 @@ describe('the pause before a retry', () => {
     expect(pauses).toEqual([2_100, 200])
   })
 
-  it('comes after what a proxy asks for, too', async () => {
+  it('is added to the Retry-After of a proxy', async () => {
     const busy = new Response('busy', { status: 503, headers: { 'Retry-After': '3' } })
     const { client, pauses } = scriptedClient([busy, success(true)])
     await client.people.get('ada')
     expect(pauses).toEqual([3_100])
   })
 
-  it('is not waited where it is longer than half a minute', async () => {
+  it('does not happen if Retry-After is longer than 30 seconds', async () => {
     const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429, { 'Retry-After': '31' })])
     await expect(client.people.get('ada')).rejects.toMatchObject({ retryAfterSeconds: 31, attempts: 1 })
     expect(sent).toHaveLength(1)
   })
 })
 
-describe('when an answer was lost', () => {
-  it('a delete that then finds nothing has done its work', async () => {
+describe('after a lost response', () => {
+  it('a delete whose retry finds nothing succeeds', async () => {
     const { client } = scriptedClient([networkError('ECONNRESET'), refusal('not_found', 404)])
     expect(await client.people.delete('ada')).toBe(true)
   })
 
-  it('a delete that was refused for sure, and then finds nothing, has not', async () => {
+  it('a delete that was certainly refused, and whose retry finds nothing, rejects', async () => {
     const { client } = scriptedClient([refusal('rate_limit_exceeded', 429), refusal('not_found', 404)])
-    await expect(client.people.delete('ada')).rejects.toMatchObject({ word: 'not_found', answerLost: false })
+    await expect(client.people.delete('ada')).rejects.toMatchObject({ code: 'not_found', answerLost: false })
   })
 
-  it('the refusal of the next attempt says so', async () => {
+  it('the error of the retry has answerLost', async () => {
     const { client } = scriptedClient([networkError('ECONNRESET'), refusal('invalid_parameter', 412)])
     await expect(client.people.patch('ada', {}, { ifMatch: 3 })).rejects.toMatchObject({
       status: 412,
@@ -191,7 +191,7 @@ describe('when an answer was lost', () => {
 })
 
 describe('an idempotency key', () => {
-  it('is made for every POST that writes, and kept when it is sent again', async () => {
+  it('is generated for every POST that writes and repeated in retries', async () => {
     const { client, sent } = scriptedClient([refusal('rate_limit_exceeded', 429), success({}), success({})])
     await client.people.create({})
     await client.people.create({})
@@ -201,7 +201,7 @@ describe('an idempotency key', () => {
     expect(keys[2]).not.toBe(keys[0])
   })
 
-  it('is not made for reads and other methods, and the given one is used', async () => {
+  it('is not generated for reads and other methods, and a given key is used', async () => {
     const { client, sent } = scriptedClient(Array.from({ length: 4 }, () => success({ items: [], has_more: false })))
     await client.people.list().page()
     await client.people.patch('ada', {})

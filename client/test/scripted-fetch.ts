@@ -1,12 +1,14 @@
 import { createClient } from '../index.ts'
 import type { ClientOptions } from '../src/options.ts'
 
-/** What one attempt comes to: an answer, a failure of the network, or silence until it is given up. */
+/** The result of an attempt: a response, a network error, or no response until the timeout. */
 export type Step = Response | Error | 'silence'
 
 export type Sent = { url: string; method: string; headers: Headers; body: unknown }
 
-/** A client whose attempts come to these, one after the other, and what it sent and how long it paused. */
+/**
+ * Creates a client whose attempts have the given results in order. Returns it with its requests and its pauses in ms.
+ */
 export function scriptedClient(steps: Step[], options: Partial<ClientOptions> = {}) {
   const sent: Sent[] = []
   const pauses: number[] = []
@@ -34,10 +36,10 @@ function silence(signal: AbortSignal | null | undefined): Promise<never> {
   return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 }
 
-/** The service's answer of success. */
+/** A success response of the service. */
 export const success = (data: unknown, status = 200) => Response.json({ status: 'Success', data }, { status })
 
-/** The service's refusal. */
+/** An error response of the service. */
 export const refusal = (
   error: string,
   status: number,
@@ -48,6 +50,6 @@ export const refusal = (
   return Response.json({ error, errorstack, message: 'A sentence.', details, request_id: 'r1' }, { status, headers })
 }
 
-/** As Node's fetch fails: the code of the system is in the cause. */
+/** An error of Node's fetch, which has the system's error code in its cause. */
 export const networkError = (code: string) =>
   new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })

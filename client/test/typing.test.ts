@@ -3,7 +3,7 @@ import { describe, expectTypeOf, it } from 'vitest'
 import type { attributeToJson } from '../../src/attributes/attributes.ts'
 import type { NewConsentType as StoredNewConsentType } from '../../src/consents/schema.ts'
 import type { batchAnswer } from '../../src/entities/schema.ts'
-import type { ErrorWord as StoredErrorWord } from '../../src/errors.ts'
+import type { ErrorWord as ServiceErrorCode } from '../../src/errors.ts'
 import type { ConsentType as StoredConsentType } from '../../src/organizations/definitions.ts'
 import type { personBody, Person as StoredPerson } from '../../src/people/schema.ts'
 import type { StackRecord as StoredRecord } from '../../src/records/schema.ts'
@@ -14,7 +14,7 @@ import {
   type ClientOptions,
   type ConsentType,
   createClient,
-  type ErrorWord,
+  type ErrorCode,
   type Filter,
   isKithError,
   type KithError,
@@ -28,7 +28,8 @@ import {
 } from '../index.ts'
 import { scriptedClient } from './scripted-fetch.ts'
 
-// Checked by `npm run typecheck`: what is never called here need only compile, or, under @ts-expect-error, not compile.
+// `npm run typecheck` checks this file. The functions given to `never` are not called. They must only compile, or must
+// not compile under @ts-expect-error.
 type Schema = {
   people: {
     age: { type: 'number'; cardinality: 'one' }
@@ -54,11 +55,11 @@ const { client } = scriptedClient([])
 const shop = createClient<Schema>({ url: 'https://kith.test', token: '' })
 const never = (_: () => unknown) => {}
 
-describe('the shapes on the wire', () => {
-  it('are those of the service', () => {
+describe('the wire types', () => {
+  it('are equal to those of the service', () => {
     expectTypeOf<PersonBody>().toEqualTypeOf<Static<ReturnType<typeof personBody>>>()
     expectTypeOf<NewConsentType>().toEqualTypeOf<StoredNewConsentType>()
-    expectTypeOf<ErrorWord>().toEqualTypeOf<StoredErrorWord>()
+    expectTypeOf<ErrorCode>().toEqualTypeOf<ServiceErrorCode>()
     expectTypeOf<Person>().toEqualTypeOf<StoredPerson>()
     expectTypeOf<BatchResult>().toExtend<Static<typeof batchAnswer>>()
     expectTypeOf<StackRecord>().toEqualTypeOf<StoredRecord>()
@@ -68,8 +69,8 @@ describe('the shapes on the wire', () => {
   })
 })
 
-describe('without a schema', () => {
-  it('any stack has any attribute, of which nothing is known', () => {
+describe('a client without a schema', () => {
+  it('accepts any stack and any attribute, whose values are unknown', () => {
     expectTypeOf(client.people.get).returns.resolves.toExtend<Person>()
     never(async () => {
       const order = await client.stack('anything').create({ attribute_values: { total: 'x' } })
@@ -78,7 +79,7 @@ describe('without a schema', () => {
     })
   })
 
-  it('a field that is misspelt, or of another type, does not compile', () => {
+  it('does not compile with a misspelt field or a value of another type', () => {
     // @ts-expect-error: the field is called first_name
     never(() => client.people.create({ firstname: 'Ada' }))
     // @ts-expect-error: a text
@@ -91,7 +92,7 @@ describe('without a schema', () => {
     never(() => client.schema.stacks.create({ key: 'orders' }))
   })
 
-  it('a client needs one way to a token', () => {
+  it('requires exactly one of token, getToken and clientCredentials', () => {
     expectTypeOf<{ url: string; token: string }>().toExtend<ClientOptions>()
     expectTypeOf<{ url: string; getToken: () => string }>().toExtend<ClientOptions>()
     expectTypeOf<{ url: string }>().not.toExtend<ClientOptions>()
@@ -99,30 +100,30 @@ describe('without a schema', () => {
   })
 })
 
-describe('with a schema', () => {
-  it('declared attributes are written by their types, null clears, undeclared ones are unknown', () => {
+describe('a client with a schema', () => {
+  it('types the declared attributes of a write, accepts null, and leaves others unknown', () => {
     never(() => shop.stack('orders').create({ attribute_values: { total: 1, tags: ['a'], other: {}, raw: [] } }))
     never(() => shop.stack('orders').patch('o', { attribute_values: { total: null } }))
     // @ts-expect-error: total is a number
     never(() => shop.stack('orders').create({ attribute_values: { total: 'x' } }))
     // @ts-expect-error: tags are many
     never(() => shop.stack('orders').patch('o', { attribute_values: { tags: 'a' } }))
-    // @ts-expect-error: an operation's body is held to the same
+    // @ts-expect-error: the body of an operation is typed the same
     never(() => shop.stack('orders').batch([{ op: 'create', body: { attribute_values: { total: 'x' } } }]))
     // @ts-expect-error: there is no such stack
     never(() => shop.stack('ordres'))
   })
 
-  it('relationships are names', () => {
+  it('accepts names as values of relationships', () => {
     never(() => shop.people.create({ attribute_values: { referrer: 'ada', orders: ['o', 1, { external_id: 'p' }] } }))
     never(() => shop.people.create({ attribute_values: { referrer: 7, orders: 'o' } }))
-    // @ts-expect-error: one alone
+    // @ts-expect-error: only one value
     never(() => shop.people.create({ attribute_values: { referrer: ['ada'] } }))
-    // @ts-expect-error: no name
+    // @ts-expect-error: not a name
     never(() => shop.people.create({ attribute_values: { referrer: true } }))
   })
 
-  it('reads are typed alike', () => {
+  it('types the declared attributes of a read', () => {
     never(async () => {
       const { attribute_values } = await shop.people.get('ada')
       expectTypeOf(attribute_values.age).toEqualTypeOf<number | undefined>()
@@ -135,7 +136,7 @@ describe('with a schema', () => {
     })
   })
 
-  it('related entities are those of their owner', () => {
+  it('types related entities by their owner', () => {
     never(async () => {
       for await (const order of shop.people.related('ada', { target: 'orders' })) {
         expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
@@ -148,7 +149,7 @@ describe('with a schema', () => {
     })
   })
 
-  it('records of an event stack are made, read and erased, never changed', () => {
+  it('has no methods that change records of an event stack', () => {
     const visits = shop.stack('visits')
     never(() => visits.create({ attribute_values: { page: '/' } }))
     never(() => visits.delete('v'))
@@ -158,7 +159,7 @@ describe('with a schema', () => {
     never(() => visits.upsert({ external_id: 'v' }))
   })
 
-  it('what was read can be written back', () => {
+  it('accepts a read entity as a body after writable()', () => {
     never(async () => {
       await shop.people.replace('ada', writable(await shop.people.get('ada')))
       await shop.stack('orders').replace('o', writable(await shop.stack('orders').get('o')))
@@ -167,8 +168,8 @@ describe('with a schema', () => {
   })
 })
 
-describe('answers', () => {
-  it('of an update are true, or the entity where representation asks for it', () => {
+describe('results', () => {
+  it('of an update are true, or the entity if representation is set', () => {
     never(async () => {
       expectTypeOf(await client.people.patch('a', {})).toEqualTypeOf<true>()
       expectTypeOf(await client.people.patch('a', {}, { ifMatch: 1 })).toEqualTypeOf<true>()
@@ -186,16 +187,16 @@ describe('answers', () => {
   })
 })
 
-it('an error is narrowed to its word', () => {
+it('an error is narrowed to its code', () => {
   const error: unknown = new Error()
   if (isKithError(error)) expectTypeOf(error).toExtend<KithError>()
-  if (isKithError(error, 'not_found')) expectTypeOf(error.word).toEqualTypeOf<'not_found'>()
-  // @ts-expect-error: there is no such word
+  if (isKithError(error, 'not_found')) expectTypeOf(error.code).toEqualTypeOf<'not_found'>()
+  // @ts-expect-error: there is no such code
   isKithError(error, 'missing')
 })
 
 describe('a filter without a schema', () => {
-  it('knows fields and operators', () => {
+  it('accepts the known fields and operators', () => {
     expectTypeOf<{ email: { $ends_with: '@example.org' } }>().toExtend<Filter>()
     expectTypeOf<{
       $not: { 'attribute_values.orders': { $some: { 'attribute_values.total': { $gt: 1 } } } }
@@ -206,7 +207,7 @@ describe('a filter without a schema', () => {
     never(() => client.people.filter({ mail: 'x' }))
   })
 
-  it('knows the types of the fields that every person has', () => {
+  it('checks operands by the types of the profile fields', () => {
     never(() =>
       client.people.filter({ state: { $in: ['active', null] }, email_consent: true, created_at: { $gte: '' } }),
     )
@@ -224,7 +225,7 @@ describe('a filter without a schema', () => {
 })
 
 describe('a filter with a schema', () => {
-  it('takes declared keys, with operands of their types', () => {
+  it('accepts declared keys with operands of their types', () => {
     never(() => shop.people.filter({ 'attribute_values.age': 5, 'attribute_values.vip': { $neq: true } }))
     never(() => shop.people.filter({ 'attribute_values.age': { $in: [1, null], $lt: 9, $exists: true } }))
     never(() => shop.people.filter({ 'attribute_values.born': { $ends_with: '-02-29' }, first_name: null }))
@@ -233,7 +234,7 @@ describe('a filter with a schema', () => {
     never(() => shop.stack('orders').filter({ 'attribute_values.raw': { $eq: { a: [1] }, $gte: 1, $contains: 'x' } }))
   })
 
-  it('refuses a misspelt key, at every depth', () => {
+  it('rejects a misspelt key at every depth', () => {
     // @ts-expect-error: it is called age
     never(() => shop.people.filter({ 'attribute_values.agee': 5 }))
     // @ts-expect-error: it is called age
@@ -248,7 +249,7 @@ describe('a filter with a schema', () => {
     never(() => shop.people.filter({ consents: { $some: { channel: 'push' } } }))
   })
 
-  it('refuses an operand of another type, in every operator', () => {
+  it('rejects an operand of another type in every operator', () => {
     // @ts-expect-error: a number
     never(() => shop.people.filter({ 'attribute_values.age': '5' }))
     // @ts-expect-error: a number
@@ -273,7 +274,7 @@ describe('a filter with a schema', () => {
     never(() => shop.people.filter({ 'attribute_values.age': { $some: {} } }))
   })
 
-  it('follows relationships by their targets', () => {
+  it('types nested filters by the targets of relationships', () => {
     never(() => shop.people.filter({ 'attribute_values.referrer': 'ada', 'attribute_values.orders': ['o', null] }))
     never(() =>
       shop.people.filter({
@@ -293,7 +294,7 @@ describe('a filter with a schema', () => {
     never(() => shop.people.filter({ 'attribute_values.referrer': { $some: byText } }))
   })
 
-  it('of an organization that has declared nothing takes no attribute', () => {
+  it('of an organization without attributes accepts no attribute', () => {
     const empty = createClient<{ people: Record<never, never>; stacks: Record<never, never> }>({
       url: 'https://kith.test',
       token: '',

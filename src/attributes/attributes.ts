@@ -4,9 +4,9 @@ import {
   changeDefinitions,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { indexIdOf, indexState } from './indexing.ts'
@@ -23,12 +23,12 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
   let id = 0
   const definitions = await changeDefinitions(author, (current, at) => {
     const owner_stack_id =
-      stackIdOf(current, body.owner) ?? refuseField('/owner', 'must be `people` or the key of a stack')
+      stackIdOf(current, body.owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
     const target_stack_id = targetOf(current, body)
     const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
     throwIfUnindexable(type, indexed)
-    if (current.declared.get(owner_stack_id)?.has(key)) refuseTaken('is already declared for this owner')
-    refuseMore('attributes', current, author.limits)
+    if (current.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
+    throwIfLimitReached('attributes', current, author.limits)
     id = nextId(current.attributes)
     const after = {
       owner: body.owner,
@@ -74,10 +74,11 @@ export async function patchAttribute(
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      refuseField('/cardinality', 'cannot change from `many` to `one`')
+      throwInvalidField('/cardinality', 'cannot change from `many` to `one`')
     throwIfUnindexable(next.type, next.indexed)
     const sameKey = current.declared.get(next.owner_stack_id)?.get(next.key)
-    if (next.state === 'active' && sameKey && sameKey.id !== id) refuseTaken('is already declared again for this owner')
+    if (next.state === 'active' && sameKey && sameKey.id !== id)
+      throwKeyTaken('is already declared again for this owner')
     const { name, description, cardinality, indexed, state } = next
     const values = [id, name, description, cardinality, indexed, state, at, indexIdOf(current, next)]
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
@@ -90,18 +91,18 @@ function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
 }
 
 function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
-  if (type !== 'stack' && target_stack) refuseField('/target_stack', 'applies only to type `stack`')
+  if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'applies only to type `stack`')
   if (type === 'person') return peopleStackId
   if (type !== 'stack') return null
-  if (!target_stack) refuseField('/target_stack', 'is required for type `stack`')
+  if (!target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
   return (
     definitions.stacks.find(stack => stack.key === target_stack)?.id ??
-    refuseField('/target_stack', 'must be the key of a stack')
+    throwInvalidField('/target_stack', 'must be the key of a stack')
   )
 }
 
 function throwIfUnindexable(type: string, indexed: boolean) {
-  if (type === 'json' && indexed) refuseField('/indexed', 'cannot be true for type `json`, which has no order')
+  if (type === 'json' && indexed) throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order')
 }
 
 function keyOf({ stacks }: Definitions, stack_id: number): string {

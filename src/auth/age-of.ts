@@ -1,4 +1,7 @@
-/** How old something is. Of a moment that is still to come, for the clock was set back, nothing is known: too old. */
+/**
+ * The milliseconds between `sinceMs` and `nowMs`. The age is infinite if `sinceMs` lies in the future, because the
+ * clock was set back: the caller then treats the value as expired.
+ */
 export function ageOf(sinceMs: number, nowMs: number): number {
   return nowMs < sinceMs ? Number.POSITIVE_INFINITY : nowMs - sinceMs
 }

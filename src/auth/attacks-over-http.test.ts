@@ -25,7 +25,7 @@ const examples: Record<ParameterKind, string> = {
   number: '1',
 }
 
-/** Every row of the route table, with an address of it. */
+/** Every row of the route table, with an example path. */
 const rows = () =>
   routeTable(service).map(row => ({
     ...row,
@@ -38,7 +38,7 @@ const subsets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
 )
 
 describe('every row of the route table', () => {
-  it('refuses every token that lacks its scope, whatever else it has, and none that has it', async () => {
+  it('rejects every token that lacks its scope and no token that has it, for all sets of scopes', async () => {
     const tokens = await Promise.all(
       subsets.map(async held => ({
         held,
@@ -47,9 +47,9 @@ describe('every row of the route table', () => {
     )
     let tried = 0
     for (const { method, scope, address } of rows())
-      for (const { held, token: given } of tokens) {
-        if (given === undefined) continue
-        const { status, headers, body } = await service.sender(given)(method, address)
+      for (const { held, token: scopedToken } of tokens) {
+        if (scopedToken === undefined) continue
+        const { status, headers, body } = await service.sender(scopedToken)(method, address)
         tried++
         if (held.includes(scope)) expect([401, 403], `${method} ${address} with ${held}`).not.toContain(status)
         else {
@@ -63,7 +63,7 @@ describe('every row of the route table', () => {
     expect(tried).toBe(rows().length * (2 ** scopes.length - 1))
   }, 120_000)
 
-  it('refuses no token, and a wrong one, before it looks at anything else', async () => {
+  it('rejects a missing or invalid token before it checks anything else', async () => {
     for (const { method, address } of rows()) {
       for (const headers of [{}, { Authorization: 'Bearer x' }, { 'Content-Encoding': 'gzip' }]) {
         const response = await fetch(`${service.address}${address}`, { method, headers })
@@ -73,28 +73,28 @@ describe('every row of the route table', () => {
   })
 })
 
-const lacking: [string, unknown][] = [
-  ['a part of it', 'schema'],
-  ['a longer one', 'schema:reader'],
-  ['one that ends in it', 'xschema:read'],
-  ['it between tabs', 'people:read\tschema:read'],
-  ['it behind a line end', 'people:read\nschema:read'],
-  ['it behind a comma', 'people:read,schema:read'],
-  ['it behind a space that is none', 'people:read\u00a0schema:read'],
-  ['it in capitals', 'SCHEMA:READ'],
+const invalidScopes: [string, unknown][] = [
+  ['a prefix of schema:read', 'schema'],
+  ['a longer word', 'schema:reader'],
+  ['a longer word that ends in schema:read', 'xschema:read'],
+  ['schema:read after a tab', 'people:read\tschema:read'],
+  ['schema:read after a line feed', 'people:read\nschema:read'],
+  ['schema:read after a comma', 'people:read,schema:read'],
+  ['schema:read after a no-break space', 'people:read\u00a0schema:read'],
+  ['schema:read in capitals', 'SCHEMA:READ'],
   ['a wildcard', '*'],
-  ['a wildcard of it', 'schema:*'],
-  ['a list of it', ['schema:read']],
-  ['an object of it', { 'schema:read': true }],
-  ['nothing', ''],
+  ['a wildcard for schema', 'schema:*'],
+  ['an array of schema:read', ['schema:read']],
+  ['an object with the key schema:read', { 'schema:read': true }],
+  ['empty', ''],
   ['null', null],
-  ['no scope', undefined],
+  ['absent', undefined],
   ['true', true],
 ]
-it.each(lacking)('a token whose scope is %s has it not: 403, for the token itself is right', async (_, scope) => {
+it.each(invalidScopes)('a valid token gets 403 for GET /v1/schema if its scope claim is %s', async (_, scope) => {
   const exp = Math.floor(Date.now() / 1_000) + 60
-  const given = signShared({ iss: 'kith', aud: 'kith', sub: 'attacker', org: key, exp, scope })
-  const { status, body } = await service.sender(given)('GET', '/v1/schema')
+  const scopedToken = signShared({ iss: 'kith', aud: 'kith', sub: 'attacker', org: key, exp, scope })
+  const { status, body } = await service.sender(scopedToken)('GET', '/v1/schema')
   expect([status, body.error]).toEqual([403, 'forbidden'])
 })
 
@@ -103,8 +103,8 @@ const bare = async (path: string, headers: Record<string, string>, init: Request
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text: await response.text() }
 }
 
-describe('a token that is right', () => {
-  it('is looked for in the header Authorization, and nowhere else', async () => {
+describe('a valid token', () => {
+  it('is read from the Authorization header and from nowhere else', async () => {
     const form = { method: 'POST', body: `access_token=${token}` }
     const elsewhere = await Promise.all([
       bare(`/v1/schema?access_token=${token}`, {}),
@@ -120,21 +120,21 @@ describe('a token that is right', () => {
   })
 
   it.each([
-    ['behind a tab', (good: string) => `Authorization: Bearer\t${good}`],
-    ['behind two spaces', (good: string) => `Authorization: Bearer  ${good}`],
+    ['after a tab', (good: string) => `Authorization: Bearer\t${good}`],
+    ['after two spaces', (good: string) => `Authorization: Bearer  ${good}`],
     ['in two headers', (good: string) => `Authorization: Bearer ${good}\r\nAuthorization: Bearer ${good}`],
     [
-      'behind another in a header of its own',
+      'in a second Authorization header after another credential',
       (good: string) => `Authorization: Basic YTpi\r\nauthorization: Bearer ${good}`,
     ],
     [
-      'before another in a header of its own',
+      'in a first Authorization header before another credential',
       (good: string) => `AUTHORIZATION: Bearer ${good}\r\nAuthorization: Bearer x`,
     ],
     ['twice in one header', (good: string) => `Authorization: Bearer ${good}, Bearer ${good}`],
     ['in quotes', (good: string) => `Authorization: Bearer "${good}"`],
     ['as a parameter', (good: string) => `Authorization: Bearer token="${good}"`],
-  ])('is refused %s', async (_, header) => {
+  ])('is rejected %s', async (_, header) => {
     const lines = ['GET /v1/schema HTTP/1.1', 'Host: kith', header(token), 'Connection: close', '', '']
     const { status, head } = parseResponse(await exchange(service.address, lines.join('\r\n')))
     expect(status).toBe(401)
@@ -142,10 +142,10 @@ describe('a token that is right', () => {
   })
 })
 
-describe('a token that was tampered with', () => {
+describe('a modified token', () => {
   const letter = fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.')
   const change = fc.record({ share: fc.double({ min: 0, max: 1, noNaN: true }), removed: fc.nat(1), letter })
-  const tamper = (
+  const modify = (
     text: string,
     { share, removed, letter: added }: { share: number; removed: number; letter: string },
   ) => {
@@ -153,20 +153,20 @@ describe('a token that was tampered with', () => {
     return text.slice(0, at) + added + text.slice(at + removed)
   }
 
-  it('anywhere is refused: a thousand times', async () => {
+  it('is rejected in each of a thousand random modifications', async () => {
     const seed = Date.now()
     const changes = fc.sample(fc.array(change, { minLength: 1, maxLength: 3 }), { numRuns: 1_000, seed })
-    const tampered = changes.map(each => each.reduce(tamper, token)).filter(each => each !== token)
-    console.log(`${tampered.length} tokens tampered with, seed ${seed}`)
-    expect(tampered.length).toBeGreaterThan(900)
-    // All at once: those with another name for their key share the look-ups of it.
+    const modified = changes.map(each => each.reduce(modify, token)).filter(each => each !== token)
+    console.log(`${modified.length} modified tokens, seed ${seed}`)
+    expect(modified.length).toBeGreaterThan(900)
+    // The requests run concurrently, so tokens with an unknown kid share its look-ups.
     const answers = await Promise.all(
-      tampered.map(async each => ({ each, ...(await bare('/v1/schema', { Authorization: `Bearer ${each}` })) })),
+      modified.map(async each => ({ each, ...(await bare('/v1/schema', { Authorization: `Bearer ${each}` })) })),
     )
     expect(answers.filter(({ status }) => status !== 401)).toEqual([])
   }, 60_000)
 
-  it('is answered as one by an unknown key and one of no form are, to the byte but for the request’s number', async () => {
+  it('gets the same response as a token of an unknown key and a malformed one, except for the request id', async () => {
     const [header, payload, signature] = token.split('.') as [string, string, string]
     const unknown = Buffer.from(JSON.stringify({ alg: 'ES256', kid: 'k'.repeat(43), typ: 'JWT' })).toString('base64url')
     const tokens = [
@@ -183,12 +183,12 @@ describe('a token that was tampered with', () => {
     expect(answers[0]!.status).toBe(401)
   })
 
-  it('leaves no trace of itself in the log', async () => {
+  it('does not appear in the log', async () => {
     await bare('/v1/schema', { Authorization: `Bearer ${token}x` })
     expect(service.logs.join('')).not.toContain(token)
   })
 })
 
-it('all scopes are those of the route table', () => {
+it('the list of scopes equals the scopes of the route table', () => {
   expect([...new Set(rows().map(({ scope }) => scope))].sort()).toEqual(allScopes.split(' ').sort())
 })

@@ -5,25 +5,25 @@ import type { Caller } from './caller.ts'
 
 const gate = useGate()
 const withClaims = (claims: Record<string, unknown>) => signOwn(gate, { ...validClaims, ...claims })
-const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
-const scopesOf = async (scope: unknown) => ((await ask(await withClaims({ scope }))) as Caller).scopes
+const presentToken = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
+const scopesOf = async (scope: unknown) => ((await presentToken(await withClaims({ scope }))) as Caller).scopes
 
 describe('a caller', () => {
-  it('is the organization, the subject and the scopes of the token', async () => {
+  it('has the organization, the subject and the scopes of the token', async () => {
     const { id } = (await findOrganization(gate.db, 'default'))!
     const expected = { organization: { id, key: 'default' }, subject: 'attacker', scopes: new Set(['people:read']) }
-    expect(await ask(await withClaims({}))).toEqual(expected)
-    expect(await ask(signShared(validClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
+    expect(await presentToken(await withClaims({}))).toEqual(expected)
+    expect(await presentToken(signShared(validClaims, { alg: 'HS256', typ: 'jwt' }))).toEqual(expected)
   })
 
-  it('of a token that was issued here may do what was asked for', async () => {
+  it('of a token that kith issued has the requested scopes', async () => {
     const scope = 'people:read schema:write'
     const request = { organizationKey: 'default', subject: 'import', scope, ttlSeconds: 60 }
-    const caller = await ask(await gate.authenticator.issueToken(request))
+    const caller = await presentToken(await gate.authenticator.issueToken(request))
     expect(caller).toMatchObject({ subject: 'import', scopes: new Set(['people:read', 'schema:write']) })
   })
 
-  it('has only scopes that the token names whole, with single spaces between', async () => {
+  it('has only scopes that the token names exactly, separated by single spaces', async () => {
     expect(await scopesOf('people:read unknown records:write')).toEqual(new Set(['people:read', 'records:write']))
     const nothing = [
       'people',
@@ -39,13 +39,15 @@ describe('a caller', () => {
       expect(await scopesOf(scope)).toEqual(new Set())
   })
 
-  it('may have a clock that differs by half a minute', async () => {
-    expect(await ask(await withClaims({ nbf: now + 30, iat: now + 30 }))).toMatchObject({ subject: 'attacker' })
+  it('is accepted if its nbf and iat are 30 seconds in the future', async () => {
+    expect(await presentToken(await withClaims({ nbf: now + 30, iat: now + 30 }))).toMatchObject({
+      subject: 'attacker',
+    })
   })
 })
 
-describe('a token that was verified', () => {
-  it('is answered at once and without the database when it comes again', async () => {
+describe('a verified token', () => {
+  it('is authenticated synchronously and without a query when it is used again', async () => {
     const headers = [`Bearer ${await withClaims({ jti: 'again' })}`]
     const caller = await gate.authenticator.authenticate(headers)
     gate.queries = 0
@@ -53,23 +55,23 @@ describe('a token that was verified', () => {
     expect(gate.queries).toBe(0)
   })
 
-  it('ends at its exp, sharp, and says so', async () => {
+  it('is rejected from its exp on, with a message that says so', async () => {
     const token = await withClaims({ jti: 'sharp' })
     gate.nowMs = (now + 60) * 1_000 - 1
-    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token)).toMatchObject({ subject: 'attacker' })
     gate.nowMs++
     const refusal = { ...invalidToken, message: 'The token is not valid: it has expired.' }
-    expect(await ask(token)).toMatchObject(refusal)
-    expect(await ask(token)).toMatchObject(refusal)
+    expect(await presentToken(token)).toMatchObject(refusal)
+    expect(await presentToken(token)).toMatchObject(refusal)
   })
 
-  it('does not vouch for another that differs in its last letter', async () => {
+  it('does not authenticate a token that differs in its last letter', async () => {
     const token = await withClaims({ jti: 'letter' })
-    expect(await ask(token)).toMatchObject({ subject: 'attacker' })
-    expect(await ask(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
   })
 
-  it('makes room when ten thousand others came after it', { timeout: 60_000 }, async () => {
+  it('is evicted from the cache after ten thousand newer tokens', { timeout: 60_000 }, async () => {
     const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...validClaims, jti: `room ${index}` }))
     const authenticator = gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })
     for (const token of tokens) await authenticator.authenticate([`Bearer ${token}`])
@@ -79,24 +81,24 @@ describe('a token that was verified', () => {
 })
 
 describe('the organization of a token', () => {
-  it('is looked up once, whatever the token', async () => {
+  it('is queried once for several tokens', async () => {
     const authenticator = gate.open({})
-    for (const jti of ['one', 'two', 'three']) await ask(await withClaims({ jti }), authenticator)
+    for (const jti of ['one', 'two', 'three']) await presentToken(await withClaims({ jti }), authenticator)
     expect(gate.queries).toBe(1)
   })
 
-  it('that does not exist is refused, and asked for again after a second', async () => {
+  it('that does not exist is rejected, and queried again after a second', async () => {
     const token = await withClaims({ org: 'late' })
-    expect(await ask(token)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
     await createOrganization(gate.db, 'late')
     gate.nowMs += 999
-    expect(await ask(token)).toMatchObject(invalidToken)
+    expect(await presentToken(token)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
     gate.nowMs += 1
-    expect(await ask(token)).toMatchObject({ organization: { key: 'late' } })
+    expect(await presentToken(token)).toMatchObject({ organization: { key: 'late' } })
   })
 
-  it('that cannot be looked up is a fault, not a refusal', async () => {
+  it('that cannot be queried causes an error, not a rejection of the token', async () => {
     const aborted = AbortSignal.abort(new Error('the time is over'))
     const headers = [`Bearer ${await withClaims({ jti: 'aborted' })}`]
     await expect(gate.open({}).authenticate(headers, aborted)).rejects.toThrow('the time is over')

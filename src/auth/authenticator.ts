@@ -5,7 +5,7 @@ import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { setWithBound } from './bounded-map.ts'
 import type { Caller } from './caller.ts'
-import { expired } from './claims.ts'
+import { expiredProblem } from './claims.ts'
 import { createClients } from './clients.ts'
 import { type Issuer, outsideIssuer, ownIssuer } from './issuers.ts'
 import type { Keys } from './keys.ts'
@@ -13,17 +13,18 @@ import { createOrganizations } from './organizations.ts'
 import { createOutsideKeys } from './outside-keys.ts'
 import { createOwnKeys } from './own-keys.ts'
 import { issueToken, type TokenRequest } from './token.ts'
-import { type Verified, verifyToken } from './verify.ts'
+import { type VerifiedToken, verifyToken } from './verify.ts'
 
 export type Authenticator = Readonly<{
   /**
-   * The caller that a request's Authorization headers speak for: at once for a token that was verified before. Throws
-   * a Fault `unauthorized` with `WWW-Authenticate` as RFC 6750 has it: without an error code when there is no token.
+   * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
+   * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
+   * token.
    */
   authenticate(authorizations: readonly string[], signal?: Signal): Caller | Promise<Caller>
-  /** The organization that an Authorization header spoke for when last asked: not whether it still does. Asks nobody. */
-  recall(authorization: string): number | undefined
-  /** The public halves of the service's live keys (RFC 7517). */
+  /** The organization id of a cached Authorization header. The token may have expired since. Runs no query. */
+  cachedOrganizationId(authorization: string): number | undefined
+  /** The public halves of the service's valid keys (RFC 7517). */
   jwks(): Promise<{ keys: JWK[] }>
   /** Signs a token, see {@link issueToken}. */
   issueToken(request: TokenRequest, signal?: Signal): Promise<string>
@@ -35,14 +36,14 @@ type AuthenticatorOptions = {
   config: Pick<Config, 'authSecret' | 'outsideIssuer' | 'limits'>
   /** The clock, Unix time in milliseconds. */
   nowMs?: () => number
-  /** Told in a sentence what the operator should know. */
+  /** Called with a sentence that the operator should read. */
   report?: (problem: string) => void
 }
 
-type Remembered = Verified & { caller: Caller }
+type CachedToken = VerifiedToken & { caller: Caller }
 
-// A token of ours has 400 bytes: some 5 MB when full.
-const mostVerified = 10_000
+// A token of kith has 400 bytes, so a full cache takes about 5 MB.
+const maxCachedTokens = 10_000
 
 export function createAuthenticator({
   db,
@@ -55,25 +56,26 @@ export function createAuthenticator({
   const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
   const organizations = createOrganizations(db, nowMs)
   const clients = createClients(db, nowMs)
-  // Keyed by the whole header: what was verified is this signature over these bytes. Wrong tokens are not kept.
-  const verified = new Map<string, Remembered>()
+  // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
+  // cached.
+  const verified = new Map<string, CachedToken>()
 
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
-    const verdict = await verifyToken(token, issuers, nowMs)
-    if ('problem' in verdict) return refuseToken(verdict.problem)
-    const { organizationKey, subject, scopes } = verdict.claims
-    const client_id = clientOf(verdict)
+    const verification = await verifyToken(token, issuers, nowMs)
+    if ('problem' in verification) return throwInvalidToken(verification.problem)
+    const { organizationKey, subject, scopes } = verification.claims
+    const client_id = clientOf(verification)
     const organization = await organizations.find(organizationKey, signal)
-    if (!organization) return refuseToken('its organization does not exist')
+    if (!organization) return throwInvalidToken('its organization does not exist')
     if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
-      return refuseToken('its client has been revoked')
+      return throwInvalidToken('its client has been revoked')
     const caller = Object.freeze({ organization, subject, scopes })
-    setWithBound(verified, authorization, { ...verdict, caller }, mostVerified)
+    setWithBound(verified, authorization, { ...verification, caller }, maxCachedTokens)
     return caller
   }
 
-  /** Whether all that a token stood on still stands, as far as is known without asking. */
-  function stands(token: Remembered): boolean {
+  /** Whether the key, organization and client of a cached token are still valid. Uses only caches. */
+  function isStillValid(token: CachedToken): boolean {
     const { organization } = token.caller
     const client_id = clientOf(token)
     return (
@@ -83,23 +85,23 @@ export function createAuthenticator({
     )
   }
 
-  /** An outside issuer's clients are not ours. */
-  const clientOf = ({ issuer, claims }: Verified) => (issuer === issuers[0] ? claims.client_id : undefined)
+  /** The `client_id` of an outside issuer names none of kith's clients. */
+  const clientOf = ({ issuer, claims }: VerifiedToken) => (issuer === issuers[0] ? claims.client_id : undefined)
 
   return Object.freeze({
     authenticate: (authorizations, signal) => {
       const [authorization = ''] = authorizations
-      const known = authorizations.length === 1 ? verified.get(authorization) : undefined
-      const serves = known !== undefined && nowMs() < known.claims.expiresAtMs && stands(known)
-      const token = serves ? '' : readBearer(authorizations)
-      db.observer?.cache('token', serves)
-      if (serves) return known.caller
-      if (known) verified.delete(authorization)
-      if (known && nowMs() >= known.claims.expiresAtMs) return refuseToken(expired)
-      if (token.length > config.limits.tokenBytes) return refuseToken()
+      const cached = authorizations.length === 1 ? verified.get(authorization) : undefined
+      const isHit = cached !== undefined && nowMs() < cached.claims.expiresAtMs && isStillValid(cached)
+      const token = isHit ? '' : readBearer(authorizations)
+      db.observer?.cache('token', isHit)
+      if (isHit) return cached.caller
+      if (cached) verified.delete(authorization)
+      if (cached && nowMs() >= cached.claims.expiresAtMs) return throwInvalidToken(expiredProblem)
+      if (token.length > config.limits.tokenBytes) return throwInvalidToken()
       return verify(token, authorization, signal)
     },
-    recall: authorization => verified.get(authorization)?.caller.organization.id,
+    cachedOrganizationId: authorization => verified.get(authorization)?.caller.organization.id,
     jwks: ownKeys.jwks,
     issueToken: (request, signal) => issueToken(db, request, nowMs, signal),
   } satisfies Authenticator)
@@ -117,18 +119,21 @@ function outsideIssuers(
 const sharedKey = (secret: string | undefined) =>
   secret === undefined ? undefined : ({ algorithm: 'HS256', key: Buffer.from(secret) } as const)
 
-/** The text behind `Bearer` and one space. Another scheme is no token (RFC 6750, 3.1); two headers are a wrong one. */
+/**
+ * The token after `Bearer` and one space. Another scheme counts as no token (RFC 6750, 3.1), two headers as an invalid
+ * one.
+ */
 function readBearer(authorizations: readonly string[]): string {
   const [authorization = ''] = authorizations
-  if (authorizations.length > 1) return refuseToken()
+  if (authorizations.length > 1) return throwInvalidToken()
   if (authorization.slice(0, 7).toLowerCase() === 'bearer ') return authorization.slice(7)
-  if (/^bearer(?![\w!#$%&'*+.^`|~-])/i.test(authorization)) return refuseToken()
+  if (/^bearer(?![\w!#$%&'*+.^`|~-])/i.test(authorization)) return throwInvalidToken()
   return fail('unauthorized', 'The request needs a token: send the header Authorization: Bearer <token>.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
   })
 }
 
-function refuseToken(problem?: string): never {
+function throwInvalidToken(problem?: string): never {
   return fail('unauthorized', problem ? `The token is not valid: ${problem}.` : 'The token is not valid.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
   })

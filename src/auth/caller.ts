@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.ts'
 
-/** Who speaks: a tenant, a name within it that is written beside every change, and what it may do. */
+/** The authenticated caller of a request: its organization, the subject that the change log names, and its scopes. */
 export type Caller = Readonly<{
   organization: Readonly<{ id: number; key: string }>
   subject: string

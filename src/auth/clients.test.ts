@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 const tokenOf = (claims: object = {}) =>
   signOwn(gate, { ...validClaims, org: organizationKey, exp: now + 3_600, client_id: client.client_id, ...claims })
-const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
+const presentToken = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
 const accepted = {
   subject: 'attacker',
   organization: {
@@ -28,56 +28,56 @@ const accepted = {
 const revoked = { ...invalidToken, message: 'The token is not valid: its client has been revoked.' }
 
 describe('a token of a client', () => {
-  it('is taken while the client is not revoked, and remembered', async () => {
+  it('is accepted and cached while the client is not revoked', async () => {
     const token = await tokenOf()
-    expect(await ask(token)).toMatchObject(accepted)
+    expect(await presentToken(token)).toMatchObject(accepted)
     gate.queries = 0
     expect(gate.authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
     expect(gate.queries).toBe(0)
   })
 
-  it('is refused at once after that, where it is new; and within ten seconds where it is remembered', async () => {
+  it('is rejected after a revocation: at once if it is not cached, within ten seconds if it is', async () => {
     const token = await tokenOf()
     const authenticator = gate.open({})
-    expect(await ask(token, authenticator)).toMatchObject(accepted)
+    expect(await presentToken(token, authenticator)).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
-    expect(await ask(token, gate.open({}))).toMatchObject(revoked)
+    expect(await presentToken(token, gate.open({}))).toMatchObject(revoked)
     gate.nowMs += 5_000
     gate.queries = 0
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
     // The keys, the organization and the client.
     await vi.waitFor(() => expect(gate.queries).toBe(3))
-    await vi.waitFor(async () => expect(await ask(token, authenticator)).toMatchObject(revoked))
+    await vi.waitFor(async () => expect(await presentToken(token, authenticator)).toMatchObject(revoked))
   })
 
-  it('is refused after ten seconds, though nobody asked in between', async () => {
+  it('is rejected ten seconds after a revocation even if it was not used in between', async () => {
     const token = await tokenOf()
-    expect(await ask(token)).toMatchObject(accepted)
+    expect(await presentToken(token)).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
     gate.nowMs += 10_000
-    expect(await ask(token)).toMatchObject(revoked)
+    expect(await presentToken(token)).toMatchObject(revoked)
   })
 
-  it('is refused in every other organization, and when its client is none', async () => {
-    expect(await ask(await tokenOf({ org: 'default' }))).toMatchObject(revoked)
+  it('is rejected in other organizations, and if its client id is unknown or malformed', async () => {
+    expect(await presentToken(await tokenOf({ org: 'default' }))).toMatchObject(revoked)
     for (const client_id of ['', 'web', `${client.client_id} `, `x${client.client_id}`, `${organizationKey}.`])
-      expect(await ask(await tokenOf({ client_id }))).toMatchObject(revoked)
+      expect(await presentToken(await tokenOf({ client_id }))).toMatchObject(revoked)
     for (const client_id of [1, null, [client.client_id], {}])
-      expect(await ask(await tokenOf({ client_id }))).toMatchObject(invalidToken)
+      expect(await presentToken(await tokenOf({ client_id }))).toMatchObject(invalidToken)
   })
 
-  it('by the shared secret is one, too', async () => {
+  it('is also checked for revocation if the shared secret signed it', async () => {
     const claims = { ...validClaims, org: organizationKey, client_id: client.client_id }
-    expect(await ask(signShared(claims))).toMatchObject(accepted)
+    expect(await presentToken(signShared(claims))).toMatchObject(accepted)
     await revokeClient(gate.db, client.client_id)
     expect(
-      await ask(signShared(claims), gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })),
+      await presentToken(signShared(claims), gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })),
     ).toMatchObject(revoked)
   })
 })
 
 describe('a client', () => {
-  it('is known by its secret alone, until it is revoked', async () => {
+  it('is verified only with its own secret, until it is revoked', async () => {
     expect(await verifyClient(gate.db, client)).toEqual({ organizationKey, scope: 'people:read' })
     for (const client_secret of ['', client.client_secret.slice(1), `${client.client_secret}A`])
       expect(await verifyClient(gate.db, { ...client, client_secret })).toBeUndefined()
@@ -85,13 +85,13 @@ describe('a client', () => {
     expect(await verifyClient(gate.db, client)).toBeUndefined()
   })
 
-  it('has a secret of 256 bits that is nowhere kept, and no two are alike', async () => {
-    const made = await Promise.all(
+  it('has a unique secret of 256 bits that is not stored', async () => {
+    const created = await Promise.all(
       Array.from({ length: 100 }, () => createClient(gate.db, { organizationKey, name: '', scope: 'people:read' })),
     )
-    expect(new Set(made.map(({ client_secret }) => client_secret)).size).toBe(100)
-    expect(new Set(made.map(({ client_id }) => client_id)).size).toBe(100)
-    for (const { client_secret } of made) expect(Buffer.from(client_secret, 'base64url')).toHaveLength(32)
+    expect(new Set(created.map(({ client_secret }) => client_secret)).size).toBe(100)
+    expect(new Set(created.map(({ client_id }) => client_id)).size).toBe(100)
+    for (const { client_secret } of created) expect(Buffer.from(client_secret, 'base64url')).toHaveLength(32)
     const { id } = (
       await gate.db.query({ name: '', text: 'select id from organizations where key = $1' }, [organizationKey])
     )[0]!
@@ -113,8 +113,8 @@ describe('a client', () => {
     ['no organization', { organizationKey: '' }, 'not_found'],
     ['a line end in its name', { name: 'a\nb' }, 'invalid_parameter'],
     ['a tab in its name', { name: 'a\tb' }, 'invalid_parameter'],
-    ['an endless name', { name: 'a'.repeat(256) }, 'invalid_parameter'],
-  ])('is not made with %s', async (_, change, word) => {
+    ['a name of 256 characters', { name: 'a'.repeat(256) }, 'invalid_parameter'],
+  ])('is not created with %s', async (_, change, word) => {
     const error = await createClient(gate.db, { organizationKey, name: '', scope: 'people:read', ...change }).catch(
       caught => caught,
     )

@@ -4,40 +4,42 @@ import { Fault, fail } from '../errors.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
-import { memoryTimes } from './organizations.ts'
-import { refuseScopes, splitScopes } from './scopes.ts'
+import { cacheTimes } from './organizations.ts'
+import { buildScopeRefusal, splitScopes } from './scopes.ts'
 import { insertClientSql, listClientsSql, readClientSql, revokeClientSql } from './sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
-/** A program that fetches its own tokens. `revoked_at` is null of one that may. */
+/** A program that fetches its own tokens. `revoked_at` is null while it may. */
 export type Client = { id: string; name: string; scope: string; created_at: string; revoked_at: string | null }
 
-/** What the program keeps. The secret is shown this once. */
+/** The credentials of a client. The secret is returned only once, when the client is created. */
 export type Credentials = { client_id: string; client_secret: string }
 
 type ClientRow = { scope: string; secret_sha256: Buffer }
 
-/** The organization's key, and 96 random bits. */
-const clientIdForm = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/
+/** A client id is the organization's key, a dot, and 96 random bits. */
+const clientIdPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/
 
 /**
- * The digest under which a secret is kept. A slow hash protects secrets that people choose; this one is 256 random
- * bits, which nobody finds by trying, and a slow hash would be work that anybody can ask us for.
+ * The stored digest of a secret. A slow hash protects secrets that people choose. This secret has 256 random bits and
+ * cannot be guessed, and a slow hash would let unauthenticated requests cause expensive work.
  */
 const digest = (secret: string) => createHash('sha256').update(secret).digest()
 
 /**
- * Makes a client of an organization, with all the scopes that its tokens may have. Throws a Fault: `not_found` for an
- * unknown organization, `invalid_parameter` for no scope, an unknown one, or a name beyond 255 characters.
+ * Creates a client of an organization. `scope` lists all scopes that its tokens may have, separated by spaces. Throws a
+ * Fault: `not_found` for an unknown organization; `invalid_parameter` for no scope, an unknown scope, or a name that
+ * has more than 255 characters or a control character.
  */
 export async function createClient(
   db: Database,
   { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
 ): Promise<Credentials> {
   const words = splitScopes(scope)
-  const refusal = refuseScopes(words)
+  const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
-  if (!/^\P{Cc}{0,255}$/u.test(name)) fail('invalid_parameter', 'A name has up to 255 characters, none a control.')
+  if (!/^\P{Cc}{0,255}$/u.test(name))
+    fail('invalid_parameter', 'The name must have at most 255 characters and no control characters.')
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return fail('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const client_id = `${organization.key}.${randomBytes(12).toString('base64url')}`
@@ -49,18 +51,21 @@ export async function createClient(
 export const listClients = (db: Database, organization_id: number): Promise<Client[]> =>
   db.query<Client>(listClientsSql, [organization_id])
 
-/** Ends a client: no more tokens, and those it has are refused within seconds. Throws a Fault `not_found`. */
+/** Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`. */
 export async function revokeClient(db: Database, client_id: string): Promise<void> {
   const organizationKey = organizationOf(client_id)
   const organization = organizationKey !== undefined && (await findOrganization(db, organizationKey))
   const rows = organization ? await db.query(revokeClientSql, [organization.id, client_id]) : []
-  if (rows.length === 0) fail('not_found', `There is no client ${JSON.stringify(client_id)} that could be revoked.`)
+  if (rows.length === 0)
+    fail('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
 }
 
-/** The key of the organization that a client id begins with; undefined for a text of another form. */
-export const organizationOf = (client_id: string): string | undefined => clientIdForm.exec(client_id)?.[1]
+/** The organization key that a client id begins with. Undefined for a malformed id. */
+export const organizationOf = (client_id: string): string | undefined => clientIdPattern.exec(client_id)?.[1]
 
-/** What a client may have, if the secret is its own. One that is unknown costs as much as a wrong secret. */
+/**
+ * The scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
+ */
 export async function verifyClient(
   db: Database,
   { client_id, client_secret }: Credentials,
@@ -77,31 +82,32 @@ export async function verifyClient(
 type Organization = Caller['organization']
 
 export type Clients = {
-  /** See {@link Memory}: true for one that may still be spoken for. */
+  /** As `peek` of {@link TtlCache}: true if the client is cached as not revoked. */
   peek(organization: Organization, client_id: string): true | undefined
+  /** As `find` of {@link TtlCache}: true if the client exists and is not revoked. */
   find(organization: Organization, client_id: string, signal?: Signal): Promise<true | undefined>
 }
 
-/** Which clients may still be spoken for: asked for anew every few seconds, so that a revoked one is soon refused. */
+/** Caches for a few seconds which clients are not revoked. A revoked client is refused once its entry expires. */
 export function createClients(db: Database, nowMs: () => number): Clients {
-  const memory = createTtlCache(
+  const cache = createTtlCache(
     async (key, signal) => {
       const [organization_id, client_id] = key.split(' ')
       const rows = await db.query(readClientSql, [organization_id, client_id], signal)
       return rows.length > 0 || undefined
     },
-    { nowMs, ...memoryTimes },
+    { nowMs, ...cacheTimes },
   )
   const keyOf = ({ id, key }: Organization, client_id: string) =>
     organizationOf(client_id) === key ? `${id} ${client_id}` : undefined
   return {
     peek: (organization, client_id) => {
       const key = keyOf(organization, client_id)
-      return key === undefined ? undefined : memory.peek(key)
+      return key === undefined ? undefined : cache.peek(key)
     },
     find: async (organization, client_id, signal) => {
       const key = keyOf(organization, client_id)
-      return key === undefined ? undefined : memory.find(key, signal)
+      return key === undefined ? undefined : cache.find(key, signal)
     },
   }
 }

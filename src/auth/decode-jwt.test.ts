@@ -5,7 +5,7 @@ import { decodeJwt, parseObject } from './decode-jwt.ts'
 const parse = (text: string) => parseObject(Buffer.from(text))
 
 describe('the JSON of a token', () => {
-  it('is read as JSON.parse reads it, when it is an object that names nothing twice', () => {
+  it('is parsed as JSON.parse does if it is an object without duplicate names', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), fc.boolean(), (value, spaced) => {
         const text = JSON.stringify(value, null, spaced ? 2 : 0)
@@ -14,7 +14,7 @@ describe('the JSON of a token', () => {
     )
   })
 
-  it('is refused when any object in it names anything twice, however the name is written', () => {
+  it('is rejected if any object in it contains a duplicate name, also an escaped one', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.jsonValue(), fc.nat(5), (name, value, depth) => {
         const escaped = [...Array(name.length)].map(
@@ -26,17 +26,17 @@ describe('the JSON of a token', () => {
     )
   })
 
-  it('is valid UTF-8', () => {
+  it('is rejected if it is not valid UTF-8 or begins with a byte order mark', () => {
     expect(parseObject(Buffer.from([...Buffer.from('{"a":"'), 0xff, ...Buffer.from('"}')]))).toBeUndefined()
     expect(parseObject(Buffer.from([0xef, 0xbb, 0xbf, ...Buffer.from('{}')]))).toBeUndefined()
   })
 
-  it('may be nested as deeply as its length allows', () => {
+  it('may be nested 30,000 levels deep', () => {
     expect(parse(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`)).toBeDefined()
   })
 })
 
-it('taking a text apart never throws', () => {
+it('decoding an arbitrary text never throws', () => {
   const part = fc.oneof(
     fc.base64String(),
     fc.string(),

@@ -2,22 +2,22 @@ import { parseExactly } from '../parse-json.ts'
 
 export type TokenAlgorithm = 'ES256' | 'RS256' | 'EdDSA' | 'HS256'
 
-/** A token taken apart, its signature not looked at yet: nothing in here is to be believed. */
+/** A decoded token whose signature is not verified yet. Its contents are not trustworthy. */
 export type UnverifiedToken = { algorithm: TokenAlgorithm; kid: string | undefined; payload: JsonObject }
 
 export type JsonObject = Record<string, unknown>
 
 const algorithms: readonly unknown[] = ['ES256', 'RS256', 'EdDSA', 'HS256'] satisfies TokenAlgorithm[]
 
-/** RFC 9068 calls access tokens so, and RFC 7519 all tokens. */
-const types = ['JWT', 'AT+JWT', 'APPLICATION/AT+JWT']
+/** The accepted values of `typ`: `JWT` of RFC 7519, and the access tokens of RFC 9068. */
+const acceptedTypes = ['JWT', 'AT+JWT', 'APPLICATION/AT+JWT']
 
-/** Headers that bring their own key, or change what is signed: such tokens are refused, not read past. */
+/** Header fields that carry a key or change what is signed. A token that has one is refused. */
 const refusedHeaders = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 
 /**
- * Takes apart a compact JWS, more strictly than jose does: three canonical base64url parts, JSON objects in valid UTF-8
- * that name nothing twice, a known algorithm. Undefined for anything else. Works in the length of the text.
+ * Decodes a compact JWS, more strictly than jose does: three canonical base64url parts, JSON objects in valid UTF-8
+ * without duplicate names, a known algorithm. Returns undefined for anything else. The time is linear in the length.
  */
 export function decodeJwt(token: string): UnverifiedToken | undefined {
   const parts = token.split('.', 4)
@@ -35,12 +35,12 @@ function isPlainHeader(header: JsonObject): header is { alg: TokenAlgorithm; kid
   return (
     algorithms.includes(alg) &&
     (kid === undefined || typeof kid === 'string') &&
-    (typ === undefined || (typeof typ === 'string' && types.includes(typ.toUpperCase()))) &&
+    (typ === undefined || (typeof typ === 'string' && acceptedTypes.includes(typ.toUpperCase()))) &&
     !refusedHeaders.some(name => Object.hasOwn(header, name))
   )
 }
 
-/** Node's decoder skips what is not base64url and takes padding: only what it would write itself is taken. */
+/** Node's decoder skips invalid characters and accepts padding. This one accepts only the canonical encoding. */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return part !== '' && bytes.toString('base64url') === part ? bytes : undefined
@@ -48,31 +48,31 @@ function decodePart(part: string): Buffer | undefined {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An object in which every name stands once at its place; undefined for other JSON, and for what is none. */
+/** Parses a JSON object. Returns undefined for other JSON, invalid JSON, and objects that contain a duplicate name. */
 export function parseObject(bytes: Uint8Array): JsonObject | undefined {
   try {
     const text = utf8.decode(bytes)
     const value = parseExactly(text)
     if (value === null || typeof value !== 'object' || Array.isArray(value)) return undefined
-    return countMembers(value) === countWritten(text) ? (value as JsonObject) : undefined
+    return countMembers(value) === countWrittenMembers(text) ? (value as JsonObject) : undefined
   } catch {
     return undefined
   }
 }
 
-/** Every member of valid JSON has one colon outside of strings. */
-function countWritten(text: string): number {
+/** Counts the members as written. Each member of valid JSON has one colon outside of strings. */
+function countWrittenMembers(text: string): number {
   return text.replace(/"(?:[^"\\]+|\\.)*"/g, '').split(':').length - 1
 }
 
-/** Members of all objects in a value. A name that was written twice is one member. */
+/** Counts the members of all objects in a parsed value, where a duplicate name is a single member. */
 function countMembers(value: object): number {
   let members = 0
-  const waiting: object[] = [value]
-  for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) {
+  const pending: object[] = [value]
+  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
     const values: unknown[] = Object.values(item)
     if (!Array.isArray(item)) members += values.length
-    for (const child of values) if (child !== null && typeof child === 'object') waiting.push(child)
+    for (const child of values) if (child !== null && typeof child === 'object') pending.push(child)
   }
   return members
 }

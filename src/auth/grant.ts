@@ -1,7 +1,7 @@
 import type { Credentials } from './clients.ts'
 import { splitScopes } from './scopes.ts'
 
-/** What a token is asked for with: a form (RFC 6749, 4.4.2), and the headers that say who asks. */
+/** A token request (RFC 6749, 4.4.2): the form in the body, and the headers that can identify the client. */
 export type GrantRequest = {
   authorizations: readonly string[]
   contentType: string | undefined
@@ -9,36 +9,38 @@ export type GrantRequest = {
   body: Uint8Array | undefined
 }
 
-/** An asking that is understood: nobody is believed yet. `scope` is empty where none is asked for: all are meant. */
+/**
+ * A parsed token request whose credentials are not verified yet. An empty `scope` requests all scopes of the client.
+ */
 export type Grant = { credentials: Credentials; scope: string[] }
 
 export type GrantError = 'invalid_request' | 'invalid_client' | 'invalid_scope' | 'unsupported_grant_type'
 
-/** A refusal in the words of RFC 6749, 5.2. */
+/** An error response of RFC 6749, 5.2. */
 export type GrantRefusal = { error: GrantError; error_description: string }
 
 const isForm = /^[\t ]*application\/x-www-form-urlencoded[\t ]*(;|$)/i
 
-export const refuseGrant = (error: GrantError, error_description: string): GrantRefusal => ({
+export const buildGrantRefusal = (error: GrantError, error_description: string): GrantRefusal => ({
   error,
   error_description,
 })
 
-/** Who asks is not known, or not with this secret: which of the two is not said. */
-export const unknownClient = refuseGrant('invalid_client', 'The client is not known, or its secret is wrong.')
+/** The response is the same for an unknown client and for a wrong secret, so it does not reveal which clients exist. */
+export const unknownClientRefusal = buildGrantRefusal('invalid_client', 'The client is unknown or its secret is wrong.')
 
-/** Understands a request for a token, or says what is wrong with it. */
+/** Parses a token request. Returns a refusal if the request is malformed. */
 export function readGrant({ authorizations, contentType, queryString, body }: GrantRequest): Grant | GrantRefusal {
   if (queryString !== '')
-    return refuseGrant('invalid_request', 'Everything belongs into the body: addresses are logged.')
+    return buildGrantRefusal('invalid_request', 'Send all parameters in the body. The query of a URL ends up in logs.')
   if (!isForm.test(contentType ?? ''))
-    return refuseGrant('invalid_request', 'The body is sent as application/x-www-form-urlencoded.')
+    return buildGrantRefusal('invalid_request', 'Send the body as application/x-www-form-urlencoded.')
   const fields = readForm(body)
-  if (!fields) return refuseGrant('invalid_request', 'The body names something twice, or is not UTF-8.')
+  if (!fields) return buildGrantRefusal('invalid_request', 'The body names a parameter twice or is not UTF-8.')
   const { grant_type, scope = '' } = fields
-  if (grant_type === undefined) return refuseGrant('invalid_request', 'The body lacks the grant_type.')
+  if (grant_type === undefined) return buildGrantRefusal('invalid_request', 'The body lacks the grant_type.')
   if (grant_type !== 'client_credentials')
-    return refuseGrant('unsupported_grant_type', 'The grant_type is client_credentials.')
+    return buildGrantRefusal('unsupported_grant_type', 'The grant_type must be client_credentials.')
   const credentials = readCredentials(authorizations, fields)
   return 'error' in credentials ? credentials : { credentials, scope: splitScopes(scope) }
 }
@@ -47,7 +49,10 @@ type Fields = Partial<Record<string, string>>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Fields by name, those without a value left out (RFC 6749, 3.2); undefined for a name that stands twice. */
+/**
+ * The form fields by name, without empty ones (RFC 6749, 3.2). Undefined if a name occurs twice or the body is not
+ * UTF-8.
+ */
 function readForm(body: Uint8Array | undefined): Fields | undefined {
   try {
     const entries = [...new URLSearchParams(utf8.decode(body))]
@@ -62,16 +67,16 @@ function readCredentials(authorizations: readonly string[], fields: Fields): Cre
   const { client_id, client_secret } = fields
   const [authorization] = authorizations
   if (authorization === undefined)
-    return client_id !== undefined && client_secret !== undefined ? { client_id, client_secret } : unknownClient
+    return client_id !== undefined && client_secret !== undefined ? { client_id, client_secret } : unknownClientRefusal
   if (authorizations.length > 1 || client_secret !== undefined)
-    return refuseGrant('invalid_request', 'A client says who it is in one way: in the header, or in the body.')
+    return buildGrantRefusal('invalid_request', 'Send the credentials once, in the header or in the body.')
   const credentials = readBasic(authorization)
   if (credentials && client_id !== undefined && client_id !== credentials.client_id)
-    return refuseGrant('invalid_request', 'The body names another client than the header.')
-  return credentials ?? unknownClient
+    return buildGrantRefusal('invalid_request', 'The client_id in the body differs from the one in the header.')
+  return credentials ?? unknownClientRefusal
 }
 
-/** `Basic`, with id and secret form-encoded each (RFC 6749, 2.3.1). */
+/** Reads `Basic` credentials. Id and secret are form-encoded (RFC 6749, 2.3.1). */
 function readBasic(authorization: string): Credentials | undefined {
   const encoded = /^basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1]
   if (encoded === undefined) return undefined

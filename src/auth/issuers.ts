@@ -2,29 +2,29 @@ import type { TokenAlgorithm } from './decode-jwt.ts'
 import type { VerifyingKey } from './jwk.ts'
 import { ownName } from './keys.ts'
 
-/** Keys by `kid`. A token that names none may only come from who knows the shared secret. */
+/** Looks up keys by `kid`. A token without a `kid` can only be signed with the shared secret. */
 export type KeySource = {
-  /** The key, where what is known is young enough to go by. */
+  /** The cached key. Undefined if the cache is too old. Returns at once. */
   peek(kid: string | undefined): VerifyingKey | undefined
-  /** The same, asking where it must. Throws a Fault of 503, or the database's error, where the keys cannot be had. */
+  /** The cached key, or else one that is fetched now. Throws a Fault of 503, or the database's error, if that fails. */
   find(kid: string | undefined): Promise<VerifyingKey | undefined>
 }
 
-/** Who makes tokens: each is believed about its own tokens alone, by its own keys alone. */
+/** An issuer of tokens. Only its own keys can verify its tokens, and they verify no others. */
 export type Issuer = Readonly<{
   name: string
   audience: string
   algorithms: readonly TokenAlgorithm[]
-  /** How long a token is taken past its `exp`: the clock of an outside issuer is not ours. */
+  /** How long a token is accepted after its `exp`. The clock of an outside issuer may differ. */
   toleranceMs: number
   keys: KeySource
 }>
 
-/** The service itself. */
+/** The issuer of the tokens that kith signs. */
 export const ownIssuer = (keys: KeySource): Issuer =>
   Object.freeze({ name: ownName, audience: ownName, algorithms: ['ES256', 'HS256'] as const, toleranceMs: 0, keys })
 
-/** The one that the configuration names. */
+/** The outside issuer that the configuration names. */
 export const outsideIssuer = ({ issuer, audience }: { issuer: string; audience: string }, keys: KeySource): Issuer =>
   Object.freeze({
     name: issuer,

@@ -1,28 +1,27 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose'
 import type { JsonObject, TokenAlgorithm } from './decode-jwt.ts'
 
-/** What checks a signature: one key, one algorithm. */
+/** A key that verifies signatures, with the only algorithm that it may be used with. */
 export type VerifyingKey = Readonly<{ algorithm: TokenAlgorithm; key: CryptoKey | Uint8Array }>
 
-/** Below 2,048 bits a modulus can be factored; beyond 8,192 checking a signature takes too long. */
-const modulusBits = { least: 2_048, most: 8_192 }
+/** A modulus below 2,048 bits can be factored. Above 8,192 bits, verifying a signature takes too long. */
+const modulusBits = { min: 2_048, max: 8_192 }
 
 /**
- * The key of a public JWK, with the one algorithm that it may be used with; undefined for a key of another kind or
- * use, for one that is too weak, that brings its private half along or is not on its curve. Only the numbers of the
- * key are taken.
+ * Imports a public JWK. Returns undefined if the key has an unsupported type or use, is too weak, contains its private
+ * half, or is not a point on its curve. Only the numbers of the key are imported.
  */
 export async function readVerifyingKey(jwk: JsonObject): Promise<VerifyingKey | undefined> {
-  const kind = kindOf(jwk)
-  if (!kind || !isForVerifying(jwk, kind.algorithm)) return undefined
+  const keyType = keyTypeOf(jwk)
+  if (!keyType || !isForVerifying(jwk, keyType.algorithm)) return undefined
   try {
-    return Object.freeze({ algorithm: kind.algorithm, key: await importJWK(kind.numbers, kind.algorithm) })
+    return Object.freeze({ algorithm: keyType.algorithm, key: await importJWK(keyType.numbers, keyType.algorithm) })
   } catch {
     return undefined
   }
 }
 
-function kindOf({ kty, crv, x, y, n, e }: JsonObject): { algorithm: TokenAlgorithm; numbers: JWK } | undefined {
+function keyTypeOf({ kty, crv, x, y, n, e }: JsonObject): { algorithm: TokenAlgorithm; numbers: JWK } | undefined {
   if (kty === 'EC' && crv === 'P-256' && isText(x) && isText(y))
     return { algorithm: 'ES256', numbers: { kty, crv, x, y } }
   if (kty === 'OKP' && crv === 'Ed25519' && isText(x)) return { algorithm: 'EdDSA', numbers: { kty, crv, x } }
@@ -41,14 +40,14 @@ function isForVerifying({ use, key_ops: keyOps, alg, d, p, q, k }: JsonObject, a
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** With an exponent of 1 every text is its own signature; an even one has no inverse. */
+/** With an exponent of 1, every text is its own signature. An even exponent has no inverse. */
 function isStrong(modulus: string, exponent: string): boolean {
   const [n, e] = [numberOf(modulus), numberOf(exponent)]
   const bits = n.toString(2).length
-  return bits >= modulusBits.least && bits <= modulusBits.most && n % 2n === 1n && e >= 3n && e % 2n === 1n
+  return bits >= modulusBits.min && bits <= modulusBits.max && n % 2n === 1n && e >= 3n && e % 2n === 1n
 }
 
-/** At most 4 KiB are read: more is no modulus that would be taken. */
+/** Reads at most 4,096 characters. A longer modulus is too large anyway. */
 function numberOf(base64url: string): bigint {
   const bytes = Buffer.from(base64url.slice(0, 4_096), 'base64url')
   return bytes.length === 0 ? 0n : BigInt(`0x${bytes.toString('hex')}`)

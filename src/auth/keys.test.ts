@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const request = { organizationKey: 'default', subject: 'tests', scope: 'people:read', ttlSeconds: 60 }
 
-/** An authenticator of a server, and the clock it goes by. */
+/** An authenticator of a server, and its clock. */
 async function open(db: Database, clock = { nowMs: Date.now() }) {
   const authenticator = createAuthenticator({
     db,
@@ -33,8 +33,8 @@ async function open(db: Database, clock = { nowMs: Date.now() }) {
     config: loadConfig({}),
     nowMs: () => clock.nowMs,
   })
-  const ask = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
-  return { ...authenticator, clock, ask }
+  const presentToken = async (token: string) => authenticator.authenticate([`Bearer ${token}`])
+  return { ...authenticator, clock, presentToken }
 }
 
 const expiryOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).exp * 1_000
@@ -43,13 +43,13 @@ const kids = async (db: Database) => (await listKeys(db)).map(({ kid }) => kid)
 const sql = (text: string, values: unknown[] = []) => servers[0]!.query(statement('', text), values)
 
 describe('the signing key', () => {
-  it('is one for servers that start together on an empty database, and each accepts the tokens of the others', async () => {
+  it('is shared by servers that start together on an empty database, and each accepts the tokens of the others', async () => {
     await Promise.all(servers.map(ensureDefaultOrganization))
     const opened = await Promise.all(servers.map(db => open(db)))
     expect(await sql('select kid from signing_keys')).toHaveLength(1)
     const tokens = await Promise.all(servers.map(db => issueToken(db, request)))
-    for (const { ask } of opened)
-      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    for (const { presentToken } of opened)
+      for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
   it('is the same after a restart', async () => {
@@ -58,14 +58,14 @@ describe('the signing key', () => {
     expect(await sql('select kid from signing_keys')).toHaveLength(1)
   })
 
-  it('shows its public half alone', async () => {
+  it('is published without its private half', async () => {
     const text = { x: expect.any(String), y: expect.any(String), kid: expect.any(String) }
     expect(await (await open(servers[0]!)).jwks()).toEqual({
       keys: [{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', ...text }],
     })
   })
 
-  it('that is too weak, or none that kith makes, stops the start', async () => {
+  it('prevents the start if it is too weak or of a type that kith does not create', async () => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1_024 })
     const jwk = JSON.stringify(publicKey.export({ format: 'jwk' }))
     await sql(`insert into signing_keys (kid, algorithm, public_jwk) values ('weak', 'RS256', $1)`, [jwk])
@@ -75,28 +75,28 @@ describe('the signing key', () => {
 })
 
 describe('rotation', () => {
-  it('refuses no token in use, in no server, however long it lasts; the new key signs from then on', async () => {
+  it('invalidates no token on any server, whatever its lifetime, and the new key signs from then on', async () => {
     const opened = await Promise.all(servers.map(db => open(db)))
     const tokens = [await issueToken(servers[0]!, request)]
     for (const ttlSeconds of [60, 3_600, 86_400, 99 * 366 * 86_400])
       for (const [index, db] of servers.entries()) {
         const kid = await rotateKeys(db)
-        // Each server makes one of its own, and is shown one that it cannot know: all are taken at once.
+        // Another server signs the token, so each server also gets tokens of keys that it has not loaded yet.
         const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttlSeconds })
         expect(kidOf(token)).toBe(kid)
         tokens.push(token)
-        for (const { ask, clock } of opened) {
+        for (const { presentToken, clock } of opened) {
           clock.nowMs += 1_000
-          expect(await ask(token)).toMatchObject({ subject: 'tests' })
+          expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
         }
       }
-    for (const { ask, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
+    for (const { presentToken, clock } of [...opened, ...(await Promise.all(servers.map(db => open(db))))]) {
       clock.nowMs = Date.now()
-      for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+      for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
     }
   }, 60_000)
 
-  it('leaves one key with a private half, and shows all that are live', async () => {
+  it('leaves one key with a private half, and all valid keys stay published', async () => {
     const [signing, ...older] = await listKeys(servers[0]!)
     expect(signing!.signs).toBe(true)
     expect(older.length).toBeGreaterThan(10)
@@ -107,8 +107,8 @@ describe('rotation', () => {
     expect(keys.map(({ kid }) => kid)).toEqual([signing!.kid, ...older.map(({ kid }) => kid)])
   })
 
-  it('removes a key when its last token has ended, and none before', async () => {
-    const { jwks, ask, clock } = await open(servers[0]!)
+  it('removes a key after its last token has expired and not before', async () => {
+    const { jwks, presentToken, clock } = await open(servers[0]!)
     const token = await issueToken(servers[0]!, request)
     const kid = kidOf(token)
     const [{ vouches_until }] = (await sql('select vouches_until from signing_keys where kid = $1', [kid])) as [
@@ -122,37 +122,37 @@ describe('rotation', () => {
     await sql(`update signing_keys set vouches_until = now() where kid = $1`, [kid])
     clock.nowMs += 1_000
     expect((await jwks()).keys.map(each => each.kid)).not.toContain(kid)
-    await expect(ask(token)).rejects.toThrow('not valid')
+    await expect(presentToken(token)).rejects.toThrow('not valid')
     await rotateKeys(servers[1]!)
     expect(await kids(servers[0]!)).not.toContain(kid)
   })
 
-  it('keeps a key of before its end was written down', async () => {
+  it('keeps a key whose end is not stored', async () => {
     const token = await issueToken(servers[0]!, request)
     await sql('update signing_keys set vouches_until = null where kid = $1', [kidOf(token)])
     await issueToken(servers[0]!, request)
     await rotateKeys(servers[0]!)
     await rotateKeys(servers[0]!)
-    expect(await (await open(servers[1]!)).ask(token)).toMatchObject({ subject: 'tests' })
+    expect(await (await open(servers[1]!)).presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
-  it('never makes a key whose name a command would take for an option', async () => {
+  it('never creates a kid that a command would parse as an option', async () => {
     // One thumbprint in 64 begins with a hyphen.
-    const made = []
-    for (let index = 0; index < 200; index++) made.push(await rotateKeys(servers[index % 4]!))
-    expect(made.filter(kid => !/^\w[\w-]{42}$/.test(kid))).toEqual([])
+    const created = []
+    for (let index = 0; index < 200; index++) created.push(await rotateKeys(servers[index % 4]!))
+    expect(created.filter(kid => !/^\w[\w-]{42}$/.test(kid))).toEqual([])
   })
 
-  it('by many at once leaves one that signs, and the tokens of all of them good', async () => {
+  it('by several servers at once leaves one signing key, and tokens of all keys stay valid', async () => {
     const issued = servers.flatMap(db => [rotateKeys(db), ...Array.from({ length: 5 }, () => issueToken(db, request))])
     const tokens = (await Promise.all(issued)).filter(text => text.includes('.'))
     expect(tokens).toHaveLength(20)
     expect((await listKeys(servers[0]!)).filter(({ signs }) => signs)).toHaveLength(1)
-    const { ask } = await open(servers[0]!)
-    for (const token of tokens) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    const { presentToken } = await open(servers[0]!)
+    for (const token of tokens) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
   })
 
-  it('writes down the end of a key once a day, and not for every token', async () => {
+  it('stores the end of a key once a day and not for every token', async () => {
     const kid = await rotateKeys(servers[0]!)
     const ends = new Set<unknown>()
     for (let index = 0; index < 5; index++) {
@@ -163,37 +163,37 @@ describe('rotation', () => {
   })
 })
 
-describe('a key that is revoked', () => {
-  it('takes its tokens along within ten seconds in every server, remembered ones too', async () => {
+describe('a revoked key', () => {
+  it('invalidates its tokens within ten seconds on every server, also cached ones', async () => {
     const token = await issueToken(servers[0]!, request)
     const opened = await Promise.all(servers.map(db => open(db)))
-    for (const { ask } of opened) expect(await ask(token)).toMatchObject({ subject: 'tests' })
+    for (const { presentToken } of opened) expect(await presentToken(token)).toMatchObject({ subject: 'tests' })
     await rotateKeys(servers[0]!)
     await revokeKey(servers[0]!, kidOf(token))
-    for (const { ask, clock } of opened) {
+    for (const { presentToken, clock } of opened) {
       clock.nowMs += 10_000
-      await expect(ask(token)).rejects.toThrow('not valid')
+      await expect(presentToken(token)).rejects.toThrow('not valid')
     }
   })
 
-  it('is never the one that signs', async () => {
+  it('cannot be the signing key', async () => {
     const { kid } = (await listKeys(servers[0]!))[0]!
     for (const each of [kid, 'nothing']) await expect(revokeKey(servers[0]!, each)).rejects.toThrow('keys rotate')
     expect((await listKeys(servers[0]!))[0]!.kid).toBe(kid)
   })
 })
 
-describe('a token is not issued', () => {
+describe('a request for a token', () => {
   it.each([
     ['without a scope', { scope: ' ' }, '/scope'],
     ['with an unknown scope', { scope: 'people:read people:all' }, '/scope'],
-    ['with scopes between tabs', { scope: 'people:read\tpeople:write' }, '/scope'],
+    ['with scopes separated by tabs', { scope: 'people:read\tpeople:write' }, '/scope'],
     ['without a subject', { subject: '' }, '/subject'],
-    ['with a line end in its subject', { subject: 'a\nb' }, '/subject'],
-    ['for no time', { ttlSeconds: 0 }, '/ttl_seconds'],
-    ['for part of a second', { ttlSeconds: 0.5 }, '/ttl_seconds'],
-    ['for ever', { ttlSeconds: Number.POSITIVE_INFINITY }, '/ttl_seconds'],
-  ])('%s', async (_, change, path) => {
+    ['with a line feed in its subject', { subject: 'a\nb' }, '/subject'],
+    ['for 0 seconds', { ttlSeconds: 0 }, '/ttl_seconds'],
+    ['for half a second', { ttlSeconds: 0.5 }, '/ttl_seconds'],
+    ['for an infinite time', { ttlSeconds: Number.POSITIVE_INFINITY }, '/ttl_seconds'],
+  ])('is refused %s', async (_, change, path) => {
     const error = await issueToken(servers[0]!, { ...request, ...change }).catch(caught => caught)
     expect(error).toBeInstanceOf(Fault)
     expect((error as Fault).refusal).toMatchObject({ word: 'invalid_parameter', details: [{ path }] })

@@ -4,7 +4,8 @@ import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 import {
-  deleteDeadKeysSql,
+  deleteExpiredKeysSql,
+  deleteOlderPrivateKeysSql,
   deleteVerifyingKeySql,
   extendSigningKeySql,
   insertSigningKeySql,
@@ -12,17 +13,16 @@ import {
   lockSigningKeysSql,
   readSigningKeySql,
   readVerifyingKeysSql,
-  silenceOlderKeysSql,
 } from './sql.ts'
 
-/** The service's own live keys: tokens signed by any of them are accepted. */
+/** The service's own valid keys. A token that any of them signed is accepted. */
 export type Keys = Readonly<{
   verifying: ReadonlyMap<string, VerifyingKey>
-  /** As /.well-known/jwks.json shows them. */
+  /** The response of /.well-known/jwks.json. */
   publicJwks: { keys: JWK[] }
 }>
 
-/** What signs. */
+/** The key that signs new tokens. */
 export type SigningKey = Readonly<{ kid: string; algorithm: string; key: CryptoKey }>
 
 /** Issuer and audience of the service's own tokens. */
@@ -31,30 +31,35 @@ export const ownName = 'kith'
 const ownAlgorithm = 'ES256'
 
 /** Every own `kid` is an RFC 7638 thumbprint. */
-export const ownKidForm = /^[\w-]{43}$/
+export const ownKidPattern = /^[\w-]{43}$/
 
 type PublicRow = { kid: string; algorithm: string; public_jwk: JWK }
 
-/** The live keys of this database, the first made here unless it is there. Servers that start together share one. */
+/**
+ * Loads the valid keys. Creates the first key if the database has none; servers that start together create only one.
+ */
 export async function loadOrCreateKeys(db: Database): Promise<Keys> {
   if ((await db.query(readSigningKeySql, [0])).length === 0) {
-    // Made before the transaction: others wait for the lock.
-    const made = await makeKey()
+    // The key is generated before the transaction, because other servers wait for the lock.
+    const created = await generateKey()
     await db.transaction(async tx => {
       await tx.query(lockSigningKeysSql, [])
-      if ((await tx.query(readSigningKeySql, [0])).length === 0) await insertKey(tx, made)
+      if ((await tx.query(readSigningKeySql, [0])).length === 0) await insertKey(tx, created)
     })
   }
   return loadKeys(db)
 }
 
-/** The live keys. Those that were `known` stay the same objects, for a remembered token knows its key by that. */
+/**
+ * Loads the valid keys. Keys that are in `known` keep their object, because a cached token is compared with its key by
+ * identity. Throws an Error if a stored key is unusable.
+ */
 export async function loadKeys(db: Database, known: Keys['verifying'] = new Map()): Promise<Keys> {
   const rows = await db.query<PublicRow>(readVerifyingKeysSql, [])
   const verifying = await Promise.all(
     rows.map(async ({ kid, public_jwk }): Promise<[string, VerifyingKey]> => {
       const key = known.get(kid) ?? (await readVerifyingKey(public_jwk))
-      if (!key) throw new Error(`the signing key ${kid} of the database is too weak, or of another kind`)
+      if (!key) throw new Error(`the signing key ${kid} in the database is too weak or of an unsupported type`)
       return [kid, key]
     }),
   )
@@ -66,40 +71,43 @@ export async function loadKeys(db: Database, known: Keys['verifying'] = new Map(
 
 type SigningRow = { kid: string; algorithm: string; private_jwk: JWK; suffices: boolean }
 
-/** How far beyond a token's end its key is kept: clocks differ. */
-const slackSeconds = 3_600
-/** Kept for a day more than asked for, the row is written once a day and not for every token. */
-const roomSeconds = 86_400
+/** How long a key is kept after its last token expires, because clocks differ. */
+const clockSlackSeconds = 3_600
+/** A key is kept a day longer than necessary, so that its row is updated once a day and not for every token. */
+const extensionSeconds = 86_400
 
 /**
- * The newest key, after it is written down that it verifies until the end of the token that it is taken for
- * (Unix time in seconds): from then on no rotation removes it before.
+ * Reads the signing key and stores that it must verify tokens until `expiresAt` (Unix time in seconds). No rotation
+ * removes it before that time.
  */
 export async function takeSigningKey(db: Database, expiresAt: number, signal?: Signal): Promise<SigningKey> {
-  const neededUntil = expiresAt + slackSeconds
+  const neededUntil = expiresAt + clockSlackSeconds
   for (;;) {
     const [row] = await db.query<SigningRow>(readSigningKeySql, [neededUntil], signal)
     if (!row) throw new Error('there is no signing key')
     const { kid, algorithm, private_jwk, suffices } = row
     if (suffices) return { kid, algorithm, key: (await importJWK(private_jwk, algorithm)) as CryptoKey }
-    // A rotation may come between: what is read again is the newest, and what it verifies until.
-    await db.query(extendSigningKeySql, [kid, neededUntil + roomSeconds], signal)
+    // A rotation may happen between the two statements. The loop therefore reads the signing key again.
+    await db.query(extendSigningKeySql, [kid, neededUntil + extensionSeconds], signal)
   }
 }
 
-/** A new key signs from now on; the older ones lose their private half, and verify as long as a token of theirs lasts. */
+/**
+ * Creates a new signing key and returns its `kid`. Older keys lose their private half and verify until their last token
+ * expires.
+ */
 export async function rotateKeys(db: Database): Promise<string> {
-  const made = await makeKey()
+  const created = await generateKey()
   await db.transaction(async tx => {
     await tx.query(lockSigningKeysSql, [])
-    await insertKey(tx, made)
-    await tx.query(silenceOlderKeysSql, [made.kid])
-    await tx.query(deleteDeadKeysSql, [])
+    await insertKey(tx, created)
+    await tx.query(deleteOlderPrivateKeysSql, [created.kid])
+    await tx.query(deleteExpiredKeysSql, [])
   })
-  return made.kid
+  return created.kid
 }
 
-/** A key as the command shows it; `vouches_until` is null of one without a known end. */
+/** A key as `kith keys list` prints it. `vouches_until` is null if no end is stored. */
 export type ListedKey = {
   kid: string
   algorithm: string
@@ -110,26 +118,29 @@ export type ListedKey = {
 
 export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedKey>(listSigningKeysSql, [])
 
-/** Ends a key at once, and every token that it signed. Throws a Fault: `not_found`, and so for the one that signs. */
+/**
+ * Deletes a key, so that every token that it signed becomes invalid. Throws a Fault `not_found` for an unknown key and
+ * for the signing key.
+ */
 export async function revokeKey(db: Database, kid: string): Promise<void> {
   const rows = await db.query(deleteVerifyingKeySql, [kid])
   if (rows.length === 0)
     fail(
       'not_found',
-      `There is no older key ${JSON.stringify(kid)}. The one that signs is replaced first: keys rotate.`,
+      `There is no older key ${JSON.stringify(kid)}. To revoke the signing key, run kith keys rotate first.`,
     )
 }
 
-type MadeKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
+type CreatedKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
 
-async function makeKey(): Promise<MadeKey> {
+async function generateKey(): Promise<CreatedKey> {
   const { publicKey, privateKey } = await generateKeyPair(ownAlgorithm, { extractable: true })
   const public_jwk = await exportJWK(publicKey)
   const kid = await calculateJwkThumbprint(public_jwk)
-  // On a command line it would be an option.
-  return kid.startsWith('-') ? makeKey() : { kid, public_jwk, private_jwk: await exportJWK(privateKey) }
+  // A kid that begins with a hyphen would be parsed as an option on a command line.
+  return kid.startsWith('-') ? generateKey() : { kid, public_jwk, private_jwk: await exportJWK(privateKey) }
 }
 
-async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: MadeKey) {
+async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey) {
   await tx.query(insertSigningKeySql, [kid, ownAlgorithm, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
 }

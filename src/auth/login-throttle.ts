@@ -2,56 +2,60 @@ import { isIPv6 } from 'node:net'
 import { ageOf } from './age-of.ts'
 import { setWithBound } from './bounded-map.ts'
 
-/** Failed attempts of one client id from one address, and of one address in all, before both have to wait. */
-const mostOfClient = 10
-const mostOfAddress = 100
+/** The failed attempts that a client id may make from one address, and an address in total, before they must wait. */
+const maxOfClient = 10
+const maxOfAddress = 100
 const windowMs = 60_000
-/** Some 3 MB when full. Whoever has that many addresses makes others be forgotten, and still guesses 256 bits. */
-const mostRemembered = 20_000
-/** No client id or address has more characters: what claims to be one must not fill the memory. */
-const longest = 80
+/**
+ * A full map takes about 3 MB. An attacker with that many addresses evicts the counts of others, but still has to guess
+ * 256 bits.
+ */
+const maxWindows = 20_000
+/** No client id or address is longer. The limit keeps longer values from filling the memory. */
+const maxKeyLength = 80
 
 export type LoginThrottle = {
-  /** Counts an attempt as failed. How many seconds it must wait instead, where there were too many: then it is not counted. */
-  begin(client_id: string, address: string): number | undefined
-  /** It was not a failure after all: it was right, or could not be decided. */
-  takeBack(client_id: string, address: string): void
+  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
+  countAttempt(client_id: string, address: string): number | undefined
+  /** Removes an attempt from the count, because it succeeded or could not be checked. */
+  uncountAttempt(client_id: string, address: string): void
 }
 
-type Window = { failures: number; sinceMs: number }
+type Window = { failures: number; startedAtMs: number }
 
 /**
- * Counts failed attempts to authenticate, in windows of a minute. An attempt counts before it is decided, so that a
- * thousand at once are no more than ten; by the pair, so that nobody shuts a client out from elsewhere.
+ * Counts failed attempts to authenticate, in windows of a minute. An attempt is counted before it is checked, so that a
+ * thousand concurrent attempts do not pass the limit of ten. The count is per client id and address, so that an
+ * attacker cannot lock out a client at another address.
  */
 export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrottle {
   const windows = new Map<string, Window>()
 
   const windowOf = (key: string): Window => {
-    const found = windows.get(key)
-    return found && ageOf(found.sinceMs, nowMs()) < windowMs ? found : { failures: 0, sinceMs: nowMs() }
+    const current = windows.get(key)
+    return current && ageOf(current.startedAtMs, nowMs()) < windowMs ? current : { failures: 0, startedAtMs: nowMs() }
   }
   const limits = (client_id: string, address: string) => {
-    const place = placeOf(address).slice(0, longest)
+    const network = networkOf(address).slice(0, maxKeyLength)
     return [
-      { key: place, most: mostOfAddress },
-      { key: `${place} ${client_id.slice(0, longest)}`, most: mostOfClient },
+      { key: network, maxFailures: maxOfAddress },
+      { key: `${network} ${client_id.slice(0, maxKeyLength)}`, maxFailures: maxOfClient },
     ]
   }
 
   return {
-    begin: (client_id, address) => {
-      const found = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
-      const full = found.filter(({ window, most }) => window.failures >= most)
+    countAttempt: (client_id, address) => {
+      const counters = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
+      const full = counters.filter(({ window, maxFailures }) => window.failures >= maxFailures)
       if (full.length > 0) {
-        const leftMs = full.map(({ window }) => windowMs - ageOf(window.sinceMs, nowMs()))
-        return Math.ceil(Math.max(...leftMs) / 1_000)
+        const remainingMs = full.map(({ window }) => windowMs - ageOf(window.startedAtMs, nowMs()))
+        return Math.ceil(Math.max(...remainingMs) / 1_000)
       }
-      for (const { key, window } of found)
-        setWithBound(windows, key, { ...window, failures: window.failures + 1 }, mostRemembered)
+      for (const { key, window } of counters)
+        setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
       return undefined
     },
-    takeBack: (client_id, address) => {
+    uncountAttempt: (client_id, address) => {
       for (const { key } of limits(client_id, address)) {
         const window = windows.get(key)
         if (window) window.failures = Math.max(0, window.failures - 1)
@@ -60,8 +64,11 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
   }
 }
 
-/** Who has one IPv6 address has 2^64 of them: the network stands for all. */
-function placeOf(address: string): string {
+/**
+ * The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses stay as they
+ * are.
+ */
+function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('%')[0]!.split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))

@@ -3,18 +3,18 @@ import { findOrganization } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
 import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
-/** How long a token outlives its organization, or a client its revocation, at most: `forgetMs`. */
-export const memoryTimes = { renewMs: 5_000, forgetMs: 10_000, unknownMs: 1_000 }
+/** A token is accepted for at most `maxAgeMs` after its organization is deleted or its client is revoked. */
+export const cacheTimes = { refreshMs: 5_000, maxAgeMs: 10_000, notFoundMs: 1_000 }
 
 export type Organizations = TtlCache<Caller['organization']>
 
-/** Organizations by key. One that is unknown is asked for again after a second. */
+/** Caches organizations by key. An unknown key is queried again after a second. */
 export function createOrganizations(db: Database, nowMs: () => number): Organizations {
   return createTtlCache(
     async (key, signal) => {
       const organization = await findOrganization(db, key, signal)
       return organization && Object.freeze({ id: organization.id, key })
     },
-    { nowMs, ...memoryTimes },
+    { nowMs, ...cacheTimes },
   )
 }

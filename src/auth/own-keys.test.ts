@@ -7,8 +7,8 @@ import { revokeKey, rotateKeys, takeSigningKey } from './keys.ts'
 
 const gate = useGate()
 
-/** A token as good as any, under a kid of the right form that nobody has. */
-const unknown = async (letter: string) => {
+/** A token with valid claims and a kid that has the right form but does not exist. */
+const unknownKidToken = async (letter: string) => {
   const [, payload, signature] = (await signOwn(gate, validClaims)).split('.')
   return `${encode({ alg: 'ES256', kid: letter.repeat(43) })}.${payload}.${signature}`
 }
@@ -20,40 +20,40 @@ const tokenOfNewKey = async () => {
   return signOwn({ ...gate, signing, kid }, { ...validClaims, jti: kid })
 }
 
-const ask = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
+const presentToken = (token: string, to = gate.authenticator) => authenticate(to, `Bearer ${token}`)
 
-describe('a key that the process does not know yet', () => {
-  it('is looked up once for twenty who come at once, and its tokens are taken', async () => {
+describe('a key that the process has not loaded yet', () => {
+  it('is looked up once for twenty concurrent requests, and its tokens are accepted', async () => {
     const authenticator = gate.open({})
     const token = await tokenOfNewKey()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(token, authenticator)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => presentToken(token, authenticator)))
     for (const answer of answers) expect(answer).toMatchObject({ subject: 'attacker' })
-    // One for the key, and one each for the organization, which is not yet remembered.
+    // One query for the key, and one for each request's organization, which is not cached yet.
     expect(gate.queries).toBe(21)
   })
 
-  it('is not refused because somebody has asked for others just before: it waits for the next look-up', async () => {
+  it('waits for the next look-up if others were looked up just before, and is then accepted', async () => {
     const authenticator = gate.open({})
-    const tokens = await Promise.all(['a', 'b', 'c'].map(unknown))
-    const attacks = await Promise.all(tokens.map(token => ask(token, authenticator)))
+    const tokens = await Promise.all(['a', 'b', 'c'].map(unknownKidToken))
+    const attacks = await Promise.all(tokens.map(token => presentToken(token, authenticator)))
     for (const refusal of attacks) expect(refusal).toMatchObject(invalidToken)
     expect(gate.queries).toBe(1)
     const token = await tokenOfNewKey()
     const more = Array.from({ length: 50 }, async (_, index) =>
-      ask(await unknown(String.fromCharCode(65 + (index % 26))), authenticator),
+      presentToken(await unknownKidToken(String.fromCharCode(65 + (index % 26))), authenticator),
     )
-    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalidToken)
-    // The clock stands still: all of them came in one second, and shared its one look-up; then the organization.
+    // The clock stands still, so all requests share the look-ups of one second. One more query reads the organization.
     expect(gate.queries).toBeLessThanOrEqual(4)
   })
 
-  it('is refused to the byte as a wrong signature is', async () => {
+  it('that does not exist gets the same response as a wrong signature', async () => {
     const wrong = (await signOwn(gate, validClaims)).replace(/.{20}$/, 'A'.repeat(20))
-    expect(await ask(await unknown('u'), gate.open({}))).toEqual(await ask(wrong))
+    expect(await presentToken(await unknownKidToken('u'), gate.open({}))).toEqual(await presentToken(wrong))
   })
 
-  it('is not looked up under a kid that cannot be one of ours, nor for another algorithm', async () => {
+  it('is not looked up for a malformed kid or another algorithm', async () => {
     const [, payload, signature] = (await signOwn(gate, validClaims)).split('.')
     for (const header of [
       { alg: 'ES256', kid: 'a'.repeat(42) },
@@ -63,11 +63,11 @@ describe('a key that the process does not know yet', () => {
       { alg: 'RS256', kid: 'a'.repeat(43) },
       { alg: 'HS256', kid: 'a'.repeat(43) },
     ])
-      expect(await ask(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
+      expect(await presentToken(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
     expect(gate.queries).toBe(0)
   })
 
-  it('cannot be told from a wrong one while the database is away: that is a fault, and no refusal', async () => {
+  it('causes an error, not a rejection, while the database is unavailable', async () => {
     const away = (async () => {
       throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     }) as Database['query']
@@ -77,15 +77,15 @@ describe('a key that the process does not know yet', () => {
       config: loadConfig({}),
       nowMs: () => gate.nowMs,
     })
-    await expect(authenticate([`Bearer ${await unknown('x')}`])).rejects.toThrow('away')
+    await expect(authenticate([`Bearer ${await unknownKidToken('x')}`])).rejects.toThrow('away')
   })
 })
 
-describe('a remembered token', () => {
-  it('is asked about behind the scenes after five seconds, and dies with its key after ten', async () => {
+describe('a cached token', () => {
+  it('is revalidated in the background after five seconds, and rejected ten seconds after its key is revoked', async () => {
     const authenticator = gate.open({})
     const token = await tokenOfNewKey()
-    expect(await ask(token, authenticator)).toMatchObject({ subject: 'attacker' })
+    expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     const { kid } = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
     await rotateKeys(gate.db)
     await revokeKey(gate.db, kid)
@@ -97,21 +97,21 @@ describe('a remembered token', () => {
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
     await vi.waitFor(() => expect(gate.queries).toBe(2))
     gate.nowMs += 5_000
-    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
+    expect(await presentToken(token, authenticator)).toMatchObject(invalidToken)
   })
 
-  it('dies with its organization', async () => {
+  it('is rejected after its organization is deleted', async () => {
     const authenticator = gate.open({})
     const db = gate.db
     await db.query({ name: '', text: `insert into organizations (key) values ('mortal')` }, [])
     const token = await signOwn(gate, { ...validClaims, org: 'mortal' })
-    expect(await ask(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
+    expect(await presentToken(token, authenticator)).toMatchObject({ organization: { key: 'mortal' } })
     await db.query({ name: '', text: `delete from organizations where key = 'mortal'` }, [])
     gate.nowMs += 10_000
-    expect(await ask(token, authenticator)).toMatchObject(invalidToken)
+    expect(await presentToken(token, authenticator)).toMatchObject(invalidToken)
   })
 
-  it('lives on through a database that is away for less than ten seconds', async () => {
+  it('stays valid while the database is unavailable for less than ten seconds', async () => {
     let away = false
     const query: Database['query'] = (...given) => (away ? Promise.reject(new Error('away')) : gate.db.query(...given))
     const { authenticate } = createAuthenticator({
@@ -133,15 +133,15 @@ describe('a remembered token', () => {
   })
 })
 
-it('keys are those of the database, whoever asks for them', async () => {
+it('the published keys are those of the database, with at most one query a second', async () => {
   const kids = async (to = gate.authenticator) => (await to.jwks()).keys.map(({ kid }) => kid)
-  // One that has signed nothing would go when another takes its place.
+  // A rotation would delete a key that has signed nothing.
   await takeSigningKey(gate.db, Date.now() / 1_000 + 60)
   gate.nowMs += 1_000
   const before = await kids()
-  const made = await rotateKeys(gate.db)
+  const newKid = await rotateKeys(gate.db)
   gate.nowMs += 1_000
-  expect(await kids()).toEqual([made, ...before])
+  expect(await kids()).toEqual([newKid, ...before])
   gate.queries = 0
   await Promise.all(Array.from({ length: 20 }, () => kids()))
   expect(gate.queries).toBe(0)

@@ -11,7 +11,7 @@ function refusalOf(held: Scope[], scope: Scope): Refusal | undefined {
   }
 }
 
-it.each(scopes)('%s is refused to a token that has all other scopes, and given to one that has it alone', scope => {
+it.each(scopes)('%s is denied to a token with all other scopes and granted to a token with only it', scope => {
   expect(refusalOf([scope], scope)).toBeUndefined()
   const others = scopes.filter(other => other !== scope)
   expect(refusalOf(others, scope)).toMatchObject({

@@ -1,16 +1,16 @@
 import { statement } from '../db/db.ts'
 
-/** Rotation leaves one private half. */
+/** Only the signing key has a private half: a rotation deletes those of older keys. */
 const signs = 'private_jwk is not null'
 
-/** Newest first: the one that signs, and those whose tokens may still be good. */
+/** The signing key and the keys whose tokens may still be valid, newest first. */
 export const readVerifyingKeysSql = statement(
   'read_verifying_keys',
   `select kid, algorithm, public_jwk from signing_keys
    where ${signs} or vouches_until is null or vouches_until > now() order by created_at desc, kid`,
 )
 
-/** $1: Unix time in seconds; `suffices`: it verifies until then. */
+/** $1: Unix time in seconds. `suffices`: the key verifies tokens at least until then. */
 export const readSigningKeySql = statement(
   'read_signing_key',
   `select kid, algorithm, private_jwk, vouches_until is null or vouches_until >= to_timestamp($1) as suffices
@@ -23,23 +23,25 @@ export const extendSigningKeySql = statement(
   'update signing_keys set vouches_until = to_timestamp($2) where kid = $1 and vouches_until < to_timestamp($2)',
 )
 
-/** Held to the commit: of servers that start together one makes the key, the others read it. Readers do not wait. */
+/**
+ * Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait.
+ */
 export const lockSigningKeysSql = statement('lock_signing_keys', 'lock table signing_keys in share row exclusive mode')
 
-/** It has signed nothing yet. */
+/** Inserts a key that has signed nothing yet. */
 export const insertSigningKeySql = statement(
   'insert_signing_key',
   `insert into signing_keys (kid, algorithm, public_jwk, private_jwk, vouches_until)
    values ($1, $2, $3::jsonb, $4::jsonb, now())`,
 )
 
-/** $1: the kid of the newest. */
-export const silenceOlderKeysSql = statement(
+/** $1: the kid of the newest key. */
+export const deleteOlderPrivateKeysSql = statement(
   'silence_older_keys',
   `update signing_keys set private_jwk = null where kid <> $1 and ${signs}`,
 )
 
-export const deleteDeadKeysSql = statement(
+export const deleteExpiredKeysSql = statement(
   'delete_dead_keys',
   'delete from signing_keys where private_jwk is null and vouches_until <= now()',
 )
@@ -65,7 +67,7 @@ export const listClientsSql = statement(
   'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
 )
 
-/** One that is not revoked. */
+/** Reads a client that is not revoked. */
 export const readClientSql = statement(
   'read_client',
   'select scope, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',

@@ -1,32 +1,35 @@
 import { setTimeout } from 'node:timers/promises'
 import { ageOf } from './age-of.ts'
 
-/** Work that is done in turns with pauses between, however many ask for it. */
-export type Turns = {
-  /** Settles with the turn that is under way, else with the next. Rejects as the work does. */
+/** Runs the same work at a limited rate, however many callers request it. Callers share a run. */
+export type Throttle = {
+  /** Waits for the pending run, or starts the next one. Rejects if the work does. */
   run(): Promise<void>
-  /** Settles once `enough` holds, and no later than a turn that began after this was asked: earlier ones miss news. */
-  runUntil(enough: () => boolean): Promise<void>
+  /**
+   * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
+   * have read older data. Rejects if the work does.
+   */
+  runUntil(isDone: () => boolean): Promise<void>
 }
 
-/** Turns of `work` that begin at least `pauseMs` apart. */
-export function createTurns(work: () => Promise<void>, pauseMs: number, nowMs: () => number): Turns {
-  let begunAtMs = Number.NEGATIVE_INFINITY
-  let begun = 0
-  let completed = 0
+/** Creates a throttle for `work`. Its runs start at least `pauseMs` milliseconds apart. */
+export function createThrottle(work: () => Promise<void>, pauseMs: number, nowMs: () => number): Throttle {
+  let startedAtMs = Number.NEGATIVE_INFINITY
+  let startedRuns = 0
+  let lastCompletedRun = 0
   let running: Promise<void> | undefined
 
-  async function takeTurn() {
-    // Never none: all who come in one turn of the event loop share it.
-    await setTimeout(Math.max(0, pauseMs - ageOf(begunAtMs, nowMs())))
-    begunAtMs = nowMs()
-    const number = ++begun
+  async function startRun() {
+    // Even a pause of 0 ms waits for a timer, so all callers of one event-loop turn share the run.
+    await setTimeout(Math.max(0, pauseMs - ageOf(startedAtMs, nowMs())))
+    startedAtMs = nowMs()
+    const runNumber = ++startedRuns
     await work()
-    completed = number
+    lastCompletedRun = runNumber
   }
 
   function run(): Promise<void> {
-    running ??= takeTurn().finally(() => {
+    running ??= startRun().finally(() => {
       running = undefined
     })
     return running
@@ -34,10 +37,10 @@ export function createTurns(work: () => Promise<void>, pauseMs: number, nowMs: (
 
   return {
     run,
-    runUntil: async enough => {
-      const before = begun
+    runUntil: async isDone => {
+      const startedBefore = startedRuns
       do await run()
-      while (!enough() && completed <= before)
+      while (!isDone() && lastCompletedRun <= startedBefore)
     },
   }
 }

@@ -5,9 +5,11 @@ import { Fault, type Refusal, refuseValue } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys.ts'
-import { refuseScopes, splitScopes } from './scopes.ts'
+import { buildScopeRefusal, splitScopes } from './scopes.ts'
 
-/** What a token shall say. `scope` names scopes, separated by spaces; `client_id` the client that it is issued to. */
+/**
+ * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` is the client that receives it.
+ */
 export type TokenRequest = {
   organizationKey: string
   subject: string
@@ -16,12 +18,12 @@ export type TokenRequest = {
   client_id?: string
 }
 
-const longestTtlSeconds = 100 * 366 * 86_400
+const maxTtlSeconds = 100 * 366 * 86_400
 
 /**
- * Signs a token with the newest key, that ends `ttl_seconds` from now; whether the organization exists is the caller's to know. Throws a
- * Fault `invalid_parameter` for no scope, an unknown scope, a subject of another form than 1–255 characters without
- * controls, and a lifetime other than whole seconds from 1 to a hundred years.
+ * Signs a token that expires `ttlSeconds` from now. The caller must ensure that the organization exists. Throws a Fault
+ * `invalid_parameter` for no scope, an unknown scope, a subject that is not 1 to 255 characters without control
+ * characters, and a lifetime that is not a whole number of seconds from 1 to 100 years.
  */
 export async function issueToken(
   db: Database,
@@ -31,7 +33,7 @@ export async function issueToken(
 ): Promise<string> {
   const { organizationKey, client_id, ttlSeconds } = request
   const words = splitScopes(request.scope)
-  const refusal = refuseRequest(request, words)
+  const refusal = buildRequestRefusal(request, words)
   if (refusal) throw new Fault(refusal)
   const issuedAt = Math.floor(nowMs() / 1_000)
   const expiresAt = issuedAt + ttlSeconds
@@ -47,11 +49,12 @@ export async function issueToken(
     .sign(key)
 }
 
-function refuseRequest({ subject, ttlSeconds }: TokenRequest, words: string[]): Refusal | undefined {
-  const refusal = refuseScopes(words)
+function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: string[]): Refusal | undefined {
+  const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
-  if (!isSubject(subject)) return refuseValue('/subject', 'A subject has 1 to 255 characters, none a control.')
-  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > longestTtlSeconds)
-    return refuseValue('/ttl_seconds', 'A token lasts whole seconds, from 1 to a hundred years.')
+  if (!isSubject(subject))
+    return refuseValue('/subject', 'The subject must have 1 to 255 characters and no control characters.')
+  if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
+    return refuseValue('/ttl_seconds', 'The lifetime must be a whole number of seconds, from 1 second to 100 years.')
   return undefined
 }

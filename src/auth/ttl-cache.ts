@@ -2,60 +2,61 @@ import type { Signal } from '../signal.ts'
 import { ageOf } from './age-of.ts'
 import { setWithBound } from './bounded-map.ts'
 
-/** Answers about keys that are remembered for a while, so that most requests ask nobody. */
+/** A cache whose entries expire, so that most requests need no query. */
 export type TtlCache<V> = {
-  /** What is known well enough to go by, at once. What is getting old is asked for anew behind the scenes. */
+  /** The cached value, at once; undefined if there is none. An old entry is reloaded in the background. */
   peek(key: string): V | undefined
-  /** The same, asking where it must. Throws what asking throws. */
+  /** The cached value, or else the loaded one; undefined if the key does not exist. Throws what `load` throws. */
   find(key: string, signal?: Signal): Promise<V | undefined>
 }
 
-type MemoryOptions = {
+type TtlCacheOptions = {
   nowMs: () => number
-  /** From this age on an answer is asked for anew while it still serves, and from that one on before it does. */
-  renewMs: number
-  forgetMs: number
-  /** How long what was not there counts as not there. */
-  unknownMs: number
+  /** An entry of this age is reloaded in the background and still served. */
+  refreshMs: number
+  /** An entry of this age is no longer served. */
+  maxAgeMs: number
+  /** How long the cache remembers that a key does not exist. */
+  notFoundMs: number
 }
 
-type Known<V> = { value: V; sinceMs: number; renewing: boolean }
+type Entry<V> = { value: V; loadedAtMs: number; isRefreshing: boolean }
 
-const mostKnown = 10_000
-const mostUnknown = 1_000
+const maxEntries = 10_000
+const maxNotFound = 1_000
 
-/** Remembers what `ask` answers; undefined is the answer for what does not exist. */
+/** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
 export function createTtlCache<V>(
-  ask: (key: string, signal?: Signal) => Promise<V | undefined>,
-  { nowMs, renewMs, forgetMs, unknownMs }: MemoryOptions,
+  load: (key: string, signal?: Signal) => Promise<V | undefined>,
+  { nowMs, refreshMs, maxAgeMs, notFoundMs }: TtlCacheOptions,
 ): TtlCache<V> {
-  const known = new Map<string, Known<V>>()
-  const unknownSinceMs = new Map<string, number>()
+  const entries = new Map<string, Entry<V>>()
+  const notFoundAtMs = new Map<string, number>()
 
-  async function askFor(key: string, signal?: Signal): Promise<V | undefined> {
-    const sinceMs = nowMs()
-    const value = await ask(key, signal)
-    if (value !== undefined) setWithBound(known, key, { value, sinceMs, renewing: false }, mostKnown)
+  async function loadEntry(key: string, signal?: Signal): Promise<V | undefined> {
+    const loadedAtMs = nowMs()
+    const value = await load(key, signal)
+    if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
     else {
-      known.delete(key)
-      setWithBound(unknownSinceMs, key, nowMs(), mostUnknown)
+      entries.delete(key)
+      setWithBound(notFoundAtMs, key, nowMs(), maxNotFound)
     }
     return value
   }
 
-  function renew(key: string, entry: Known<V>) {
-    if (entry.renewing) return
-    entry.renewing = true
-    askFor(key).catch(() => {
-      entry.renewing = false
+  function refresh(key: string, entry: Entry<V>) {
+    if (entry.isRefreshing) return
+    entry.isRefreshing = true
+    loadEntry(key).catch(() => {
+      entry.isRefreshing = false
     })
   }
 
   function peek(key: string): V | undefined {
-    const entry = known.get(key)
-    const ageMs = entry ? ageOf(entry.sinceMs, nowMs()) : Number.POSITIVE_INFINITY
-    if (!entry || ageMs >= forgetMs) return undefined
-    if (ageMs >= renewMs) renew(key, entry)
+    const entry = entries.get(key)
+    const ageMs = entry ? ageOf(entry.loadedAtMs, nowMs()) : Number.POSITIVE_INFINITY
+    if (!entry || ageMs >= maxAgeMs) return undefined
+    if (ageMs >= refreshMs) refresh(key, entry)
     return entry.value
   }
 
@@ -63,9 +64,9 @@ export function createTtlCache<V>(
     peek,
     find: async (key, signal) => {
       const value = peek(key)
-      if (value !== undefined || ageOf(unknownSinceMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs()) < unknownMs)
+      if (value !== undefined || ageOf(notFoundAtMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs()) < notFoundMs)
         return value
-      return askFor(key, signal)
+      return loadEntry(key, signal)
     },
   }
 }

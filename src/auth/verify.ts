@@ -4,22 +4,26 @@ import { decodeJwt } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
 import type { VerifyingKey } from './jwk.ts'
 
-/** What a genuine token says, and whose word it is. */
-export type Verified = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }
+/** A verified token: its claims, its issuer, and the key that signed it. */
+export type VerifiedToken = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }
 
-/** `problem` says what is wrong with a token whose signature is right; all others are refused without a word. */
-export type Verdict = Verified | { problem: string | undefined }
+/** `problem` says what is wrong with a correctly signed token. It is undefined for any other invalid token. */
+export type Verification = VerifiedToken | { problem: string | undefined }
 
 /**
- * Decides whether a token is genuine and in force. Its `iss` is believed as far as choosing whose keys to try: one that
- * is unknown is asked nowhere. Nothing tells a wrong signature from an unknown key or a broken form.
+ * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer; an unknown `iss`
+ * causes no look-up. The result is the same for a wrong signature, an unknown key and a malformed token.
  */
-export async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () => number): Promise<Verdict> {
+export async function verifyToken(
+  token: string,
+  issuers: readonly Issuer[],
+  nowMs: () => number,
+): Promise<Verification> {
   const unverified = decodeJwt(token)
   if (!unverified) return { problem: undefined }
   const { algorithm, kid, payload } = unverified
   const issuer = issuers.find(({ name }) => name === payload.iss)
-  // Only the shared secret has no name: a public key is never taken for it, nor a secret looked up among keys.
+  // Only the shared secret has no `kid`. A public key is therefore never used as an HMAC secret, nor the reverse.
   if (!issuer?.algorithms.includes(algorithm) || (algorithm === 'HS256') !== (kid === undefined))
     return { problem: undefined }
   const key = await issuer.keys.find(kid)

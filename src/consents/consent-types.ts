@@ -5,9 +5,9 @@ import {
   type DefinitionChange,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import type { ConsentType, Definitions } from '../organizations/definitions.ts'
 import type { ConsentTypePatch, NewConsentType } from './schema.ts'
@@ -25,8 +25,8 @@ export async function createConsentType(author: Author, body: NewConsentType): P
   let id = 0
   const definitions = await changeDefinitions(author, (current, at) => {
     const { consent_types } = current
-    if (consent_types.some(type => type.key === body.key)) refuseTaken('is the key of another consent type')
-    refuseMore('consent_types', current, author.limits)
+    if (consent_types.some(type => type.key === body.key)) throwKeyTaken('is the key of another consent type')
+    throwIfLimitReached('consent_types', current, author.limits)
     id = nextId(consent_types)
     const { key, name = key, description = null, mandatory = false, default_state = false } = body
     const state = 'active' as const
@@ -69,14 +69,14 @@ export async function patchConsentType(author: Author, id: number, patch: Consen
 /** The channels of a body, with `is_default` filled in. Throws a Fault of 400 if a channel is given twice. */
 function channelsOf(given: NewConsentType['channels']): Channels {
   const duplicate = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
-  if (duplicate !== -1) refuseField(pointer('channels', duplicate, 'channel'), 'is given twice')
+  if (duplicate !== -1) throwInvalidField(pointer('channels', duplicate, 'channel'), 'is given twice')
   return given.map(({ channel, is_default = false }) => ({ channel, is_default }))
 }
 
 function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
   const markIndex = channels.findIndex(channel => channel.is_default)
   if (mandatory && markIndex !== -1)
-    refuseField(
+    throwInvalidField(
       pointer('channels', markIndex, 'is_default'),
       'a mandatory consent type cannot be the default of a channel',
     )
@@ -89,7 +89,7 @@ function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {
 function removeArchivedMarks(next: ConsentType, patch: ConsentTypePatch) {
   const markIndex = patch.channels?.findIndex(channel => channel.is_default) ?? -1
   if (markIndex !== -1)
-    refuseField(
+    throwInvalidField(
       pointer('channels', markIndex, 'is_default'),
       'an archived consent type cannot be the default of a channel',
     )

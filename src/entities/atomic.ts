@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
-import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { takeSet } from './conflicts.ts'
 import { lockAddressed } from './read-stage.ts'
 import { runWriteSet } from './run-write-set.ts'
@@ -30,7 +30,7 @@ export async function writeAtomically(
   options: WriteOptions,
   nextRefusal?: Refusal,
 ): Promise<Done[]> {
-  let definitions = await knownDefinitions(db, organization_id, options.signal)
+  let definitions = await cachedDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction(

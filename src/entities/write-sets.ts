@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
-import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
@@ -44,7 +44,7 @@ export async function writeEntities(
   let release: (() => void) | undefined
   try {
     while (pending.length > 0) {
-      const definitions = await knownDefinitions(db, organization_id, options.signal)
+      const definitions = await cachedDefinitions(db, organization_id, options.signal)
       const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
       release ??= await options.writeOrder?.acquire(items)
       const { set, later } = takeSet(items, { size: options.setSize })

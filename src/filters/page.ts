@@ -2,7 +2,7 @@ import { type Database, flushed, statement } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
-import { type Definitions, knownDefinitions, reloadDefinitions } from '../organizations/definitions.ts'
+import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import type { Condition } from './grammar.ts'
@@ -43,7 +43,7 @@ export async function readFilteredPage(
   position: Position,
   options: FilterOptions = {},
 ): Promise<FilteredPage> {
-  let definitions = await knownDefinitions(db, organization_id, options.signal)
+  let definitions = await cachedDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
       return { ...(await readPageWithDefinitions(db, definitions, stack_id, filter, position, options)), definitions }

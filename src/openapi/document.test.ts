@@ -8,9 +8,9 @@ import { errorStatuses } from '../errors.ts'
 import { documentOf } from './document.ts'
 import type { JsonSchema } from './shapes.ts'
 
-const house = { config: loadConfig({}) }
-const rows = routeTable(house)
-const document = openApiDocument(house)
+const services = { config: loadConfig({}) }
+const rows = routeTable(services)
+const document = openApiDocument(services)
 
 type Media = { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }
 type Content = { content: Record<string, Media> }
@@ -23,19 +23,19 @@ type Operation = {
   requestBody?: Content & { required: boolean }
   responses: Record<string, Partial<Content> & { $ref?: string; headers?: object }>
 }
-type Found = { address: string; pointer: string; operation: Operation }
+type OperationEntry = { address: string; pointer: string; operation: Operation }
 
-const operations: Found[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+const operations: OperationEntry[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     address: `${method.toUpperCase()} ${path}`,
     pointer: `/paths/${path.replaceAll('/', '~1')}/${method}`,
     operation: operation as Operation,
   })),
 )
-const operationAt = (address: string) => operations.find(found => found.address === address)!.operation
+const operationAt = (address: string) => operations.find(entry => entry.address === address)!.operation
 
-/** The error words of a response, by what its schema allows. */
-function wordsAt(operation: Operation, status: number): string[] {
+/** The error codes that the schema of a response allows. */
+function codesAt(operation: Operation, status: number): string[] {
   const name = operation.responses[status]?.$ref?.split('/').at(-1)
   if (name === undefined) return []
   const { content } = document.components.responses![name] as Content
@@ -44,7 +44,7 @@ function wordsAt(operation: Operation, status: number): string[] {
 }
 
 describe('the OpenAPI document', () => {
-  it('has every row of the route table, and no other address below /v1', () => {
+  it('has every row of the route table, and no other path below /v1', () => {
     const documented = operations.map(({ address }) => address)
     expect(documented.filter(address => address.includes(' /v1')).sort()).toEqual(
       rows.map(({ method, path }) => `${method} ${path}`).sort(),
@@ -59,19 +59,19 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  it('names each operation once, in camelCase', () => {
+  it('gives each operation a unique name in camelCase', () => {
     const names = operations.map(({ operation }) => operation.operationId)
     expect(new Set(names).size).toBe(names.length)
     for (const name of names) expect(name).toMatch(/^[a-z]+([A-Z][a-z]+)*$/)
   })
 
-  it('puts every operation under one described resource, and describes no other', () => {
+  it('puts every operation under one described tag, and describes no other', () => {
     const described = (document.tags as { name: string }[]).map(({ name }) => name)
     expect(new Set(operations.flatMap(({ operation }) => operation.tags))).toEqual(new Set(described))
     for (const { operation } of operations) expect(operation.tags).toHaveLength(1)
   })
 
-  it('tells the scope of every row, and that the others want no token', () => {
+  it('names the scope of every row, and requires no token elsewhere', () => {
     for (const row of rows) {
       const { security, description } = operationAt(`${row.method} ${row.path}`)
       expect(security).toEqual([{ bearer: [row.scope] }])
@@ -81,34 +81,34 @@ describe('the OpenAPI document', () => {
     expect(operationAt('GET /healthz').security).toEqual([])
   })
 
-  it('has every error word with every status it may have', () => {
-    const found = operations.flatMap(({ operation }) =>
+  it('has every error code with each of its statuses', () => {
+    const documented = operations.flatMap(({ operation }) =>
       Object.keys(operation.responses).flatMap(status =>
-        wordsAt(operation, Number(status)).map(word => `${word} ${status}`),
+        codesAt(operation, Number(status)).map(code => `${code} ${status}`),
       ),
     )
-    const all = Object.entries(errorStatuses).flatMap(([word, statuses]) => statuses.map(status => `${word} ${status}`))
-    expect([...new Set(found)].sort()).toEqual(all.sort())
+    const all = Object.entries(errorStatuses).flatMap(([code, statuses]) => statuses.map(status => `${code} ${status}`))
+    expect([...new Set(documented)].sort()).toEqual(all.sort())
   })
 
-  it('has the quirks of the PATCH by external identifier, and of no other address', () => {
+  it('has the special statuses of PATCH by external identifier, and only there', () => {
     const quirky = operationAt('PATCH /v1/people/{external_id}')
     expect(quirky.responses[404]).toBeUndefined()
-    expect(wordsAt(quirky, 409)).toEqual(['invalid_parameter'])
-    expect(wordsAt(quirky, 500)).toEqual(['not_found', 'operation_failed'])
-    expect(wordsAt(quirky, 400)).toContain('duplicate_entry')
+    expect(codesAt(quirky, 409)).toEqual(['invalid_parameter'])
+    expect(codesAt(quirky, 500)).toEqual(['not_found', 'operation_failed'])
+    expect(codesAt(quirky, 400)).toContain('duplicate_entry')
     const usual = operationAt('PATCH /v1/people/internal/{uuid}')
-    expect([wordsAt(usual, 404), wordsAt(usual, 409), wordsAt(usual, 500)]).toEqual([
+    expect([codesAt(usual, 404), codesAt(usual, 409), codesAt(usual, 500)]).toEqual([
       ['not_found'],
       ['duplicate_entry', 'invalid_parameter'],
       ['operation_failed'],
     ])
   })
 
-  it('knows 405 of records of event stacks, 412 of writes of one entity, and headers with what they carry', () => {
+  it('has 405 for records of event stacks, 412 for writes of one entity, and the headers of responses', () => {
     const patch = operationAt('PATCH /v1/stacks/{stack_key}/{external_id}')
-    expect(wordsAt(patch, 405)).toEqual(['invalid_parameter'])
-    expect(wordsAt(patch, 412)).toEqual(['invalid_parameter'])
+    expect(codesAt(patch, 405)).toEqual(['invalid_parameter'])
+    expect(codesAt(patch, 412)).toEqual(['invalid_parameter'])
     expect(patch.parameters).toContainEqual({ $ref: '#/components/parameters/If-Match' })
     expect(Object.keys(patch.responses[200]!.headers!)).toEqual([
       'X-Request-Id',
@@ -126,7 +126,7 @@ describe('the OpenAPI document', () => {
     expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()
   })
 
-  it('offers an Idempotency-Key to every write but DELETE and imports, and to nothing else', () => {
+  it('has the Idempotency-Key parameter on every write except DELETE and imports, and nowhere else', () => {
     const offered = { $ref: '#/components/parameters/Idempotency-Key' }
     for (const { method, path, scope, streams = false } of rows) {
       const { parameters, responses } = operationAt(`${method} ${path}`)
@@ -136,12 +136,12 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  it('lets a body be left out only where a request without one has defaults', () => {
+  it('makes a body optional only if a request without one has defaults', () => {
     expect(operationAt('PATCH /v1/people/{external_id}').requestBody!.required).toBe(true)
     expect(operationAt('POST /v1/people/list').requestBody!.required).toBe(false)
   })
 
-  it('keeps the names of shapes, and writes nullables as OpenAPI 3.1 has them', () => {
+  it('names schemas by their titles, and writes nullable types as OpenAPI 3.1 does', () => {
     const { schemas } = document.components
     expect(Object.keys(schemas!)).toEqual(
       expect.arrayContaining(['Person', 'PersonBody', 'ConsentAssignment', 'Record', 'RecordBody', 'Error']),
@@ -169,15 +169,15 @@ describe('the examples of the document', () => {
   const media = (part: Partial<Content> | undefined) => part?.content?.[typeOf(part) ?? '']
   const innerOf = (part: Partial<Content> | undefined) => `/content/${typeOf(part)?.replace('/', '~1')}`
 
-  it('fit the shapes that they are examples of', () => {
+  it('are valid for the schemas that contain them', () => {
     const faults = Object.entries(document.components.schemas!).flatMap(([name, { examples = [] }]) =>
       (examples as unknown[]).flatMap(example => refuse(`/components/schemas/${name}`, example)),
     )
     expect(faults).toEqual([])
   })
 
-  it('are there for every request and every answer of a row, and fit', () => {
-    for (const { operation, pointer, address } of operations.filter(found => found.address.includes(' /v1'))) {
+  it('exist for every request and response of a row, and are valid', () => {
+    for (const { operation, pointer, address } of operations.filter(entry => entry.address.includes(' /v1'))) {
       const request = media(operation.requestBody)
       if (request) {
         expect(request.example, address).toBeDefined()
@@ -190,7 +190,7 @@ describe('the examples of the document', () => {
     }
   })
 
-  it('show every error word, and fit', () => {
+  it('exist for every error response, and are valid', () => {
     for (const [name, response] of Object.entries(document.components.responses!)) {
       const { examples } = media(response as Content)!
       expect(Object.keys(examples!).length).toBeGreaterThan(0)
@@ -201,12 +201,12 @@ describe('the examples of the document', () => {
   })
 })
 
-it('two shapes of one name are refused when the document is made', () => {
+it('building a document fails if two different schemas have the same title', () => {
   const info = { title: 'a', version: '1', summary: 'b', description: 'c' }
   const open = (operationId: string, answer: ReturnType<typeof Type.Object>) =>
     ({ path: `/${operationId}`, operationId, summary: '', tag: 'a', answer, enveloped: true }) as const
   const [one, other] = [Type.Object({ a: Type.String() }, { title: 'A' }), Type.Object({}, { title: 'A' })]
   expect(() => documentOf({ info, tags: [], rows: [], openRows: [open('a', one), open('b', other)] })).toThrow(
-    'two shapes are called A',
+    'two different schemas have the title A',
   )
 })

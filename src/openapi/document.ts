@@ -1,9 +1,9 @@
 import type { OpenRoute, Route } from '../http/pipeline/route.ts'
 import { headers, openOperationOf, operationOf } from './operation.ts'
-import { createRefusals } from './refusals.ts'
+import { createErrorResponses } from './refusals.ts'
 import { createShapes, type JsonSchema } from './shapes.ts'
 
-/** What a document is made of. */
+/** The input of a document. */
 export type Contract = {
   info: { title: string; version: string; summary: string; description: string }
   /** The resources, in order. */
@@ -20,18 +20,18 @@ export type OpenApiDocument = {
 }
 
 /**
- * The OpenAPI 3.1 document of a contract: each row of its table one operation, each titled schema one component.
- * Throws an Error where two schemas of one title differ.
+ * Builds the OpenAPI 3.1 document of a contract. Each row becomes an operation, and each schema with a title a
+ * component. Throws an Error if two different schemas have the same title.
  */
 export function documentOf({ info, tags, rows, openRows }: Contract): OpenApiDocument {
   const shapes = createShapes()
-  const refusals = createRefusals(shapes)
-  const parts = { shapes, refusals, parameters: {} as Record<string, JsonSchema> }
+  const errorResponses = createErrorResponses(shapes)
+  const parts = { shapes, errorResponses, parameters: {} as Record<string, JsonSchema> }
   const paths: OpenApiDocument['paths'] = {}
   for (const row of rows) addOperation(paths, row.path, row.method, operationOf(row, parts))
   for (const row of openRows) addOperation(paths, row.path, row.method ?? 'GET', openOperationOf(row, parts))
   const { schemas } = shapes
-  const { responses } = refusals
+  const { responses } = errorResponses
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
@@ -47,7 +47,8 @@ const securitySchemes = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it takes.',
+    description:
+      'A token from `kith token`, or from POST /oauth/token. Each operation names the scope that it requires.',
   },
 }
 

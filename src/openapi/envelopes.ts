@@ -1,14 +1,14 @@
 import { type TSchema, Type } from 'typebox'
 import { type ErrorWord, errorStatuses } from '../errors.ts'
 
-/** The envelope of success around an answer's `data`. */
+/** The envelope of a successful response around its `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
 
-const request_id = Type.String({ description: 'As in the header X-Request-Id.' })
+const request_id = Type.String({ description: 'The request id, as in the header X-Request-Id.' })
 
 const detail = Type.Object(
   {
-    path: Type.String({ description: 'A JSON Pointer into the body; `/name` of a parameter of the path.' }),
+    path: Type.String({ description: 'A JSON Pointer into the body, or `/name` for a parameter of the path.' }),
     message: Type.String(),
   },
   { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
@@ -16,19 +16,19 @@ const detail = Type.Object(
 
 const outcome = Type.Optional(
   Type.Literal('unknown', {
-    description: 'The database did not confirm the write: it may have been done. Absent of a write that was not done.',
+    description: 'The database did not confirm the write, so it may have been done. Absent if the write was not done.',
   }),
 )
 
-/** The envelope of every error. */
+/** The envelope of every error response. */
 export const errorEnvelope = Type.Object(
   {
-    error: Type.Enum(Object.keys(errorStatuses) as ErrorWord[], { description: 'The error word, a closed list.' }),
+    error: Type.Enum(Object.keys(errorStatuses) as ErrorWord[], { description: 'The error code, from a closed list.' }),
     errorstack: Type.Union([Type.Object({ reason: Type.String(), request_id }), Type.Null()], {
-      description: 'Null below 500.',
+      description: 'Null for statuses below 500.',
     }),
-    message: Type.String({ description: 'One sentence for a person.' }),
-    details: Type.Array(detail, { description: 'What is wrong, value by value.' }),
+    message: Type.String({ description: 'A sentence that describes the error.' }),
+    details: Type.Array(detail, { description: 'One entry for each invalid value.' }),
     request_id,
     outcome,
   },
@@ -37,8 +37,8 @@ export const errorEnvelope = Type.Object(
 
 const exampleId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
-/** An error as it may look. */
-export function exampleOf(word: ErrorWord, status: number, message: string) {
+/** An example of an error response. */
+export function errorExampleOf(code: ErrorWord, status: number, message: string) {
   const errorstack = status >= 500 ? { reason: message, request_id: exampleId } : null
-  return { error: word, errorstack, message, details: [], request_id: exampleId }
+  return { error: code, errorstack, message, details: [], request_id: exampleId }
 }

@@ -1,4 +1,4 @@
-/** The addresses of the parts of the page at /docs. */
+/** The URLs of the files that the page at /docs loads. */
 export type Parts = { style: string; ownStyle: string; bundle: string; initializer: string; icon: string }
 
 const head = (title: string) => `<!DOCTYPE html>
@@ -17,14 +17,14 @@ export const docsPage = ({ style, ownStyle, bundle, initializer, icon }: Parts):
 </head>
 <body>
 <div id="swagger-ui"></div>
-<noscript>This page needs JavaScript. The same is in /openapi.json.</noscript>
+<noscript>This page needs JavaScript. The same document is at /openapi.json.</noscript>
 <script src="${bundle}"></script>
 <script src="${initializer}"></script>
 </body>
 </html>
 `
 
-/** Starts the Swagger UI on the document at `url`, with the operations of every group to be seen. */
+/** The script that starts the Swagger UI with the document at `url`, and lists the operations of every group. */
 export const docsInitializer = (url: string): string => `window.onload = () => SwaggerUIBundle({
   url: '${url}',
   dom_id: '#swagger-ui',
@@ -37,7 +37,7 @@ export const docsInitializer = (url: string): string => `window.onload = () => S
 })
 `
 
-/** Has the Swagger UI, which is made for wide windows, fit a telephone. */
+/** The style that makes the Swagger UI, which is designed for wide windows, fit a phone. */
 export const docsStyle = `*, *::before, *::after { box-sizing: border-box }
 body { margin: 0; background: #fafafa }
 .swagger-ui .wrapper { padding: 0 16px }
@@ -76,7 +76,7 @@ body { margin: 0; background: #fafafa }
 }
 `
 
-/** The page at /, for whoever opens the address of the service in a browser. */
+/** The page at /, for people who open the URL of the service in a browser. */
 export const homePage = `${head('kith')}\
 <style>
 body { margin: 0 auto; max-width: 36rem; padding: 2rem 1rem; font: 1rem/1.5 system-ui, sans-serif; color: #1b1b1b; background: #fafafa }

@@ -1,4 +1,5 @@
-// Of the formats that no reader of the document knows. Strings of a body are trimmed first, so white space may stand at both ends.
+// These patterns describe kith's own formats, which readers of the document do not know. kith trims the strings of a
+// body first, so white space is allowed at both ends.
 const space = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
 const trimmed = (pattern: string) => `^[${space}]*(?:${pattern})[${space}]*$`
 
@@ -6,7 +7,7 @@ const control = '\\u0000-\\u001f\\u007f-\\u009f'
 const letters = 'A-Za-z'
 const alphanumeric = '[A-Za-z\\d]'
 
-/** RFC 5646, 2.1, and the tags that are older than its rules. That a variant stands once, no pattern can say. */
+/** RFC 5646, 2.1, with its grandfathered tags. A pattern cannot express that a variant occurs only once. */
 const language = [
   `(?:[${letters}]{2,3}(?:[-_][${letters}]{3}){0,3}|[${letters}]{4,8})` +
     `(?:[-_][${letters}]{4})?(?:[-_](?:[${letters}]{2}|\\d{3}))?(?:[-_](?:${alphanumeric}{5,8}|\\d${alphanumeric}{3}))*` +
@@ -17,12 +18,12 @@ const language = [
   '[sS][gG][nN][-_](?:[bB][eE][-_](?:[fF][rR]|[nN][lL])|[cC][hH][-_][dD][eE])',
 ].join('|')
 
-/** That it is not in the future, and the leap years, no pattern says. */
+/** A pattern cannot express leap years, nor that the date is not in the future. */
 const date_of_birth =
   '(?:18[5-9]\\d|[2-9]\\d{3}|19\\d\\d)-' +
   '(?:(?:0[13-9]|1[0-2])-(?:0[1-9]|[12]\\d|30)|(?:0[13578]|1[02])-31|02-(?:0[1-9]|[12]\\d))'
 
-/** What the document says of the service's own formats, beside their names. */
+/** The patterns of kith's own formats, by format name. */
 export const patterns: Record<string, string> = {
   'external-id': trimmed(`(?!\\.{1,2}[${space}]*$)[^${space}${control}](?:[^${control}]*[^${space}${control}])?`),
   'object-id': trimmed('[0-9a-fA-F]{24}'),
@@ -32,7 +33,7 @@ export const patterns: Record<string, string> = {
 
 const tag = '(?:W/)?"[!#-~\\u0080-\\u00ff]*"'
 
-/** `*`, or a list of entity tags (RFC 9110, 13.1.1). */
+/** `*` or a list of entity tags (RFC 9110, 13.1.1). */
 export const ifMatchPattern = `^(?:\\*|${tag}(?:[\\t ]*,[\\t ]*${tag})*)$`
 
 /** An external identifier in a path is not trimmed. */

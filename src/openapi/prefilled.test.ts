@@ -18,7 +18,7 @@ const at = (reference: string) =>
     .split('/')
     .reduce((part, key) => (part as Record<string, unknown>)[key]!, document as unknown)
 
-/** What the page at /docs shows of each operation when "Try it out" is pressed. */
+/** The inputs that the page at /docs fills in for each operation when "Try it out" is pressed. */
 const operations: Prefilled[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => {
     const { parameters = [], requestBody } = operation as {
@@ -39,33 +39,33 @@ const writes = operations.filter(
   ({ address, media }) => media && !/\/(list|filter|related|export)$|^POST \/oauth/.test(address),
 )
 
-/** Every key of a value, however deep, with what stands under it. */
+/** Every key of a value at any depth, with its value. */
 function entriesOf(value: unknown): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => [[key, inner] as [string, unknown], ...entriesOf(inner)])
 }
 
-describe('what the page at /docs fills in', () => {
-  it('names nobody in a parameter', () => {
+describe('the input that the page at /docs fills in', () => {
+  it('contains no parameter value, except an If-Match that no entity has', () => {
     for (const { address, parameters } of operations)
       for (const { name, in: place, example, examples, schema } of parameters) {
         const filled = [example, examples, schema.default, schema.example, schema.examples, schema.enum]
-        const harmless = address.startsWith('PUT ') && name === 'If-Match' ? ['"0"'] : []
+        const allowed = address.startsWith('PUT ') && name === 'If-Match' ? ['"0"'] : []
         expect([address, place, name, ...filled.filter(value => value !== undefined)]).toEqual([
           address,
           place,
           name,
-          ...harmless,
+          ...allowed,
         ])
       }
   })
 
-  it('is an example of our own in every body of a write: the page would make one up of every field', () => {
+  it('is an explicit example for every body of a write, because the page would otherwise generate one', () => {
     expect(writes.length).toBeGreaterThan(15)
     for (const { address, media } of writes) expect([address, media![1].example]).not.toEqual([address, undefined])
   })
 
-  it('has no identifier of anybody, no name, no address and no consent in a body of a write', () => {
+  it('contains no identifier, name, address or consent in a body of a write', () => {
     const personal = [...profileTexts, ...profileFlags, 'consents', 'id', 'record_id', 'state', 'mandatory']
     for (const { address, media } of writes)
       for (const [key, value] of entriesOf(media![1].example)) {
@@ -78,10 +78,10 @@ describe('what the page at /docs fills in', () => {
   })
 })
 
-describe('one click on a write, sent to what stands,', () => {
+describe('a prefilled write to existing entities', () => {
   let service: Service
   let shop: Shop
-  let standing: Record<string, string>
+  let existing: Record<string, string>
   beforeAll(async () => {
     service = await startService()
     shop = await makeShop(service)
@@ -92,7 +92,7 @@ describe('one click on a write, sent to what stands,', () => {
     const person = await send('POST', '/v1/people', { external_id: 'mary', first_name: 'Mary', consents, ...values })
     const record = await send('POST', '/v1/stacks/things', { external_id: 'mary', ...values })
     const attribute = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
-    standing = {
+    existing = {
       external_id: 'mary',
       uuid: person.body.data.id,
       record_id: record.body.data.record_id,
@@ -111,20 +111,20 @@ describe('one click on a write, sent to what stands,', () => {
       '/v1/schema/stacks/things',
     ]
     const answers = []
-    for (const path of [...reads, `/v1/schema/attributes/${standing.attribute_id}`])
+    for (const path of [...reads, `/v1/schema/attributes/${existing.attribute_id}`])
       answers.push((await shop.send('GET', path)).body.data)
     const [person, ...others] = answers
-    // A new purpose shows in every read of a person, with its default.
-    const asked = ({ consent_type_id }: { consent_type_id: number }) => consent_type_id === 1
-    return [{ ...person, consents: person.consents.filter(asked) }, ...others]
+    // A new consent type appears in every read of a person, with its default.
+    const isFirstType = ({ consent_type_id }: { consent_type_id: number }) => consent_type_id === 1
+    return [{ ...person, consents: person.consents.filter(isFirstType) }, ...others]
   }
 
-  it.each(writes.map(write => [write.address, write] as const))('changes nothing of it: %s', async (_, write) => {
+  it.each(writes.map(write => [write.address, write] as const))('changes nothing: %s', async (_, write) => {
     const { method, path, parameters, media } = write
     const before = await snapshot()
     const owner = path.includes('/attributes/') ? 'attribute_id' : 'consent_type_id'
     const address = path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
-      const value = standing[name === 'id' ? owner : name]
+      const value = existing[name === 'id' ? owner : name]
       expect(value, name).toBeDefined()
       return value!
     })

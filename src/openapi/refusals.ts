@@ -1,12 +1,12 @@
 import type { ErrorWord } from '../errors.ts'
 import { honorsIdempotencyKey, type OpenRoute, type Route } from '../http/pipeline/route.ts'
-import { errorEnvelope, exampleOf } from './envelopes.ts'
+import { errorEnvelope, errorExampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
-type Words = Partial<Record<number, ErrorWord[]>>
+type CodesByStatus = Partial<Record<number, ErrorWord[]>>
 
-/** What the pipeline in front of every handler may answer. */
-const pipeline: Words = {
+/** The error codes of the pipeline in front of every handler. */
+const pipelineCodes: CodesByStatus = {
   400: ['invalid_parameter'],
   401: ['unauthorized'],
   403: ['forbidden'],
@@ -18,60 +18,67 @@ const pipeline: Words = {
   503: ['operation_failed'],
   504: ['operation_failed'],
 }
-const ofBodies: Words = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
-const ofKeys: Words = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
-const ofOpenRoutes: Words = { 431: ['invalid_parameter'], 500: ['operation_failed'], 504: ['operation_failed'] }
+const bodyCodes: CodesByStatus = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
+const idempotencyKeyCodes: CodesByStatus = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
+const openRouteCodes: CodesByStatus = {
+  431: ['invalid_parameter'],
+  500: ['operation_failed'],
+  504: ['operation_failed'],
+}
 
-/** The error words a row may answer with each status: what the pipeline, its address and its handler refuse. */
-export function wordsOf(row: Route): Map<number, ErrorWord[]> {
-  const parts: Words[] = [pipeline]
-  if (row.body) parts.push(ofBodies)
+/** The error codes that a row can return, by status: those of the pipeline, of its parameters and of its handler. */
+export function errorCodesOf(row: Route): Map<number, ErrorWord[]> {
+  const parts: CodesByStatus[] = [pipelineCodes]
+  if (row.body) parts.push(bodyCodes)
   if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
-  if (honorsIdempotencyKey(row)) parts.push(ofKeys)
+  if (honorsIdempotencyKey(row)) parts.push(idempotencyKeyCodes)
   if (Object.keys(row.params ?? {}).length > 0) parts.push({ 404: ['not_found'] })
   if (row.versioned && row.method !== 'GET') parts.push({ 412: ['invalid_parameter'] })
-  parts.push(listed(row.refusals))
-  return collect(parts, row.statuses)
+  parts.push(listCodes(row.refusals))
+  return mergeCodes(parts, row.statuses)
 }
 
-/** Those of an address outside `/v1`. */
-export const openWordsOf = (row: OpenRoute): Map<number, ErrorWord[]> => collect([ofOpenRoutes, listed(row.refusals)])
+/** The error codes that a path outside `/v1` can return, by status. */
+export const openErrorCodesOf = (row: OpenRoute): Map<number, ErrorWord[]> =>
+  mergeCodes([openRouteCodes, listCodes(row.refusals)])
 
-function listed(refusals: Route['refusals'] = {}): Words {
-  return Object.fromEntries(Object.entries(refusals).map(([status, word]) => [status, [word!]]))
+function listCodes(refusals: Route['refusals'] = {}): CodesByStatus {
+  return Object.fromEntries(Object.entries(refusals).map(([status, code]) => [status, [code!]]))
 }
 
-/** Every word at its status, in order of status. `quirks` move a word to the status it has on this row. */
-function collect(parts: Words[], quirks: Route['statuses'] = {}): Map<number, ErrorWord[]> {
-  const found = new Map<number, Set<ErrorWord>>()
-  for (const [status, words] of parts.flatMap(part => Object.entries(part)))
-    for (const word of words!) {
-      const answered = quirks[word] ?? Number(status)
-      found.set(answered, (found.get(answered) ?? new Set()).add(word))
+/**
+ * Merges the codes by status, in order of status. `statusOverrides` moves a code to the status that it has on this row.
+ */
+function mergeCodes(parts: CodesByStatus[], statusOverrides: Route['statuses'] = {}): Map<number, ErrorWord[]> {
+  const merged = new Map<number, Set<ErrorWord>>()
+  for (const [listedStatus, codes] of parts.flatMap(part => Object.entries(part)))
+    for (const code of codes!) {
+      const status = statusOverrides[code] ?? Number(listedStatus)
+      merged.set(status, (merged.get(status) ?? new Set()).add(code))
     }
-  return new Map([...found].sort(([a], [b]) => a - b).map(([status, words]) => [status, [...words].sort()]))
+  return new Map([...merged].sort(([a], [b]) => a - b).map(([status, codes]) => [status, [...codes].sort()]))
 }
 
 const meanings: Record<number, string> = {
-  400: 'The request cannot be read, or a value breaks a rule; `details` names each.',
-  401: 'The token is missing or not valid.',
+  400: 'The request cannot be parsed, or a value is invalid. `details` lists the invalid values.',
+  401: 'The token is missing or invalid.',
   403: 'The token lacks the scope.',
-  404: 'There is no such thing.',
-  405: 'Records of an event stack are never updated.',
-  409: 'The external identifier or key is taken, or a request with this Idempotency-Key is still running: then `Retry-After` says when to ask again.',
-  412: 'If-Match names another version.',
+  404: 'The resource does not exist.',
+  405: 'Records of an event stack cannot be updated.',
+  409: 'The external identifier or key is taken, or a request with this Idempotency-Key is still running. In the second case, `Retry-After` says when to retry.',
+  412: 'The entity does not have the version of If-Match.',
   413: 'The body is too large.',
   414: 'The path or the query is too long.',
-  415: 'A compressed body is not accepted.',
-  422: 'The Idempotency-Key was used with another body, or with other preferences.',
-  429: 'Too many requests; no work was done.',
+  415: 'The body is compressed, which kith does not support.',
+  422: 'The Idempotency-Key was used with another body or other preferences.',
+  429: 'There were too many requests. The request had no effect.',
   431: 'The headers are too large.',
   500: 'The operation failed.',
-  503: 'Overload, too many requests at once on one connection, or the database is away.',
-  504: 'The request took longer than its time, and was cancelled.',
+  503: 'The service is overloaded, the connection has too many concurrent requests, or the database is unavailable.',
+  504: 'The request exceeded its deadline and was cancelled.',
 }
 
-/** Headers of a refusal beyond X-Request-Id, by status. */
+/** The headers of an error response besides X-Request-Id, by status. */
 const headers: Record<number, string | string[]> = {
   401: 'WWW-Authenticate',
   403: 'WWW-Authenticate',
@@ -81,40 +88,41 @@ const headers: Record<number, string | string[]> = {
   503: 'Retry-After',
 }
 
-/** The responses of refusals that a document shares: one for each status and set of words. */
-export function createRefusals(shapes: Shapes) {
+/** The error responses that operations share: one for each status and set of error codes. */
+export function createErrorResponses(shapes: Shapes) {
   const responses: Record<string, JsonSchema> = {}
-  const write = (wordsByStatus: Map<number, ErrorWord[]>): Record<string, JsonSchema> =>
+  const write = (codesByStatus: Map<number, ErrorWord[]>): Record<string, JsonSchema> =>
     Object.fromEntries(
-      [...wordsByStatus].map(([status, words]) => {
-        const name = [status, ...words].join('-')
-        responses[name] ??= responseOf(shapes, status, words)
+      [...codesByStatus].map(([status, codes]) => {
+        const name = [status, ...codes].join('-')
+        responses[name] ??= responseOf(shapes, status, codes)
         return [status, { $ref: `#/components/responses/${name}` }]
       }),
     )
   return { responses, write }
 }
 
-function responseOf(shapes: Shapes, status: number, words: ErrorWord[]): JsonSchema {
-  const description = meaningOf(status, words)
+function responseOf(shapes: Shapes, status: number, codes: ErrorWord[]): JsonSchema {
+  const description = meaningOf(status, codes)
   const names = ['X-Request-Id', headers[status] ?? []].flat()
   return {
     description,
     headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])),
     content: {
       'application/json': {
-        schema: { allOf: [shapes.write(errorEnvelope), { properties: { error: { enum: words } } }] },
-        examples: Object.fromEntries(words.map(word => [word, { value: exampleOf(word, status, description) }])),
+        schema: { allOf: [shapes.write(errorEnvelope), { properties: { error: { enum: codes } } }] },
+        examples: Object.fromEntries(codes.map(code => [code, { value: errorExampleOf(code, status, description) }])),
       },
     },
   }
 }
 
-/** A quirk is named: this status means something else there too. */
-function meaningOf(status: number, words: ErrorWord[]): string {
+/** The meaning of a status, with the additional meaning that it has on some rows. */
+function meaningOf(status: number, codes: ErrorWord[]): string {
   const meaning = meanings[status]!
-  if (status === 500 && words.includes('not_found')) return `${meaning} With \`not_found\`: there is no such thing.`
-  if (status === 400 && words.includes('duplicate_entry'))
+  if (status === 500 && codes.includes('not_found'))
+    return `${meaning} With \`not_found\`: the resource does not exist.`
+  if (status === 400 && codes.includes('duplicate_entry'))
     return `${meaning} With \`duplicate_entry\`: the external identifier is taken.`
   return meaning
 }

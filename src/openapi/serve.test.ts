@@ -15,7 +15,7 @@ const fetchText = async (path: string) => {
 }
 
 describe('/openapi.json', () => {
-  it('is the document of the running service, without a token', async () => {
+  it('returns the document of the running service without a token', async () => {
     const { status, headers, text } = await fetchText('/openapi.json')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(openApiDocument(service))))
@@ -23,27 +23,28 @@ describe('/openapi.json', () => {
 })
 
 describe('/', () => {
-  const ask = (accept: string, method = 'GET') => fetch(`${service.address}/`, { method, headers: { Accept: accept } })
+  const request = (accept: string, method = 'GET') =>
+    fetch(`${service.address}/`, { method, headers: { Accept: accept } })
 
-  it('answers a browser with a page that leads to /docs and /openapi.json', async () => {
+  it('sends a browser a page with links to /docs and /openapi.json', async () => {
     const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
-    const response = await ask(browser)
+    const response = await request(browser)
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
     expect(response.headers.get('vary')).toContain('Accept')
     const links = [...(await response.text()).matchAll(/href="([^"]+)"/g)].map(([, link]) => link)
     expect(links).toEqual(['/docs', '/openapi.json'])
-    expect((await ask(browser, 'HEAD')).status).toBe(200)
+    expect((await request(browser, 'HEAD')).status).toBe(200)
   })
 
-  it.each(['*/*', 'application/json'])('answers Accept: %s in the envelope: there is nothing', async accept => {
-    const response = await ask(accept)
+  it.each(['*/*', 'application/json'])('responds to Accept: %s with 404 in the error format', async accept => {
+    const response = await request(accept)
     expect([response.status, JSON.parse(await response.text()).error]).toEqual([404, 'not_found'])
   })
 })
 
 describe('/docs', () => {
-  it('answers a page without a token, from every address it may have', async () => {
+  it('sends a page without a token, with and without a trailing slash', async () => {
     for (const path of ['/docs', '/docs/']) {
       const { status, headers, text } = await fetchText(path)
       expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -52,7 +53,7 @@ describe('/docs', () => {
     }
   })
 
-  it('has all its parts here, and may not ask another host for anything', async () => {
+  it('loads all its files from the service, and its policy forbids other hosts', async () => {
     const { text, headers } = await fetchText('/docs')
     const parts = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
     expect(parts.filter(part => part.endsWith('.js')).length).toBeGreaterThan(0)
@@ -71,7 +72,7 @@ describe('/docs', () => {
     expect(styles.text).not.toMatch(/url\(["']?(https?:)?\/\/|@import/)
   })
 
-  it('shows the document of this service, whose operations take a bearer token that is pasted', async () => {
+  it('displays the document of the service, whose operations accept a pasted bearer token', async () => {
     const { text } = await fetchText('/docs')
     const script = (await fetchText('/docs/static/swagger-initializer.js')).text
     expect(text).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">')
@@ -84,14 +85,14 @@ describe('/docs', () => {
     expect(shown.paths['/v1/people'].post.security).toEqual([{ bearer: ['people:write'] }])
   })
 
-  it('is installed without telling a third party', async () => {
+  it('is installed with the telemetry of its package disabled', async () => {
     const { scarfSettings } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
     expect(scarfSettings).toEqual({ enabled: false })
   })
 
-  it('leaves the rest of the house as it was: envelopes, tokens, bodies, one line a request', async () => {
-    const nowhere = await fetchText('/docs/static/nothing.js')
-    expect([nowhere.status, JSON.parse(nowhere.text).error]).toEqual([404, 'not_found'])
+  it('does not change error formats, authentication, body parsing and logging elsewhere', async () => {
+    const missing = await fetchText('/docs/static/nothing.js')
+    expect([missing.status, JSON.parse(missing.text).error]).toEqual([404, 'not_found'])
     const posted = await fetch(`${service.address}/docs`, { method: 'POST', body: '{' })
     expect([posted.status, JSON.parse(await posted.text()).error]).toEqual([405, 'invalid_parameter'])
     expect((await fetchText('/v1/docs')).status).toBe(401)

@@ -9,7 +9,7 @@ import type { Router } from '../http/pipeline/router.ts'
 import type { OpenApiDocument } from './document.ts'
 import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
 
-/** The document's own address. */
+/** The route of the document itself. */
 export const documentRow: OpenRoute = {
   path: '/openapi.json',
   operationId: 'getOpenApiDocument',
@@ -22,7 +22,7 @@ export const documentRow: OpenRoute = {
   enveloped: false,
 }
 
-// Everything comes from this service, and goes to it. The page styles itself in line.
+// The pages load everything from this service and send requests only to it. The Swagger UI uses inline styles.
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -35,7 +35,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** What helmet sets for pages. */
+/** The security headers of pages, as helmet sets them. */
 const pageHeaders = {
   'Content-Security-Policy': contentSecurityPolicy,
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -54,60 +54,60 @@ const html = 'text/html; charset=utf-8'
 const script = 'text/javascript; charset=utf-8'
 const style = 'text/css; charset=utf-8'
 
-/** Served from the package, each read once: 2 MB in all. */
-const shipped = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
-const own = {
+/** The files that are served from the package swagger-ui-dist, 2 MB in total. Each is read once, on first use. */
+const packageFiles = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
+const ownFiles = {
   'style.css': [docsStyle, style],
   'swagger-initializer.js': [docsInitializer(documentRow.path), script],
 } as const
 
 const digest = createHash('sha256').update(version)
-for (const [text] of Object.values(own)) digest.update(text)
+for (const [text] of Object.values(ownFiles)) digest.update(text)
 const staticPath = '/docs/static'
-/** A part with another content has another address, so a browser may keep it. */
+/** The path contains a hash of the contents, so browsers may cache the files forever. */
 const versionedPath = `${staticPath}/${digest.digest('hex').slice(0, 12)}`
-const kept = { 'Cache-Control': 'public, max-age=31536000, immutable' }
+const cacheHeaders = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
-const part = (name: string) => `${versionedPath}/${name}`
+const urlOf = (name: string) => `${versionedPath}/${name}`
 const page = docsPage({
-  style: part('swagger-ui.css'),
-  ownStyle: part('style.css'),
-  bundle: part('swagger-ui-bundle.js'),
-  initializer: part('swagger-initializer.js'),
-  icon: part('favicon-32x32.png'),
+  style: urlOf('swagger-ui.css'),
+  ownStyle: urlOf('style.css'),
+  bundle: urlOf('swagger-ui-bundle.js'),
+  initializer: urlOf('swagger-initializer.js'),
+  icon: urlOf('favicon-32x32.png'),
 })
 
-/** Serves the document at /openapi.json, the page that shows it at /docs, and at / a page that leads there. None wants a token. */
-export function serveDocument(places: Router, document: OpenApiDocument): void {
-  // One copy for all answers that clients have not read yet.
+/** Serves, without a token, the document at /openapi.json, the page that displays it at /docs, and a home page at /. */
+export function serveDocument(router: Router, document: OpenApiDocument): void {
+  // All responses that are being sent share this copy.
   const bytes = Buffer.from(JSON.stringify(document))
-  const serve = (path: string, handle: Endpoint['handle']) => places.add({ method: 'GET', path, handle })
+  const serve = (path: string, handle: Endpoint['handle']) => router.add({ method: 'GET', path, handle })
   serve(documentRow.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
-    if (!takesHtml(exchange)) fail('not_found', 'There is no such address.')
-    sendPart(exchange, homePage, html)
+    if (!acceptsHtml(exchange)) fail('not_found', 'There is no such address.')
+    sendFile(exchange, homePage, html)
   })
-  for (const path of ['/docs', '/docs/']) serve(path, exchange => sendPart(exchange, page, html))
+  for (const path of ['/docs', '/docs/']) serve(path, exchange => sendFile(exchange, page, html))
   const serveStatic = (name: string, handle: Endpoint['handle']) => {
     for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
   }
-  for (const [name, [text, contentType]] of Object.entries(own))
-    serveStatic(name, exchange => sendPart(exchange, text, contentType))
-  for (const [name, contentType] of Object.entries(shipped)) {
+  for (const [name, [text, contentType]] of Object.entries(ownFiles))
+    serveStatic(name, exchange => sendFile(exchange, text, contentType))
+  for (const [name, contentType] of Object.entries(packageFiles)) {
     let reading: Promise<Buffer> | undefined
     serveStatic(name, async exchange => {
       reading ??= readFile(require.resolve(`swagger-ui-dist/${name}`))
-      sendPart(exchange, await reading, contentType)
+      sendFile(exchange, await reading, contentType)
     })
   }
 }
 
-/** Browsers name the type; curl and the like take anything. */
-const takesHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
+/** Browsers name text/html in Accept. Programs such as curl send the wildcard alone. */
+const acceptsHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
 
-function sendPart(exchange: Exchange, part: string | Buffer, contentType: string) {
+function sendFile(exchange: Exchange, content: string | Buffer, contentType: string) {
   exchange.headers(pageHeaders)
-  if (exchange.url.startsWith(versionedPath)) exchange.headers(kept)
-  exchange.send(200, part, contentType)
+  if (exchange.url.startsWith(versionedPath)) exchange.headers(cacheHeaders)
+  exchange.send(200, content, contentType)
 }

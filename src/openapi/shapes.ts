@@ -4,17 +4,17 @@ import { patterns } from './patterns.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
 
-/** The named shapes of a document, each written once under the `title` of its schema. */
+/** The named schemas of a document. Each is written once, under the `title` of its schema. */
 export type Shapes = {
   schemas: Record<string, JsonSchema>
-  /** A schema as the document has it: a reference wherever it has a title, plain JSON Schema elsewhere. */
+  /** Converts a schema for the document: a reference if it has a title, else plain JSON Schema. */
   write(schema: TSchema): JsonSchema
 }
 
 const dataKeywords = ['const', 'enum', 'default', 'examples']
 const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
 
-/** Throws an Error where two different schemas have one title. */
+/** Creates an empty set of shapes. Its `write` throws an Error if two different schemas have the same title. */
 export function createShapes(): Shapes {
   const schemas: Record<string, JsonSchema> = {}
 
@@ -32,7 +32,8 @@ export function createShapes(): Shapes {
     const { title, ...keywords } = schema as JsonSchema
     const written = simplify(mapValues(keywords, (value, keyword) => writeKeyword(keyword, value)))
     if (typeof title !== 'string') return written
-    if (!isDeepStrictEqual(schemas[title] ?? written, written)) throw new Error(`two shapes are called ${title}`)
+    if (!isDeepStrictEqual(schemas[title] ?? written, written))
+      throw new Error(`two different schemas have the title ${title}`)
     schemas[title] = written
     return { $ref: `#/components/schemas/${title}` }
   }
@@ -44,18 +45,18 @@ function mapValues(values: object, change: (value: unknown, key: string) => unkn
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value, key)]))
 }
 
-/** The same schema in the words that readers of OpenAPI know best. */
+/** The same schema in the form that OpenAPI tools support best. */
 function simplify(schema: JsonSchema): JsonSchema {
   return withPattern(withTypedEnum(withNullableType(withFreeKeys(schema))))
 }
 
-/** Readers know no format of our own. */
+/** Adds the pattern of kith's own formats, which tools do not know. */
 function withPattern(schema: JsonSchema): JsonSchema {
   const pattern = patterns[schema.format as string]
   return pattern === undefined || 'pattern' in schema ? schema : { ...schema, pattern }
 }
 
-/** `{"^.*$": …}` says of every key what `additionalProperties` says. */
+/** Replaces the pattern `^.*$`, which matches every key, by `additionalProperties`. */
 function withFreeKeys({ patternProperties, ...rest }: JsonSchema): JsonSchema {
   const patterns = Object.entries((patternProperties ?? {}) as JsonSchema)
   if (patterns.length !== 1 || patterns[0]![0] !== '^.*$')
@@ -63,13 +64,13 @@ function withFreeKeys({ patternProperties, ...rest }: JsonSchema): JsonSchema {
   return { ...rest, additionalProperties: patterns[0]![1] }
 }
 
-/** A union of a bare type with null is a type array: `["string", "null"]`. */
+/** Writes a union of a plain type and null as a type array: `["string", "null"]`. */
 function withNullableType({ anyOf, ...rest }: JsonSchema): JsonSchema {
   if (!Array.isArray(anyOf)) return rest
   const [first, second, ...others] = anyOf as JsonSchema[]
-  const spoken = ['enum', 'const', 'anyOf', '$ref']
-  const plain = typeof first?.type === 'string' && !spoken.some(keyword => keyword in first)
-  if (!plain || second?.type !== 'null' || others.length > 0) return { ...rest, anyOf }
+  const blockingKeywords = ['enum', 'const', 'anyOf', '$ref']
+  const isPlain = typeof first?.type === 'string' && !blockingKeywords.some(keyword => keyword in first)
+  if (!isPlain || second?.type !== 'null' || others.length > 0) return { ...rest, anyOf }
   return { ...first, ...rest, type: [first.type, 'null'] }
 }
 

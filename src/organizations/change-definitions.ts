@@ -13,7 +13,7 @@ import {
 } from './definitions.ts'
 import { appendDefinitionChangeSql, lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
 
-/** One definition that a write makes or changes: the statement that stores it, and its entry in the change log. */
+/** A created or changed definition: the statement that stores it, and its entry in the change log. */
 export type DefinitionChange = {
   subject: 'stack' | 'attribute' | 'consent_type'
   id: number
@@ -28,7 +28,7 @@ export type DefinitionChange = {
 const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
 type DefinitionLimits = Pick<Limits, (typeof limitNames)[keyof typeof limitNames]>
 
-/** Who changes a definition, for the change log, and how many definitions an organization may have. */
+/** The context of a change to definitions: the database, the author for the change log, and the limits. */
 export type Author = {
   db: Database
   organization_id: number
@@ -43,9 +43,11 @@ export function authorOf({ db, caller, request_id, limits, signal }: Call): Auth
 }
 
 /**
- * Changes definitions one at a time for each organization: the head is locked first, so that what `decide` sees still
- * stands when it is stored. Every change moves the schema version, and writes decided on an older one are decided
- * again. `decide` is given RFC 3339 `at`; no changes leave everything as it is. Answers the definitions afterwards.
+ * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
+ * that `decide` receives cannot change before its result is stored. Every change increments the schema version; entity
+ * writes that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`.
+ * Without changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and
+ * OutcomeUnknown if the changed definitions cannot be read back.
  */
 export async function changeDefinitions(
   { db, organization_id, actor, request_id, signal }: Author,
@@ -68,49 +70,53 @@ export async function changeDefinitions(
   )
   if (changed)
     return reloadDefinitions(db, organization_id, signal).catch(cause => {
-      // Not the signal's own error: that one says that nothing was done.
-      throw new OutcomeUnknown('the definitions were changed, and could not be read back', { cause })
+      // The signal's own error would say that nothing was done.
+      throw new OutcomeUnknown('the definitions were changed but could not be read back', { cause })
     })
   return currentDefinitions(db, organization_id, signal)
 }
 
-/** The fields of a patch that differ from what stands, before and after; null where nothing does. */
+/** The fields of a patch that differ from the current values, before and after. Null if no field differs. */
 export function differences<T extends object>(
-  standing: T,
+  current: T,
   patch: Partial<T>,
 ): { before: Partial<T>; after: Partial<T> } | null {
   const changed = (Object.keys(patch) as (keyof T)[]).filter(
-    key => patch[key] !== undefined && JSON.stringify(patch[key]) !== JSON.stringify(standing[key]),
+    key => patch[key] !== undefined && JSON.stringify(patch[key]) !== JSON.stringify(current[key]),
   )
   if (changed.length === 0) return null
   const pick = (from: Partial<T>) => Object.fromEntries(changed.map(key => [key, from[key]])) as Partial<T>
-  return { before: pick(standing), after: pick(patch) }
+  return { before: pick(current), after: pick(patch) }
 }
 
-/** The id a new definition takes: one past the highest, safe under the head's lock. */
+/** The id of a new definition: the highest id plus one. The head must be locked. */
 export const nextId = (definitions: readonly { id: number }[]): number =>
   definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
 
 /**
- * Refuses one definition more than an organization may have, with 400. To be called where definitions change, so that
- * creates that come at the same time cannot pass the limit together.
+ * Throws 400 if the organization already has the maximum number of definitions of a kind. Must be called while the head
+ * is locked; otherwise concurrent creates could exceed the limit together.
  */
-export function refuseMore(kind: keyof typeof limitNames, standing: Definitions, limits: DefinitionLimits): void {
+export function throwIfLimitReached(
+  kind: keyof typeof limitNames,
+  current: Definitions,
+  limits: DefinitionLimits,
+): void {
   const max = limits[limitNames[kind]]
-  if (standing[kind].length < max) return
+  if (current[kind].length < max) return
   const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
-  const message = `would be one more than the ${max} ${noun} that an organization may have, archived ones included`
-  fail('invalid_parameter', `The organization has as many ${noun} as it may have (${setting}: ${max}).`, {
+  const message = `exceeds the limit of ${max} ${noun} per organization, archived ones included`
+  fail('invalid_parameter', `The organization has reached its limit of ${noun} (${setting}: ${max}).`, {
     details: [{ path: '', message }],
   })
 }
 
-/** Refuses the value at `path` with 400. */
-export function refuseField(path: string, message: string): never {
+/** Throws 400 for the value at `path`. */
+export function throwInvalidField(path: string, message: string): never {
   return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
-/** Refuses a key that is taken with 409. */
-export function refuseTaken(message: string): never {
+/** Throws 409 for a key that is taken. */
+export function throwKeyTaken(message: string): never {
   return fail('duplicate_entry', 'The key is taken.', { details: [{ path: '/key', message }] })
 }

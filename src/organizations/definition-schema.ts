@@ -8,15 +8,15 @@ export const definitionName = Type.String({ minLength: 1, maxLength: 255 })
 export const definitionDescription = nullable(Type.String({ maxLength: 2_000 }))
 export const definitionState = Type.Enum(['active', 'archived'])
 
-/** When something came to be and when it last changed: RFC 3339, UTC, milliseconds. */
+/** The times of creation and of the last change: RFC 3339, UTC, milliseconds. */
 export const times = {
   created_at: Type.String({ format: 'date-time' }),
   updated_at: Type.String({ format: 'date-time' }),
 }
 
-/** The answer of an address that lists all there are of something. */
+/** The response of an endpoint that lists all definitions of a kind. */
 export const listSchema = <T extends TSchema>(element: T) =>
   Type.Object({ items: Type.Array(element) }, { examples: [{ items: examplesOf(element) }] })
 
-/** The examples that a schema carries. */
+/** The examples of a schema. */
 export const examplesOf = (schema: TSchema): unknown[] => (schema as { examples?: unknown[] }).examples ?? []

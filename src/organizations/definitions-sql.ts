@@ -5,7 +5,7 @@ const times = `'created_at', ${rfc3339('d.created_at')}, 'updated_at', ${rfc3339
 const index = `case when d.index_id is not null then jsonb_build_object('id', d.index_id, 'ready', d.index_ready,
            'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) end`
 
-/** The whole schema of one organization and the version it stands at, in one snapshot of the database. */
+/** All definitions of an organization and their version, read in one snapshot. $1: organization. */
 export const readDefinitionsSql = statement(
   'read_definitions',
   `select h.schema_version as version,
@@ -27,16 +27,19 @@ export const readSchemaVersionSql = statement(
   'select schema_version from change_heads where organization_id = $1',
 )
 
-/** The schema version of every organization: for work in the background, which looks where something has changed. */
+/** The schema version of every organization. Background tasks use it to find changed definitions. */
 export const readVersionsSql = statement('read_versions', 'select organization_id, schema_version from change_heads')
 
-/** Definitions are changed one at a time: whoever changes one holds the head from the first moment. */
+/** Every change of definitions locks the head first, so an organization has one such change at a time. */
 export const lockHeadSql = statement(
   'lock_head',
   'select schema_version from change_heads where organization_id = $1 for update',
 )
 
-/** $2: the time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. */
+/**
+ * $1: organization, $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request
+ * id.
+ */
 export const appendDefinitionChangeSql = statement(
   'append_definition_change',
   `with head as (

@@ -2,9 +2,9 @@ import { type Database, rootOf } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
-/** The stack id of people in every table; stacks of records count from 1. */
+/** The stack id of people in every table. Ids of record stacks begin at 1. */
 export const peopleStackId = 0
-/** The owner key that means people where a stack key could stand. */
+/** The owner key of people, used in place of a stack key. */
 export const peopleKey = 'people'
 
 export type Channel = 'email' | 'sms'
@@ -21,7 +21,10 @@ export type Stack = {
 
 export type AttributeType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
 
-/** `id` is new each time an index is asked for. Until it is ready, `indexed` of about `total` entities are in it. */
+/**
+ * The index of an attribute. `id` is new each time an index is requested. Until the index is ready, it contains
+ * `indexed` of about `total` entities.
+ */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
 
 export type Attribute = {
@@ -35,7 +38,7 @@ export type Attribute = {
   target_stack_id: number | null
   cardinality: 'one' | 'many'
   indexed: boolean
-  /** The index kept of its values: of indexed ones and of relationships, while active. */
+  /** The index of its values. Only active attributes that are indexed or relationships have one. */
   index?: AttributeIndex | null
   state: 'active' | 'archived'
   created_at: string
@@ -55,7 +58,7 @@ export type ConsentType = {
   updated_at: string
 }
 
-/** An organization's stacks, attributes and consent types at one version: what writes are validated against. */
+/** An organization's stacks, attributes and consent types at one version. Writes are validated against them. */
 export type Definitions = Readonly<{
   organization_id: number
   version: number
@@ -63,9 +66,11 @@ export type Definitions = Readonly<{
   attributes: readonly Attribute[]
   consent_types: readonly ConsentType[]
   attributeById: ReadonlyMap<number, Attribute>
-  /** Active attributes of an owner, by key. */
+  /** The active attributes of each owner, by key. */
   declared: ReadonlyMap<number, ReadonlyMap<string, Attribute>>
-  /** Relationship attributes of an owner by key, archived ones too: their links stay readable until the key is written. */
+  /**
+   * The relationship attributes of each owner, by key. Links of archived ones stay readable until the key is written.
+   */
   relationships: ReadonlyMap<number, ReadonlyMap<string, readonly Attribute[]>>
 }>
 
@@ -80,69 +85,73 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
   return attribute.target_stack_id !== null
 }
 
-/** Indexes the rows of one organization for the look-ups of the write path. */
+/** Builds the look-up maps for the definition rows of one organization. */
 export function buildDefinitions(organization_id: number, rows: DefinitionRows): Definitions {
   const declared = new Map<number, Map<string, Attribute>>()
   const relationships = new Map<number, Map<string, Attribute[]>>()
   for (const attribute of rows.attributes) {
     const { owner_stack_id, key } = attribute
-    if (attribute.state === 'active') getOrMake(declared, owner_stack_id, () => new Map()).set(key, attribute)
+    if (attribute.state === 'active') getOrInsert(declared, owner_stack_id, () => new Map()).set(key, attribute)
     if (!isRelationship(attribute)) continue
-    const ofOwner = getOrMake(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
-    getOrMake(ofOwner, key, () => []).push(attribute)
+    const byKey = getOrInsert(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
+    getOrInsert(byKey, key, () => []).push(attribute)
   }
   const attributeById = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
   return Object.freeze({ organization_id, ...rows, attributeById, declared, relationships })
 }
 
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const present = map.get(key)
-  if (present !== undefined) return present
-  const made = make()
-  map.set(key, made)
-  return made
+function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const created = create()
+  map.set(key, created)
+  return created
 }
 
-// One process knows one snapshot per organization and database; versions tell whether it still holds.
+// A process caches one snapshot per database and organization. Its version tells whether it is current.
 const snapshots = new WeakMap<Database, Map<number, Definitions>>()
 
 /**
- * The snapshot in memory, read on first use. It may be older than the database: versions are compared where it matters.
- * Within somebody's transaction theirs will do, but what is read there stays there: it may never be committed.
+ * The cached snapshot, which is read on first use. It may be older than the database; callers compare versions if that
+ * matters. Inside a transaction, the snapshot of the outer database is also used. A snapshot that is read inside a
+ * transaction is cached only for it, because the transaction may never commit.
  */
-export async function knownDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const knownTo = (one: Database) => snapshots.get(rootOf(one))?.get(organization_id)
-  const known = knownTo(db) ?? (db.outer && knownTo(db.outer))
-  db.observer?.cache('definitions', known !== undefined)
-  return known ?? reloadDefinitions(db, organization_id, signal)
+export async function cachedDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
+  const cachedFor = (database: Database) => snapshots.get(rootOf(database))?.get(organization_id)
+  const cached = cachedFor(db) ?? (db.outer && cachedFor(db.outer))
+  db.observer?.cache('definitions', cached !== undefined)
+  return cached ?? reloadDefinitions(db, organization_id, signal)
 }
 
-/** The snapshot as of `version` or later: what a row read beside that version is shown with. */
+/** A snapshot of `version` or later. A row that was read together with a version is displayed with it. */
 export async function definitionsAt(
   db: Database,
   organization_id: number,
   version: number,
   signal?: Signal,
 ): Promise<Definitions> {
-  const known = await knownDefinitions(db, organization_id, signal)
-  return known.version >= version ? known : reloadDefinitions(db, organization_id, signal)
+  const cached = await cachedDefinitions(db, organization_id, signal)
+  return cached.version >= version ? cached : reloadDefinitions(db, organization_id, signal)
 }
 
-/** The snapshot as it stands in the database now, at the price of one small query. */
+/** The current snapshot of the database. Costs one small query, and a second one if the cached snapshot is older. */
 export async function currentDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [head] = await db.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id], signal)
   return definitionsAt(db, organization_id, head?.schema_version ?? 0, signal)
 }
 
-/** Reads the snapshot from the database and keeps it, unless a newer one came in meanwhile. */
+/**
+ * Reads the snapshot from the database and caches it, unless a newer one was cached meanwhile. Throws an Error for an
+ * unknown organization.
+ */
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
   const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
-  if (!row) throw new Error(`organization ${organization_id} has no head`)
+  if (!row) throw new Error(`organization ${organization_id} has no row in change_heads`)
   const read = buildDefinitions(organization_id, row)
-  const ofDatabase = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
-  snapshots.set(rootOf(db), ofDatabase)
-  const known = ofDatabase.get(organization_id)
-  if (known && known.version > read.version) return known
-  ofDatabase.set(organization_id, read)
+  const snapshotsOfDatabase = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
+  snapshots.set(rootOf(db), snapshotsOfDatabase)
+  const cached = snapshotsOfDatabase.get(organization_id)
+  if (cached && cached.version > read.version) return cached
+  snapshotsOfDatabase.set(organization_id, read)
   return read
 }

@@ -27,35 +27,32 @@ const kinds = [
   },
 ] as const
 
-it.each(kinds)('an organization has as many $kind as the limit says, and no more', async ({ kind, path, bodyOf }) => {
+it.each(kinds)('an organization can have $kind up to the limit and no more', async ({ kind, path, bodyOf }) => {
   const { send } = await service.organization()
   const count = async () => (await send('GET', path)).body.data.items.length
   const setting = `KITH_LIMIT_${kind.toUpperCase()}`
-  for (let made = await count(); made < limits[kind]; made += 1)
-    expect((await send('POST', path, bodyOf(`k${made}`))).status).toBe(201)
+  for (let index = await count(); index < limits[kind]; index += 1)
+    expect((await send('POST', path, bodyOf(`k${index}`))).status).toBe(201)
   const { status, body } = await send('POST', path, bodyOf('more'))
   expect([status, body.error]).toEqual([400, 'invalid_parameter'])
   expect(body.message).toContain(`${setting}: ${limits[kind]}`)
   expect(body.details).toEqual([{ path: '', message: expect.stringContaining(`${limits[kind]}`) }])
   expect(await count()).toBe(limits[kind])
-  // Another organization is not concerned.
+  // Each organization has its own limit.
   expect((await (await service.organization()).send('POST', path, bodyOf('first'))).status).toBe(201)
 })
 
-it.each(kinds)(
-  'creates of $kind that come at the same time do not pass the limit together',
-  async ({ kind, path, bodyOf }) => {
-    const { send } = await service.organization()
-    const standing = (await send('GET', path)).body.data.items.length
-    const created = await Promise.all(Array.from({ length: 12 }, (_, index) => send('POST', path, bodyOf(`k${index}`))))
-    const statuses = created.map(({ status }) => status).sort()
-    const made = limits[kind] - standing
-    expect(statuses).toEqual([...Array(made).fill(201), ...Array(12 - made).fill(400)])
-    expect((await send('GET', path)).body.data.items).toHaveLength(limits[kind])
-  },
-)
+it.each(kinds)('concurrent creates of $kind do not exceed the limit together', async ({ kind, path, bodyOf }) => {
+  const { send } = await service.organization()
+  const existing = (await send('GET', path)).body.data.items.length
+  const created = await Promise.all(Array.from({ length: 12 }, (_, index) => send('POST', path, bodyOf(`k${index}`))))
+  const statuses = created.map(({ status }) => status).sort()
+  const remaining = limits[kind] - existing
+  expect(statuses).toEqual([...Array(remaining).fill(201), ...Array(12 - remaining).fill(400)])
+  expect((await send('GET', path)).body.data.items).toHaveLength(limits[kind])
+})
 
-it('what an organization has beyond the limit stays, is changed and archived, and is written to', async () => {
+it('definitions beyond a lowered limit remain and can be changed, archived and written to', async () => {
   const { id, send } = await service.organization()
   await service.sql(
     `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at)

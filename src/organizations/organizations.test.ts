@@ -23,16 +23,16 @@ const rows = (text: string, values: unknown[] = []) => db.query(statement('', te
 const refusalOf = async (key: string) => ((await createOrganization(db, key).catch(error => error)) as Fault).refusal
 
 describe('the organization default', () => {
-  it('is made once, also by servers that start together', async () => {
-    const made = await Promise.all([db, other, db, other, db].map(ensureDefaultOrganization))
-    expect(new Set(made.map(({ id }) => id)).size).toBe(1)
-    expect(await ensureDefaultOrganization(other)).toEqual(made[0])
-    expect(await listOrganizations(db)).toEqual([made[0]])
+  it('is created once by servers that start together', async () => {
+    const organizations = await Promise.all([db, other, db, other, db].map(ensureDefaultOrganization))
+    expect(new Set(organizations.map(({ id }) => id)).size).toBe(1)
+    expect(await ensureDefaultOrganization(other)).toEqual(organizations[0])
+    expect(await listOrganizations(db)).toEqual([organizations[0]])
   })
 })
 
 describe('an organization', () => {
-  it('starts with its head, its sweep and the consent type marketing', async () => {
+  it('starts with its change head, its sweep state and the consent type marketing', async () => {
     const { id, key, created_at } = await createOrganization(db, 'acme')
     expect(key).toBe('acme')
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -50,13 +50,13 @@ describe('an organization', () => {
     ])
   })
 
-  it('is found by its whole key alone', async () => {
+  it('is found only by its exact key', async () => {
     const organization = await createOrganization(db, 'found')
     expect(await findOrganization(db, 'found')).toEqual(organization)
     for (const key of ['foun', 'Found', 'found ', '']) expect(await findOrganization(db, key)).toBeUndefined()
   })
 
-  it('is made by one of many who ask at once; the others are told that the key is taken', async () => {
+  it('is created by one of several concurrent requests, and the others get duplicate_entry', async () => {
     const attempts = await Promise.allSettled([db, other, db, other].map(each => createOrganization(each, 'raced')))
     expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await refusalOf('raced')).toMatchObject({
@@ -67,7 +67,7 @@ describe('an organization', () => {
     expect(await rows(`select key from organizations where key = 'raced'`)).toHaveLength(1)
   })
 
-  it('is made whole or not at all', async () => {
+  it('is created completely or not at all', async () => {
     await rows(`insert into consent_types select organization_id + 1000000, id, key, name, description, state, mandatory,
       default_state, channels, created_at, updated_at from consent_types limit 1`)
     await rows(`alter table organizations alter column id restart with ${await takenId()}`)
@@ -75,7 +75,7 @@ describe('an organization', () => {
     expect(await findOrganization(db, 'half')).toBeUndefined()
   })
 
-  it('has a key of 1 to 63 of a-z, 0-9, _ and -, a letter first, taken as it stands', async () => {
+  it('has a key of 1 to 63 characters of a-z, 0-9, _ and -, beginning with a letter, which is not trimmed', async () => {
     expect(await createOrganization(db, 'a')).toMatchObject({ key: 'a' })
     expect(await createOrganization(db, `a${'-'.repeat(31)}${'_'.repeat(31)}`)).toBeDefined()
     for (const key of ['', ' a', 'a ', 'a\n', 'A', '1a', '-a', 'ä', 'a.b', 'a/b', `a${'b'.repeat(63)}`])
@@ -87,7 +87,7 @@ describe('an organization', () => {
   })
 })
 
-/** An organization id whose consent type 1 is there already. */
+/** An organization id that already has a consent type 1. */
 async function takenId(): Promise<number> {
   const [row] = await rows('select max(organization_id) as id from consent_types')
   return row!.id as number

@@ -14,16 +14,16 @@ import {
   readOrganizationSql,
 } from './sql.ts'
 
-/** A tenant. `created_at` as RFC 3339 in UTC. */
+/** A tenant. `created_at` is RFC 3339 in UTC. */
 export type Organization = { id: number; key: string; created_at: string }
 
-/** The organization every installation has. */
+/** The key of the organization that every installation has. */
 export const defaultOrganizationKey = 'default'
 
-const keyForm = /^[a-z][a-z0-9_-]{0,62}$/
+const keyPattern = /^[a-z][a-z0-9_-]{0,62}$/
 
-/** Whether a text could be an organization's key: `^[a-z][a-z0-9_-]{0,62}$`. */
-export const isOrganizationKey = (text: string): boolean => keyForm.test(text)
+/** Whether a text is a well-formed organization key: `^[a-z][a-z0-9_-]{0,62}$`. */
+export const isOrganizationKey = (text: string): boolean => keyPattern.test(text)
 
 const firstConsentType = {
   id: 1,
@@ -36,19 +36,19 @@ const firstConsentType = {
 } as const satisfies Partial<ConsentType>
 
 /**
- * Makes an organization with all that every organization has, in one transaction: its head, its sweep and consent
- * type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for one that is taken.
+ * Creates an organization in one transaction, together with its head, the state of its link cleanup (`sweeps`) and
+ * consent type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
  */
 export async function createOrganization(db: Database, key: string): Promise<Organization> {
-  if (!isOrganizationKey(key)) refuseKey()
-  return (await insertOrganization(db, key)) ?? refuseTaken(key)
+  if (!isOrganizationKey(key)) throwInvalidKey()
+  return (await insertOrganization(db, key)) ?? throwKeyTaken(key)
 }
 
 export async function listOrganizations(db: Database): Promise<Organization[]> {
   return db.query<Organization>(listOrganizationsSql, [])
 }
 
-/** The organization of this key; undefined where there is none. */
+/** The organization with this key. Undefined if it does not exist. */
 export async function findOrganization(db: Database, key: string, signal?: Signal): Promise<Organization | undefined> {
   const [organization] = await db.query<Organization>(findOrganizationSql, [key], signal)
   return organization
@@ -88,16 +88,16 @@ const shownLimits = (limits: Limits): OrganizationShape['limits'] => ({
   request_ms: limits.requestMs,
 })
 
-/** The organization `default`, made unless it is there. Servers that start together end up with the same one. */
+/** The organization `default`, created if it does not exist. Servers that start together get the same one. */
 export async function ensureDefaultOrganization(db: Database): Promise<Organization> {
   const key = defaultOrganizationKey
   const organization =
     (await findOrganization(db, key)) ?? (await insertOrganization(db, key)) ?? (await findOrganization(db, key))
-  if (!organization) throw new Error(`organization ${key} vanished while it was being made`)
+  if (!organization) throw new Error(`organization ${key} disappeared while it was being created`)
   return organization
 }
 
-/** Undefined when the key is taken: whoever took it has committed by then. */
+/** Inserts an organization. Returns undefined if the key is taken; the transaction that took it has then committed. */
 function insertOrganization(db: Database, key: string): Promise<Organization | undefined> {
   return db.transaction(async tx => {
     const [organization] = await tx.query<Organization>(insertOrganizationSql, [key])
@@ -112,12 +112,12 @@ function insertOrganization(db: Database, key: string): Promise<Organization | u
   })
 }
 
-function refuseKey(): never {
-  const message = 'must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter'
-  return fail('invalid_parameter', `An organization's key ${message}.`, { details: [{ path: '/key', message }] })
+function throwInvalidKey(): never {
+  const message = 'must be 1 to 63 characters of a-z, 0-9, _ and -, and begin with a letter'
+  return fail('invalid_parameter', `The key of an organization ${message}.`, { details: [{ path: '/key', message }] })
 }
 
-function refuseTaken(key: string): never {
+function throwKeyTaken(key: string): never {
   const message = `is the key of another organization`
-  return fail('duplicate_entry', `There is an organization ${key} already.`, { details: [{ path: '/key', message }] })
+  return fail('duplicate_entry', `The organization ${key} already exists.`, { details: [{ path: '/key', message }] })
 }

@@ -21,7 +21,9 @@ export const readOrganizationSql = statement(
    where o.id = $1`,
 )
 
-/** $1: the key. No row when it is taken; one that another transaction is taking is waited for. */
+/**
+ * $1: key. Returns no row if the key is taken. If another transaction is inserting the key, the statement waits for it.
+ */
 export const insertOrganizationSql = statement(
   'insert_organization',
   'insert into organizations (key) values ($1) on conflict (key) do nothing returning id, key, created_at',
@@ -34,7 +36,7 @@ export const insertChangeHeadSql = statement(
 
 export const insertSweepSql = statement('insert_sweep', 'insert into sweeps (organization_id, sequence) values ($1, 0)')
 
-/** $1: organization, $2: id, $3: key, $4: name, $5: channels. Neither mandatory nor granted by default. */
+/** $1: organization, $2: id, $3: key, $4: name, $5: channels. The type is neither mandatory nor granted by default. */
 export const insertFirstConsentTypeSql = statement(
   'insert_first_consent_type',
   `insert into consent_types

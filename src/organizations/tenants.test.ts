@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Reply, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import type { Statement } from '../db/db.ts'
@@ -33,21 +33,21 @@ const tables = [
   'change_heads',
 ]
 
-/** All that is stored of an organization, table by table. */
-const all = async ({ id }: Shop) => {
+/** All stored rows of an organization, by table. */
+const readAllRows = async ({ id }: Shop) => {
   const rows = tables.map(table =>
     service.sql(`select * from ${table} t where organization_id = $1 order by t::text`, [id]),
   )
   return Object.fromEntries((await Promise.all(rows)).map((of, index) => [tables[index], of]))
 }
 const data = async (shop: Shop, path: string) => (await shop.send('GET', path)).body.data
-/** What an answer says, but for the number of its request. */
-const said = ({ status, body: { request_id: _, ...body } }: Reply) => ({ status, body })
+/** The status and body of a response, without the request id. */
+const withoutRequestId = ({ status, body: { request_id: _, ...body } }: Reply) => ({ status, body })
 
 describe('two organizations with equal identifiers', () => {
-  test('never see or touch each other, whatever one of them does', async () => {
+  it('never see or change data of each other', async () => {
     const mine = (await ours.send('POST', '/v1/people', ada)).body.data
-    const before = await all(ours)
+    const before = await readAllRows(ours)
     expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
     const other = (await theirs.send('POST', '/v1/people', { ...ada, first_name: 'Other' })).body.data
     expect(other.id).not.toBe(mine.id)
@@ -60,39 +60,39 @@ describe('two organizations with equal identifiers', () => {
     await theirs.send('DELETE', '/v1/stacks/companies/acme')
     await theirs.send('POST', '/v1/people/batch', { operations: [{ op: 'delete', external_id: 'ada' }] })
     expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
-    expect(await all(ours)).toEqual(before)
+    expect(await readAllRows(ours)).toEqual(before)
     expect(await data(ours, '/v1/people/ada')).toEqual(mine)
   })
 
-  test.each([
+  it.each([
     ['GET', '', undefined],
     ['PATCH', '', { first_name: 'Taken' }],
     ['PUT', '', { first_name: 'Taken' }],
     ['DELETE', '', undefined],
     ['POST', '/related', { target: 'people' }],
   ])(
-    '%s of the other’s internal identifier is that of nobody: the same answer, nothing stored',
+    '%s with an internal identifier of the other gets the same 404 as an unknown one and stores nothing',
     async (method, rest, body) => {
       const { id } = (await ours.send('POST', '/v1/people', {})).body.data
       const record = (await ours.send('POST', '/v1/stacks/companies', {})).body.data
-      const before = [await all(ours), await all(theirs)]
-      for (const [foreign, nobody] of [
+      const before = [await readAllRows(ours), await readAllRows(theirs)]
+      for (const [foreign, unknown] of [
         [`/v1/people/internal/${id}`, '/v1/people/internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
         [`/v1/stacks/companies/internal/${record.record_id}`, '/v1/stacks/companies/internal/6740a1b2c3d4e5f60718293a'],
       ] as const) {
-        const given =
+        const sentBody =
           method.startsWith('P') && method !== 'POST' && foreign.includes('stacks')
             ? { attribute_values: { a: 1 } }
             : body
-        const reply = said(await theirs.send(method, foreign + rest, given))
-        expect(reply).toEqual(said(await theirs.send(method, nobody + rest, given)))
+        const reply = withoutRequestId(await theirs.send(method, foreign + rest, sentBody))
+        expect(reply).toEqual(withoutRequestId(await theirs.send(method, unknown + rest, sentBody)))
         expect(reply.status).toBe(404)
       }
-      expect([await all(ours), await all(theirs)]).toEqual(before)
+      expect([await readAllRows(ours), await readAllRows(theirs)]).toEqual(before)
     },
   )
 
-  test('list, filter and relate their own alone', async () => {
+  it('list, filter and relate only their own entities', async () => {
     const [left, right] = [await makeShop(service), await makeShop(service)]
     for (const shop of [left, right]) await shop.send('POST', '/v1/people', ada)
     const find = async (shop: Shop, path: string, body: object) =>
@@ -108,9 +108,9 @@ describe('two organizations with equal identifiers', () => {
     }
   })
 
-  test('have definitions and consent types of their own, numbered from 1 each', async () => {
+  it('have separate definitions and consent types, each numbered from 1', async () => {
     const [left, right] = [await service.organization(), await service.organization()]
-    const made = async ({ send }: Shop, type: string) => [
+    const createDefinitions = async ({ send }: Shop, type: string) => [
       (await send('POST', '/v1/schema/stacks', { key: 'orders', kind: type === 'text' ? 'item' : 'event' })).status,
       (await send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', type })).body.data.id,
       (
@@ -120,13 +120,13 @@ describe('two organizations with equal identifiers', () => {
         })
       ).body.data.id,
     ]
-    expect(await made(left, 'text')).toEqual([201, 1, 2])
+    expect(await createDefinitions(left, 'text')).toEqual([201, 1, 2])
     expect(await data(right, '/v1/schema')).toMatchObject({
       stacks: [],
       attributes: [],
       consent_types: [{ id: 1, channels: [{ is_default: true }, { is_default: true }] }],
     })
-    expect(await made(right, 'number')).toEqual([201, 1, 2])
+    expect(await createDefinitions(right, 'number')).toEqual([201, 1, 2])
     await right.send('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
     await right.send('PATCH', '/v1/schema/consent-types/2', { state: 'archived' })
     const body = { attribute_values: { a: 'x' }, consents: [{ consent_type_id: 2, channel: 'sms', state: true }] }
@@ -136,7 +136,7 @@ describe('two organizations with equal identifiers', () => {
     expect((await data(left, '/v1/schema/stacks/orders')).kind).toBe('item')
   })
 
-  test('number their changes each from 1', async () => {
+  it('number their changes separately, from 1', async () => {
     const [left, right] = [await service.organization(), await service.organization()]
     await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 3 ? left : right).send('POST', '/v1/people', {})))
     const numbers = async ({ id }: Shop) =>
@@ -164,14 +164,14 @@ async function statements(): Promise<Statement[]> {
   return (await Promise.all(modules)).flatMap(module => Object.values(module).filter(isStatement))
 }
 
-/** Nobody's: the directory of organizations, the service's own keys, and counters whose keys are hashes of their owners. */
-const common = ['organizations', 'signing_keys', 'rate_limits']
+/** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
+const sharedTables = ['organizations', 'signing_keys', 'rate_limits']
 
-/** Work in the background asks whose definitions have moved: numbers of organizations and of versions, and nothing else. */
-const ofAll = ['read_versions']
+/** The statements that read all organizations. Background tasks use them; they return only ids and versions. */
+const crossTenantStatements = ['read_versions']
 
-describe('the statements', () => {
-  test('reach an organization’s tables through its number alone: every mention of one is bound to $1', async () => {
+describe('SQL statements', () => {
+  it('bind every table of an organization to $1, the organization id', async () => {
     const owned = (
       await service.sql<{ name: string }>(
         `select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'organization_id'`,
@@ -180,34 +180,34 @@ describe('the statements', () => {
     const known = await service.sql<{ name: string }>(
       `select table_name as name from information_schema.tables where table_schema = 'public' and table_name not like '%migration%'`,
     )
-    expect(known.map(row => row.name).sort()).toEqual([...owned, ...common].sort())
+    expect(known.map(row => row.name).sort()).toEqual([...owned, ...sharedTables].sort())
     const found = await statements()
     expect(found.length).toBeGreaterThan(40)
-    const loose = found
-      .filter(({ name }) => !ofAll.includes(name))
+    const unbound = found
+      .filter(({ name }) => !crossTenantStatements.includes(name))
       .flatMap(({ name, text }) =>
         mentions(text, owned)
           .filter(mention => !isBound(text, mention))
           .map(mention => `${name}: ${mention.verb} ${mention.table}`),
       )
-    expect(loose).toEqual([])
+    expect(unbound).toEqual([])
   })
 
-  test('that copy out find the number where $1 of the statement before has put it', async () => {
+  it('that copy out read the organization id from a setting that an earlier statement sets from $1', async () => {
     const [preparing] = (await statements()).filter(
       ({ text }) => text.includes("'kith.organization'") && !copiesOut(text),
     )
     expect(preparing!.text).toContain("set_config('kith.organization', $1::integer::text, true)")
   })
 
-  test('that copy rows begin each with the number of the organization, which is given beside them', async () => {
+  it('that copy in begin each row with organization_id', async () => {
     const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text) && !copiesOut(text))
     expect(copying.map(({ name }) => name)).toContain('make_entities')
     for (const { text } of copying)
       expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin \(format binary\)$/)
   })
 
-  test('only add to the history of consents: none changes it, and nothing else names it', async () => {
+  it('only append to consent_history, and no other file changes it', async () => {
     const naming = (await statements()).filter(({ text }) => text.includes('consent_history'))
     expect(naming.map(({ name }) => name)).toContain('append_consent_history')
     for (const { text } of naming)
@@ -232,7 +232,7 @@ function mentions(text: string, tables: string[]): Mention[] {
   return [...text.matchAll(pattern)].map(([, verb, table, alias]) => ({ verb: verb!, table: table!, alias }))
 }
 
-/** COPY takes no parameters: the number is a setting of its transaction. */
+/** COPY accepts no parameters. The organization id is a setting of its transaction. */
 const copiesOut = (text: string) => text.startsWith('copy (')
 const bySetting = `(?:current_setting\\('kith\\.organization'\\)::integer|e\\.organization_id)`
 
@@ -243,5 +243,5 @@ function isBound(text: string, { verb, table, alias }: Mention): boolean {
   return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)
 }
 
-/** Whether the one table that others are bound to is bound to the setting itself. */
+/** Whether the table that the others are joined to is bound to the setting. */
 const isSet = (text: string) => text.includes(`e.organization_id = current_setting('kith.organization')::integer`)

@@ -4,7 +4,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
-import { currentDefinitions, knownDefinitions } from '../organizations/definitions.ts'
+import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { record, recordBody } from './schema.ts'
@@ -41,6 +41,6 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
 /** The id of the stack in the path. A stack is never deleted and its key and kind never change, so a cached one is sufficient. */
 async function stackOf({ db, caller, params, signal }: Call): Promise<number> {
   const { id } = caller.organization
-  const known = (await knownDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)
+  const known = (await cachedDefinitions(db, id, signal)).stacks.find(stack => stack.key === params.stack_key)
   return known?.id ?? findStack(await currentDefinitions(db, id, signal), params.stack_key!).id
 }

@@ -4,9 +4,9 @@ import {
   changeDefinitions,
   differences,
   nextId,
-  refuseField,
-  refuseMore,
-  refuseTaken,
+  throwIfLimitReached,
+  throwInvalidField,
+  throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
 import type { NewStack, StackPatch } from './schema.ts'
@@ -23,11 +23,11 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
-  if (body.key === peopleKey) refuseField('/key', 'is reserved: people are not a stack')
+  if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack')
   const after = await changeDefinitions(author, (current, at) => {
     const { stacks } = current
-    if (stacks.some(stack => stack.key === body.key)) refuseTaken('is the key of another stack')
-    refuseMore('stacks', current, author.limits)
+    if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
+    throwIfLimitReached('stacks', current, author.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
     const values = [id, stack.key, stack.name, stack.kind, at]

@@ -7,7 +7,7 @@ import { writeEntities } from '../entities/write-sets.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
-import { knownDefinitions } from '../organizations/definitions.ts'
+import { cachedDefinitions } from '../organizations/definitions.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { dryRun } from './dry-run.ts'
@@ -53,7 +53,7 @@ export async function importEntities(kind: EntityKind, call: Call<ImportQuery>):
   // What a dry run counts has not happened.
   const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
   // Two sets that looked them up themselves could come by them in the wrong order.
-  await knownDefinitions(call.db, call.caller.organization.id, call.signal)
+  await cachedDefinitions(call.db, call.caller.organization.id, call.signal)
   const leave = enter(call.db, call.caller.organization.id)
   return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
 }

@@ -183,7 +183,7 @@ describe('POST /oauth/token', () => {
       expect([status, headers.get('www-authenticate')], JSON.stringify(form)).toEqual([401, 'Basic realm="kith"'])
       expect(body).toEqual({
         error: 'invalid_client',
-        error_description: 'The client is not known, or its secret is wrong.',
+        error_description: 'The client is unknown or its secret is wrong.',
       })
     }
     expect((await requestToken({ fields: { grant_type, client_id, client_secret } })).status).toBe(200)

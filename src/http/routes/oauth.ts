@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { verifyClient } from '../../auth/clients.ts'
-import { type GrantRefusal, readGrant, refuseGrant, unknownClient } from '../../auth/grant.ts'
+import { buildGrantRefusal, type GrantRefusal, readGrant, unknownClientRefusal } from '../../auth/grant.ts'
 import { createLoginThrottle } from '../../auth/login-throttle.ts'
 import { scopes } from '../../auth/scopes.ts'
 import { fail } from '../../errors.ts'
@@ -56,7 +56,7 @@ const token = Type.Object(
 const refusalSchema = (words: GrantRefusal['error'][]) =>
   Type.Object(
     { error: Type.Enum(words), error_description: Type.String() },
-    { examples: [{ error: words[0], error_description: unknownClient.error_description }] },
+    { examples: [{ error: words[0], error_description: unknownClientRefusal.error_description }] },
   )
 
 export const tokenRow: OpenRoute = {
@@ -98,18 +98,18 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
     if ('error' in requested) return requested
     const { client_id } = requested.credentials
     const address = clientAddress(request, config.behindProxy)
-    const waitSeconds = throttle.begin(client_id, address)
+    const waitSeconds = throttle.countAttempt(client_id, address)
     if (waitSeconds !== undefined) throwThrottled(waitSeconds)
-    const takeBack = () => throttle.takeBack(client_id, address)
+    const uncount = () => throttle.uncountAttempt(client_id, address)
     const client = await verifyClient(db, requested.credentials, deadline.signal).catch(error => {
-      takeBack()
+      uncount()
       throw error
     })
-    if (!client) return unknownClient
-    takeBack()
+    if (!client) return unknownClientRefusal
+    uncount()
     const allowed = client.scope.split(' ')
     if (!requested.scope.every(word => allowed.includes(word)))
-      return refuseGrant('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
+      return buildGrantRefusal('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
     const scope = (requested.scope.length > 0 ? requested.scope : allowed).join(' ')
     const { organizationKey } = client
     const claims = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
