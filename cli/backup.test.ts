@@ -103,7 +103,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     await query(target, later)
     const restored = await kith(['restore', file, '--json'], target)
     expect(restored.code).toBe(0)
-    expect(JSON.parse(restored.stdout)).toMatchObject({ rows, leftOut: [], ran: [] })
+    expect(JSON.parse(restored.stdout)).toMatchObject({ rows, left_out: [], ran: [] })
     expect(await contentsOf(target)).toEqual(contents)
     const next = `insert into "a ""later"" table" (ratio) values (1) returning id`
     expect(await query(target, next)).toEqual([{ id: 3 }])

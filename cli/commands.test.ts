@@ -107,7 +107,7 @@ const commands: Row[] = [
     correctArgs: () => ['kith.backup'],
     result: { file: 'kith.backup', tables: expect.any(Number) },
   },
-  { args: ['restore'], wrongArgs: [], correctArgs: restoreElsewhere, result: { file: 'whole.backup', leftOut: [] } },
+  { args: ['restore'], wrongArgs: [], correctArgs: restoreElsewhere, result: { file: 'whole.backup', left_out: [] } },
   {
     args: ['schema', 'pull'],
     wrongArgs: ['a.json', 'b.json'],

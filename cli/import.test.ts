@@ -128,7 +128,7 @@ describe('kith import of NDJSON', () => {
     await client.people.delete('ada')
     const placeholder = { ...person, external_id: 'bob', state: 'placeholder' }
     await put('all.ndjson', [person, placeholder, order].map(read => `${JSON.stringify(read)}\n`).join(''))
-    expect(await counts('people', 'all.ndjson')).toMatchObject({ received: 2, created: 1, failed: 1, leftOut: 1 })
+    expect(await counts('people', 'all.ndjson')).toMatchObject({ received: 2, created: 1, failed: 1, left_out: 1 })
     const { id, created_at, updated_at, consents, version, ...same } = person
     expect(await client.people.get('ada')).toMatchObject(same)
   })

@@ -234,7 +234,7 @@ function report(job: Job, outcome: Outcome, seconds: number) {
   const { state, stopped, error } = outcome
   const { received, created, updated, unchanged, failed } = state
   const value = {
-    ...{ received, created, updated, unchanged, failed, leftOut: state.leftOut },
+    ...{ received, created, updated, unchanged, failed, left_out: state.leftOut },
     dry_run: job.options.dryRun ?? false,
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,

@@ -80,6 +80,6 @@ function report({ file, backup: { header }, loaded, seconds }: Restored, options
     ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
     ...migrations.map(name => `Ran migration ${name}.`),
   ]
-  const value = { file, rows, tables, at, kith, leftOut, ran: migrations }
+  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations }
   printResult(options, { value, messages })
 }
