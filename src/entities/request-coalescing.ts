@@ -10,7 +10,7 @@ import { type WriteLimits, writeEntities } from './write-sets.ts'
 
 const itemsLimit = 256
 const bytesLimit = 1_048_576
-const toldAtOnce = 8
+const maxSettledPerTurn = 8
 
 /**
  * While Node writes the answers of one batch, or decides it, PostgreSQL is at the other. With 64 clients that gives a sixth more
@@ -85,8 +85,8 @@ function newWriting(db: Database, organization_id: number, limits: WriteLimits):
     itemsLimit,
     bytesLimit,
     secondFrom: secondFrom.write,
-    undone: true,
-    toldAtOnce,
+    rollsBackOnAbort: true,
+    maxSettledPerTurn,
     watch: watch('write', db),
   })
 }
@@ -146,7 +146,7 @@ function newReading(
     itemsLimit,
     bytesLimit,
     secondFrom: secondFrom.read,
-    undone: false,
+    rollsBackOnAbort: false,
     watch: watch('read', db),
   })
 }

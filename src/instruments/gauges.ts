@@ -28,8 +28,10 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
   gauge(registry, { name: 'kith_db_pool_waiting', help: 'Who waits for a connection, by pool.' }, 'sum', () =>
     loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
   )
-  const heldBack = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
-  gauge(registry, heldBack, 'sum', () => loads().map(({ pool, heldBack: value }) => ({ labels: { pool }, value })))
+  const waitingForShare = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
+  gauge(registry, waitingForShare, 'sum', () =>
+    loads().map(({ pool, waitingForShare: value }) => ({ labels: { pool }, value })),
+  )
   const look = createDatabaseHealth(Object.values(pools)[0]!, answeredAt)
   gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
     { value: (await look()).up ? 1 : 0 },

@@ -164,7 +164,7 @@ test('two imports and all other writes of an organization, whose head is held, h
       writes.push(organization.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
     for (const external_id of ['q1', 'q2']) writes.push(organization.send('DELETE', `/v1/people/${external_id}`))
     await expect.poll(used).toBe(4)
-    await expect.poll(() => patient.db.load!().heldBack).toBeGreaterThan(0)
+    await expect.poll(() => patient.db.load!().waitingForShare).toBeGreaterThan(0)
     expect((await other.send('GET', '/v1/people/p1')).status).toBe(200)
     expect((await other.send('PATCH', '/v1/people/p1', { first_name: 'Ada' })).status).toBe(200)
     expect((await organization.send('GET', '/v1/people/p1')).status).toBe(200)

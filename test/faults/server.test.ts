@@ -82,4 +82,4 @@ describe('two services on one database, one of them killed under write load', ()
 })
 
 /** Of a person who is not there; or of writes that others got ahead of ten times, as those of the mix may. */
-const isOfTheMix = ({ body }: Reply) => body.error === 'not_found' || /^Others kept changing/.test(body.message ?? '')
+const isOfTheMix = ({ body }: Reply) => body.error === 'not_found' || /^The request kept conflicting/.test(body.message ?? '')
