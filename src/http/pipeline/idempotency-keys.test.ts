@@ -4,7 +4,7 @@ import { type Keyed, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
-import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
+import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
 
 let service: Service
 let second: Service
@@ -146,7 +146,7 @@ describe('writes under keys', () => {
     const patches = Array.from({ length: 20 }, (_, n) =>
       ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
     )
-    await expect.poll(lock.waiting).toBe(turnsAtOnce)
+    await expect.poll(lock.waiting).toBe(maxConcurrentKeyedWrites)
     const theirs = await service.organization()
     expect((await ours.send('POST', '/v1/people', {})).status).toBe(201)
     expect((await ours.send('GET', '/v1/people/held')).status).toBe(200)
