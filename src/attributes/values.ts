@@ -11,7 +11,7 @@ const rules: Record<PlainType, { holds: (value: unknown) => boolean; message: st
   date: { holds: value => typeof value === 'string' && isDate(value), message: 'must be a date, YYYY-MM-DD' },
   datetime: {
     holds: value => typeof value === 'string' && isDateTime(value),
-    message: 'must be a date and time with its offset, as RFC 3339 has it',
+    message: 'must be a date and time with its offset, as in RFC 3339',
   },
   json: { holds: () => true, message: '' },
 }

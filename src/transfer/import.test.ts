@@ -323,7 +323,7 @@ describe('an import of records', () => {
   })
 })
 
-describe('an import request with faulty headers or query', () => {
+describe('the request of an import', () => {
   it.each([['application/json'], ['text/csv'], ['application/x-ndjsonx']])(
     'is refused with the content type %s',
     async type => {

@@ -82,7 +82,7 @@ it('a worker that dies is replaced, and the service goes on', async () => {
   process.kill(first!, 'SIGKILL')
   await expect.poll(() => workersOf(kith).filter(pid => pid !== first).length, { timeout: 15_000 }).toBe(2)
   await expect.poll(() => send('GET', '/v1/people/nobody').then(({ status }) => status)).toBe(404)
-  expect(kith.said.stdout).toContain('a worker has ended, and is replaced')
+  expect(kith.said.stdout).toContain('a worker ended and will be replaced')
   expect(await terminate(kith)).toBe(0)
 })
 
