@@ -53,7 +53,7 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   const config = loadConfig(environment)
   const logger = await createLogger(config, json ? process.stderr : process.stdout)
   if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
-  const closing: Closing = []
+  const closing: StopFunctions = []
   let starting: Promise<string> | undefined
   let stopped: Promise<void> | undefined
   const stopping = new AbortController()
@@ -75,7 +75,7 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   } catch (error) {
     await stop(never)
     // A start that was stopped by a signal fails because of it. The shutdown sets the exit code.
-    if (shutdown.begun) return
+    if (shutdown.hasBegun) return
     shutdown.uninstall()
     // The channel to the starting process would keep a worker from ending.
     if (cluster.isWorker) cluster.worker?.disconnect()
@@ -90,10 +90,10 @@ function logWelcome(address: string, config: Config, logger: Logger) {
 }
 
 /** The functions that stop the parts of the service, in order of their start. Each stops waiting when its signal aborts. */
-type Closing = ((hurried: AbortSignal) => Promise<unknown>)[]
+type StopFunctions = ((hurried: AbortSignal) => Promise<unknown>)[]
 
 /** The context of a start. `stopping` aborts when the start should be cancelled. */
-type Starting = { config: Config; logger: Logger; closing: Closing; stopping: AbortSignal }
+type StartContext = { config: Config; logger: Logger; closing: StopFunctions; stopping: AbortSignal }
 
 const never = new AbortController().signal
 
@@ -102,7 +102,7 @@ const never = new AbortController().signal
  * `hurried` aborts. The database stops last, and its end is always awaited.
  */
 async function closeAll(
-  closing: Closing,
+  closing: StopFunctions,
   starting: Promise<unknown> | undefined,
   hurried: AbortSignal,
   logger: Logger,
@@ -117,7 +117,11 @@ async function closeAll(
   }
 }
 
-async function startWithWorkers(count: number, environment: NodeJS.ProcessEnv, starting: Starting): Promise<string> {
+async function startWithWorkers(
+  count: number,
+  environment: NodeJS.ProcessEnv,
+  starting: StartContext,
+): Promise<string> {
   const { config, logger, closing } = starting
   let workers: Workers | undefined
   // Each worker reloads the TLS files itself.
@@ -133,7 +137,7 @@ async function startWithWorkers(count: number, environment: NodeJS.ProcessEnv, s
   return urlOf(workers.address, config)
 }
 
-async function start(starting: Starting): Promise<string> {
+async function start(starting: StartContext): Promise<string> {
   const { config, logger, closing } = starting
   const tlsReload = config.tls && reloadTlsOnHangup(config.tls, logger)
   const storage = await openStorage(starting)
@@ -167,7 +171,7 @@ async function startInstruments(
   { traces }: Config,
   { up }: Storage,
   logger: Logger,
-  closing: Closing,
+  closing: StopFunctions,
 ): Promise<RunningInstruments> {
   // The tracing libraries are loaded only if traces are on.
   const report = (problem: string) => logger.warn(problem)
@@ -180,7 +184,7 @@ async function startInstruments(
 
 type Storage = { url: string; up?: () => boolean }
 
-async function openStorage({ config, logger, closing, stopping }: Starting): Promise<Storage> {
+async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {
   if (config.databaseUrl) await probe(config.databaseUrl)
   const openEmbedded = async () => {
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)

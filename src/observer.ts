@@ -4,7 +4,7 @@ import type { Signal } from './signal.ts'
 export type Work = 'read' | 'write'
 
 /** An item of a queue: its time of arrival by performance.now(), and the signal of its request. */
-export type Arrived = { signal?: Signal | undefined; sinceMs: number }
+export type QueuedItem = { signal?: Signal | undefined; sinceMs: number }
 
 /** The end of a request. If `status` is undefined, the client disconnected before its response. */
 export type RequestEnd = {
@@ -33,7 +33,7 @@ export type Observer = {
   /** A cache look-up ended. */
   cache(cache: 'token' | 'definitions', hit: boolean): void
   /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
-  batch(work: Work, arrived: readonly Arrived[], signal: Signal): (() => void) | undefined
+  batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
   /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
   /** Absent if traces are off. */
@@ -55,7 +55,7 @@ export type Tracer = {
   requestEnded(signal: Signal, end: RequestEnd): void
   /** The trace id, 32 hexadecimal digits; undefined if the signal has no span. */
   traceIdOf(signal: Signal): string | undefined
-  batch(work: Work, arrived: readonly Arrived[], signal: Signal): () => void
+  batch(work: Work, items: readonly QueuedItem[], signal: Signal): () => void
   statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
   /** Starts a child span of `parent`. `key` identifies it for its own children. */
   begin(name: string, parent: object | undefined, key?: object): EndSpan

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 
 export type Shutdown = {
   /** Whether the shutdown has begun. */
-  readonly begun: boolean
+  readonly hasBegun: boolean
   /** Begins the shutdown, as a signal does. */
   begin(): void
   /** Aborts everything that the shutdown still waits for. */
@@ -84,7 +84,7 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutd
   for (const signal of handled) process.on(signal, onSignal)
   for (const event of errors) process.on(event, onError)
   return {
-    get begun() {
+    get hasBegun() {
       return begunAtMs !== undefined
     },
     begin,

@@ -3,7 +3,7 @@ import pg from 'pg'
 
 // A cancel request that arrives between two statements has no effect. The next one follows after this interval.
 const cancelIntervalMs = 50
-/** After this time without an answer to a cancel request, the server counts as timer. */
+/** After this time without an answer to a cancel request, the server counts as silent. */
 export const cancelPatienceMs = 1_000
 
 type Connected = {

@@ -204,7 +204,7 @@ describe('an item whose signal aborts', () => {
 
 it('runs items that must not be coalesced alone, two at a time', async () => {
   const { queue, batches, shape } = controlled()
-  const answers = ['a', 'b', 'c'].map(item => queue.addApart({ item }))
+  const answers = ['a', 'b', 'c'].map(item => queue.addAlone({ item }))
   const joined = queue.add({ item: 'd' })
   expect(shape()).toEqual(['a', 'b', 'd'])
   for (let index = 0; index < batches.length; index += 1) {
@@ -218,7 +218,7 @@ it('runs items that must not be coalesced alone, two at a time', async () => {
 it('runs each item once or rejects it, and items of one key in order, under random failures and aborts', async () => {
   const arrival = fc.record({
     key: fc.constantFrom('x', 'y', 'z', undefined),
-    apart: fc.boolean(),
+    isAlone: fc.boolean(),
     aborts_after: fc.option(fc.nat(6), { nil: undefined }),
     turns: fc.nat(2),
   })
@@ -253,10 +253,10 @@ it('runs each item once or rejects it, and items of one key in order, under rand
         rollsBackOnAbort: true,
       })
       const answers: Promise<PromiseSettledResult<number>[]>[] = []
-      for (const [item, { key, apart, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
+      for (const [item, { key, isAlone, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
         const controller = new AbortController()
         const { signal } = controller
-        const adding = apart ? queue.addApart({ item, signal }) : queue.add({ item, key, signal })
+        const adding = isAlone ? queue.addAlone({ item, signal }) : queue.add({ item, key, signal })
         answers.push(Promise.allSettled([adding]))
         if (abortsAfter !== undefined) void abortAfter(controller, abortsAfter)
         for (let index = 0; index < turns; index += 1) await turn()
@@ -265,7 +265,7 @@ it('runs each item once or rejects it, and items of one key in order, under rand
       const answered = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
       expect(done.toSorted((a, b) => a - b)).toEqual(answered.toSorted((a, b) => a - b))
       for (const key of ['x', 'y', 'z']) {
-        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.apart)
+        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.isAlone)
         expect(ofKey).toEqual(ofKey.toSorted((a, b) => a - b))
       }
       await turn()

@@ -1,4 +1,4 @@
-import type { Arrived } from '../observer.ts'
+import type { QueuedItem } from '../observer.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 
 /** The result of one item. `again` is true if the item may succeed in a retry without the rest of its batch. */
@@ -26,11 +26,11 @@ export type QueueOptions<I, O> = {
   /** How many items of a finished batch settle per event-loop turn. If it is absent, all settle in one turn. */
   maxSettledPerTurn?: number
   /** Called when a batch starts. The function that it returns is called when the batch ends. */
-  watch?: ((arrived: readonly Arrived[], signal: Signal) => (() => void) | undefined) | undefined
+  watch?: ((items: readonly QueuedItem[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
 /** How many separate batches run at a time: retries of failed items, and items that must not be coalesced. */
-const maxApart = 2
+const maxSeparate = 2
 
 type Entry<I, O> = Arrival<I> & {
   sinceMs: number
@@ -50,9 +50,9 @@ export class Queue<I, O> {
   readonly #ready: Entry<I, O>[] = []
   /** The keys of the items that are ready or in flight, each with the entries that wait for the key. */
   readonly #waitingByKey = new Map<string, Entry<I, O>[]>()
-  readonly #apart: Entry<I, O>[][] = []
+  readonly #separate: Entry<I, O>[][] = []
   #running = 0
-  #runningApart = 0
+  #runningSeparately = 0
 
   constructor(options: QueueOptions<I, O>) {
     this.#options = options
@@ -64,18 +64,20 @@ export class Queue<I, O> {
   }
 
   /** As {@link add}, but the item runs in a batch of its own. */
-  addApart(arrival: Arrival<I>): Promise<O> {
-    return enter({ ...arrival, key: undefined }, entry => this.#runApart([entry]), this.#giveUp)
+  addAlone(arrival: Arrival<I>): Promise<O> {
+    return enter({ ...arrival, key: undefined }, entry => this.#runSeparately([entry]), this.#giveUp)
   }
 
   /** Whether the queue holds no item. */
   get idle(): boolean {
-    return this.#running === 0 && this.#runningApart === 0 && this.#ready.length === 0 && this.#apart.length === 0
+    return (
+      this.#running === 0 && this.#runningSeparately === 0 && this.#ready.length === 0 && this.#separate.length === 0
+    )
   }
 
   /** The number of items that are in no batch yet. */
   get waiting(): number {
-    const queued = [this.#ready, ...this.#apart, ...this.#waitingByKey.values()]
+    const queued = [this.#ready, ...this.#separate, ...this.#waitingByKey.values()]
     return queued.reduce((sum, entries) => sum + entries.length, 0)
   }
 
@@ -110,21 +112,21 @@ export class Queue<I, O> {
     return this.#ready.splice(0, count)
   }
 
-  #runApart(entries: Entry<I, O>[]) {
+  #runSeparately(entries: Entry<I, O>[]) {
     const middle = Math.ceil(entries.length / 2)
-    this.#apart.push(entries.slice(0, middle), entries.slice(middle))
-    this.#startApart()
+    this.#separate.push(entries.slice(0, middle), entries.slice(middle))
+    this.#startSeparate()
   }
 
-  #startApart() {
-    while (this.#runningApart < maxApart && this.#apart.length > 0) {
-      const entries = this.#apart.shift()!
+  #startSeparate() {
+    while (this.#runningSeparately < maxSeparate && this.#separate.length > 0) {
+      const entries = this.#separate.shift()!
       if (entries.length === 0) continue
-      this.#runningApart += 1
+      this.#runningSeparately += 1
       void this.#runBatch(entries).then(finish => {
-        this.#runningApart -= 1
+        this.#runningSeparately -= 1
         finish()
-        this.#startApart()
+        this.#startSeparate()
       })
     }
   }
@@ -140,7 +142,7 @@ export class Queue<I, O> {
       const { settled, rolledBack, failed } = sortOut(batch, results)
       this.#ready.unshift(...rolledBack)
       for (const [entry] of settled) this.#free(entry)
-      this.#runApart(failed)
+      this.#runSeparately(failed)
       // The next batch starts before the responses of this one are written: a fifth to a third more batches per second.
       this.#startNext()
       settleInParts(
@@ -183,7 +185,7 @@ export class Queue<I, O> {
       waitingForKey.splice(waitingForKey.indexOf(entry), 1)
       return
     }
-    for (const waiting of [this.#ready, ...this.#apart])
+    for (const waiting of [this.#ready, ...this.#separate])
       if (waiting.includes(entry)) waiting.splice(waiting.indexOf(entry), 1)
     this.#free(entry)
     this.#startNext()

@@ -68,8 +68,8 @@ class CopyTo extends pg.Query {
 }
 
 /**
- * Runs a `copy … to stdout (format binary)` of one field on a connection. Between calls of `readOn` the socket is paused, so
- * back-pressure makes the database wait.
+ * Runs a `copy … to stdout (format binary)` of one field on a connection. When `take` returns true, the socket is paused until the
+ * next `readOn`, and back-pressure makes the database wait.
  */
 export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): CopyingOut {
   const { stream } = (client as unknown as { connection: Pausable }).connection

@@ -34,7 +34,7 @@ const session = statement(
 const ownPidSql = statement('own_pid', 'select pg_backend_pid() as pid')
 const notes = () => query(database.url, 'select id, text from notes order by id')
 
-const awkward = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
+const specialTexts = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
 
 /** Expects the connection to be outside any transaction, with its initial settings. */
 const expectClean = async () =>
@@ -51,20 +51,20 @@ describe('a transaction', () => {
     await query(database.url, 'create table copies (batch integer, n integer, text text)')
     const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin (format binary)')
     let batch = 0
-    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...awkward))))
+    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...specialTexts))))
     await fc.assert(
-      fc.asyncProperty(texts, async given => {
-        const kept = given.map(text => text?.replaceAll('\0', '') ?? null)
+      fc.asyncProperty(texts, async generated => {
+        const texts = generated.map(text => text?.replaceAll('\0', '') ?? null)
         batch += 1
         const rows = new CopyRows(batch, 3, 1)
-        for (const [n, text] of kept.entries()) {
+        for (const [n, text] of texts.entries()) {
           rows.begin()
           rows.integer(n)
           rows.text(text)
         }
         await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
         const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
-        expect(stored.map(({ text }) => text)).toEqual(kept)
+        expect(stored.map(({ text }) => text)).toEqual(texts)
       }),
       { numRuns: 50 },
     )
@@ -91,11 +91,11 @@ describe('a transaction', () => {
     })
     let batch = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(kinds), async given => {
-        const kept = given.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
+      fc.asyncProperty(fc.array(kinds), async generated => {
+        const storable = generated.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
         batch += 1
-        const rows = new CopyRows(batch, 6, kept.length)
-        for (const { n, b, at, id, j } of kept) {
+        const rows = new CopyRows(batch, 6, storable.length)
+        for (const { n, b, at, id, j } of storable) {
           rows.begin()
           rows.integer(n)
           rows.boolean(b)
@@ -108,7 +108,7 @@ describe('a transaction', () => {
           database.url,
           `select n, b, at, id, j from kinds where batch = ${batch} order by ctid`,
         )
-        expect(stored).toEqual(kept.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
+        expect(stored).toEqual(storable.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
       }),
       { numRuns: 10 },
     )

@@ -32,10 +32,10 @@ const recorded = async () => (await query(url, 'select name from migrations orde
 
 it('migrates an empty database to the newest version, and then does nothing', async () => {
   expect(await migrate(url)).toEqual(await files())
-  const made = await tables()
-  expect(made).toContainEqual({ tablename: 'entities' })
+  const migrated = await tables()
+  expect(migrated).toContainEqual({ tablename: 'entities' })
   expect(await migrate(url)).toEqual([])
-  expect(await tables()).toEqual(made)
+  expect(await tables()).toEqual(migrated)
   expect(await recorded()).toEqual(await files())
 })
 

@@ -20,9 +20,9 @@ export async function unknownMigrations(ran: string[]): Promise<string[]> {
 
 /**
  * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward only: plain
- * SQL from `migrations/`. An advisory lock serializes servers that start together. All pending migrations run in one transaction. `count` is the maximum number of
- * pending migrations to run. Throws if a newer version has migrated the database, or if migrations are pending and the server is
- * read-only.
+ * SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes servers that start
+ * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, or if
+ * migrations are pending and the server is read-only.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   const unknown = await unknownMigrations(await readMigrations(url))

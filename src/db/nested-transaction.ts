@@ -11,7 +11,7 @@ const limitLocksSql = statement('limit_locks', `select set_config('lock_timeout'
  * A deadlock inside a nested transaction. A retry of the nested part alone is no use: the other transaction may wait for a lock
  * that is older than the savepoint, and that lock would never be released.
  */
-export class DeadlockedBefore extends Error {}
+export class NestedDeadlock extends Error {}
 
 /**
  * A database whose statements all belong to `tx`, for code that opens its own transactions. These become savepoints, one after
@@ -24,7 +24,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
     broken ??= error
   }
   const throwIfBroken = () => {
-    if (isDeadlock(broken)) throw new DeadlockedBefore('the whole transaction has to be run again', { cause: broken })
+    if (isDeadlock(broken)) throw new NestedDeadlock('the whole transaction has to be run again', { cause: broken })
     if (broken) throw broken
   }
   const query: Transaction['query'] = async (statement, values) => {
@@ -62,7 +62,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
         await query(rollback, []).catch(markBroken)
         if (!isDeadlock(first)) throw first
         markBroken(first)
-        throw new DeadlockedBefore('the whole transaction has to be run again', { cause: first })
+        throw new NestedDeadlock('the whole transaction has to be run again', { cause: first })
       }
     },
   }

@@ -7,7 +7,7 @@ import type { Signal } from '../signal.ts'
  */
 export type Lane = 'reads' | 'pages' | 'writes'
 
-/** Grants slots to the statements and transactions of an organization in a lane. */
+/** The slots of an organization in one lane. A statement or transaction holds one slot. */
 export type Slot = {
   /** Takes a slot: at once if it returns undefined, otherwise when the promise resolves. Rejects with the signal's reason. */
   enter(signal: Signal | undefined): Promise<void> | undefined

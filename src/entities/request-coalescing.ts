@@ -67,7 +67,7 @@ export function writeQueued(
     writing.get(rootOf(db))?.get(name) ?? keepQueue(writing, db, name, newWriting(db, organization_id, limits))
   const { bytes } = write
   if (write.operation === 'delete' || nameTaken(write) || write.body.external_id === null)
-    return queue.addApart({ item: write, bytes, signal })
+    return queue.addAlone({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }
 

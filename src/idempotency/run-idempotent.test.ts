@@ -127,14 +127,14 @@ describe('work with an Idempotency-Key', () => {
   })
 
   it('is not started again while it runs or after it has finished', async () => {
-    const begun = run(1, async nested => {
-      await expect(run(1, () => Promise.reject(new Error('begun twice')))).rejects.toMatchObject({
+    const running = run(1, async nested => {
+      await expect(run(1, () => Promise.reject(new Error('started twice')))).rejects.toMatchObject({
         refusal: { status: 409 },
       })
       await addOne(nested, 1)
       return response
     })
-    expect(await begun).toEqual({ response, replayed: false })
-    expect(await run(1, () => Promise.reject(new Error('begun twice')))).toEqual({ response, replayed: true })
+    expect(await running).toEqual({ response, replayed: false })
+    expect(await run(1, () => Promise.reject(new Error('started twice')))).toEqual({ response, replayed: true })
   })
 })

@@ -12,7 +12,7 @@ type Message = { type?: string; id?: number; text?: string; problem?: string }
  * For the process that starts the workers: answers a worker's request for the metrics with those of all workers and of
  * this process.
  */
-export function gatherForWorkers(own: Registry): void {
+export function aggregateForWorkers(own: Registry): void {
   ClusterRegistry.setRegistries([own as never])
   const all = new ClusterRegistry()
   cluster.on('message', async (worker, message: Message) => {

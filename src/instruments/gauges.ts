@@ -14,7 +14,7 @@ export type Sources = {
 }
 
 /** Registers the gauges of the database, its pools and the queues. */
-export function watchSources(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
+export function registerSourceGauges(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -58,30 +58,30 @@ export function watchSources(registry: Registry, { pools, queues }: Sources, ans
 
 /** Registers a constant gauge whose label is the running version. */
 export function registerVersionGauge(registry: Registry): void {
-  const about = { name: 'kith_build_info', help: 'Always 1; the label is the running version of kith.' }
-  gauge(registry, about, 'max', () => [{ labels: { version }, value: 1 }])
+  const info = { name: 'kith_build_info', help: 'Always 1; the label is the running version of kith.' }
+  gauge(registry, info, 'max', () => [{ labels: { version }, value: 1 }])
 }
 
 /** Registers whether the embedded server runs. `up` is undefined if this process does not manage one. */
-export function watchEmbedded(registry: Registry, up: (() => boolean) | undefined): void {
-  const about = {
+export function registerEmbeddedGauge(registry: Registry, up: (() => boolean) | undefined): void {
+  const info = {
     name: 'kith_embedded_database_up',
     help: '1 while the embedded PostgreSQL runs, 0 while it is down; no sample with DATABASE_URL.',
   }
-  gauge(registry, about, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
+  gauge(registry, info, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
 }
 
 const resolutionMs = 10
 
 /** Registers the lag of the event loop. The function that it returns stops the measurement. */
-export function watchEventLoop(registry: Registry): () => void {
+export function registerEventLoopGauge(registry: Registry): () => void {
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
-  const about = {
+  const info = {
     name: 'kith_event_loop_lag_seconds',
     help: 'Lag of the event loop since the last scrape, by quantile.',
   }
-  gauge(registry, about, 'max', () => {
+  gauge(registry, info, 'max', () => {
     // A measured delay includes the resolution. Before the first measurement it is NaN.
     const lag = (percentile: number) => Math.max(0, delays.percentile(percentile) / 1e9 - resolutionMs / 1e3) || 0
     const samples = [

@@ -1,8 +1,8 @@
 /** A counter, read at each scrape. */
-export type Count = { value: number }
+export type Counter = { value: number }
 
 /** A histogram of sizes. `bounds` are the ascending upper bounds of its buckets. Sizes above the last bound count in one more bucket. */
-export class Distribution {
+export class Histogram {
   readonly bounds: readonly number[]
   /** The count of each bucket alone, without the lower ones. There is one more bucket than bounds. */
   readonly counts: number[]

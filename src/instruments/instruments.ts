@@ -1,8 +1,14 @@
 import cluster from 'node:cluster'
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
-import { gatherForWorkers, scrapeThroughStarter } from './cluster.ts'
-import { registerVersionGauge, type Sources, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
+import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
+import {
+  registerEmbeddedGauge,
+  registerEventLoopGauge,
+  registerSourceGauges,
+  registerVersionGauge,
+  type Sources,
+} from './gauges.ts'
 import { createMetrics } from './metrics.ts'
 
 export type RunningInstruments = Instruments & {
@@ -23,9 +29,9 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
   const metrics = createMetrics(registry)
   const observer: Observer = {
     ...metrics,
-    batch: (work, arrived, signal) => {
-      metrics.batch(work, arrived.length)
-      return tracer?.batch(work, arrived, signal)
+    batch: (work, items, signal) => {
+      metrics.batch(work, items.length)
+      return tracer?.batch(work, items, signal)
     },
     tracer,
   }
@@ -35,14 +41,14 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
       tracer.statement(name, startedMs, failed, parent)
     }
   registerVersionGauge(registry)
-  watchEmbedded(registry, embeddedUp)
-  const stopEventLoopGauge = watchEventLoop(registry)
+  registerEmbeddedGauge(registry, embeddedUp)
+  const stopEventLoopGauge = registerEventLoopGauge(registry)
   collectDefaultMetrics({ register: registry })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
   return {
     observer,
     scrape: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
-    watch: sources => watchSources(registry, sources, metrics.answeredAt),
+    watch: sources => registerSourceGauges(registry, sources, metrics.answeredAt),
     stop: stopEventLoopGauge,
   }
 }
@@ -50,7 +56,7 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
 /** Creates the instruments of the process that starts workers and serves no requests itself. */
 export function instrumentStarter({ embeddedUp }: Pick<Options, 'embeddedUp'>): void {
   const registry = new Registry()
-  watchEmbedded(registry, embeddedUp)
+  registerEmbeddedGauge(registry, embeddedUp)
   collectDefaultMetrics({ register: registry })
-  gatherForWorkers(registry)
+  aggregateForWorkers(registry)
 }

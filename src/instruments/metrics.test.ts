@@ -26,8 +26,8 @@ async function growth(samples: string[], work: () => Promise<unknown>): Promise<
   return samples.map(sample => after.of(sample) - before.of(sample))
 }
 
-const person = (word: string, method = 'GET', status = '') =>
-  `${word}{method="${method}",route="/v1/people/{external_id}"${status && `,status="${status}"`}}`
+const person = (metric: string, method = 'GET', status = '') =>
+  `${metric}{method="${method}",route="/v1/people/{external_id}"${status && `,status="${status}"`}}`
 
 describe('/metrics', () => {
   it('serves the text format without a token', async () => {

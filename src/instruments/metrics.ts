@@ -1,7 +1,7 @@
 import type { Registry } from '@prometheus-io/client'
 import type { ImportOutcome, Observer, Overload, RequestEnd } from '../observer.ts'
 import { counters, gauge, histograms } from './families.ts'
-import type { Count, Distribution } from './histogram.ts'
+import type { Counter, Histogram } from './histogram.ts'
 
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const statementBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -23,7 +23,7 @@ export function createMetrics(registry: Registry): Metrics {
     name: 'kith_overload_refusals_total',
     help: 'Requests refused by load shedding before kith processed them, by reason.',
   })
-  const byReason: Record<Overload, Count> = {
+  const byReason: Record<Overload, Counter> = {
     connection: overloads({ reason: 'connection' }),
     draining: overloads({ reason: 'draining' }),
     requests: overloads({ reason: 'requests' }),
@@ -47,7 +47,7 @@ export function createMetrics(registry: Registry): Metrics {
   }
 }
 
-type Route = { duration: Distribution; countOf: (status: number) => Count }
+type Route = { duration: Histogram; countOf: (status: number) => Counter }
 
 function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'requestEnded'> {
   let inFlight = 0
@@ -77,7 +77,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
     name: 'kith_http_refusals_total',
     help: 'Refused requests, by error code.',
   })
-  const countRefusal = memoize((word: string) => refusals({ error: word }))
+  const countRefusal = memoize((code: string) => refusals({ error: code }))
   // Two look-ups in maps of a few dozen strings. The library's own look-up took longer than this whole function.
   const routeOf = memoize((route: string) =>
     memoize(

@@ -22,7 +22,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Config, Traces } from '../config.ts'
-import type { Arrived, EndSpan, RequestEnd, Tracer, Work } from '../observer.ts'
+import type { EndSpan, QueuedItem, RequestEnd, Tracer, Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 
 export type Tracing = { tracer: Tracer; stop(): Promise<void> }
@@ -101,17 +101,17 @@ function createTracer(provider: TracerProvider): Tracer {
     return failed => end(span, failed)
   }
 
-  function beginBatch(work: Work, arrived: readonly Arrived[], signal: Signal): EndSpan {
+  function beginBatch(work: Work, items: readonly QueuedItem[], signal: Signal): EndSpan {
     const name = `${work} batch`
     const startTime = performance.now()
-    const waiting = arrived.flatMap(({ signal }) => (isTraced(signal) ? [spanByKey.get(signal)!] : []))
+    const waiting = items.flatMap(({ signal }) => (isTraced(signal) ? [spanByKey.get(signal)!] : []))
     const sampled = waiting.filter(span => span.spanContext().traceFlags & TraceFlags.SAMPLED)
-    for (const { signal, sinceMs } of arrived)
+    for (const { signal, sinceMs } of items)
       if (isTraced(signal)) end(spans.startSpan('wait', { startTime: sinceMs }, contextOf(signal)), false)
     if (sampled.length === 0) return () => {}
-    const attributes = { 'kith.batch.items': arrived.length }
+    const attributes = { 'kith.batch.items': items.length }
     // A batch of one request continues its trace. A batch of several belongs to none of them, so batch and requests link to each other.
-    const isSingle = arrived.length === 1
+    const isSingle = items.length === 1
     const links = isSingle ? [] : sampled.map(span => ({ context: span.spanContext() }))
     const context = isSingle ? trace.setSpan(ROOT_CONTEXT, sampled[0]!) : ROOT_CONTEXT
     const span = spans.startSpan(name, { startTime, attributes, links }, context)

@@ -148,8 +148,8 @@ describe('the connection of an import', () => {
 it('limits two imports and all other writes of an organization with a locked head to half of the connections', async () => {
   const service = await startService()
   const [organization, other] = [await service.organization(), await service.organization()]
-  const standing = [...named(30), { external_id: 'q1' }, { external_id: 'q2' }]
-  for (const each of [organization, other]) await importLines(each, people, linesFrom(standing))
+  const existing = [...named(30), { external_id: 'q1' }, { external_id: 'q2' }]
+  for (const each of [organization, other]) await importLines(each, people, linesFrom(existing))
   const used = () => service.db.load!().used
   const locker = await service.db.connect()
   const writes: Promise<unknown>[] = []

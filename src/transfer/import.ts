@@ -116,7 +116,10 @@ async function* answerLines(
   }
 }
 
-/** One set at a time in a dry run, because it stores nothing that the next set could find, and with strict references, because a link may refer to the previous set. */
+/**
+ * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
+ * with strict references, because a link may refer to the previous set.
+ */
 const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
   body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
 

@@ -106,7 +106,7 @@ async function initdb(path: string, user: ServerUser, binaries: Binaries) {
   await chmod(path, user ? 0o711 : 0o700)
   await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flush: true })
   await mkdir(data, { mode: 0o700 })
-  if (user) for (const made of [passwordFile, data]) await chown(made, user.uid, user.gid)
+  if (user) for (const path of [passwordFile, data]) await chown(path, user.uid, user.gid)
   const args = [`--pgdata=${data}`, `--username=${superuser}`, `--pwfile=${passwordFile}`]
   const settings = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions']
   const { ok, output } = await run(binaries.initdb, [...args, ...settings], user)

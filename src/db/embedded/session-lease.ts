@@ -130,11 +130,11 @@ async function openSession(cluster: Cluster, socketDir: string, purpose: Purpose
 async function takeOwnership(client: pg.Client, cluster: Cluster) {
   const giveUpAt = Date.now() + patienceMs
   for (;;) {
-    const { rows: attempts } = await client.query('select pg_try_advisory_lock($1, $2) as ours', [
+    const { rows: locks } = await client.query('select pg_try_advisory_lock($1, $2) as acquired', [
       lock.class,
       lock.owner,
     ])
-    if (attempts[0].ours) return
+    if (locks[0].acquired) return
     const { rows: holders } = await client.query<{ application_name: string }>(
       `select application_name from pg_stat_activity join pg_locks using (pid)
         where locktype = 'advisory' and classid = $1 and objid = $2 and granted`,
