@@ -99,7 +99,7 @@ function repeats(subtags: string[]): boolean {
   return new Set(variants).size < variants.length || new Set(singletons).size < singletons.length
 }
 
-/** Every format a schema may name. */
+/** The formats that a schema can name. */
 export const formats: Record<string, Format> = {
   date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
   'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },

@@ -10,7 +10,7 @@ type Running = {
   fail(error: Error): void
 }
 
-/** A queue whose batches end when the test says so. */
+/** A queue whose batches the test ends. */
 function controlled(options: Partial<QueueOptions<string, string>> = {}) {
   const batches: Running[] = []
   const run = (items: string[], signal: Signal) =>

@@ -56,7 +56,7 @@ function startProblem(cluster: Cluster, server: Server | undefined, problem: str
 /** Stops the server and its running statements (a fast shutdown), and waits until it has ended. */
 export async function stopServer(cluster: Cluster) {
   const { server } = await findServer(cluster)
-  // Before the end: who starts next must not find a folder that is about to go.
+  // The record is deleted before the server ends, so that the next start does not use a folder that is about to be removed.
   const recorded = await forgetSocketFolder(cluster)
   if (server) {
     process.kill(server.pid, 'SIGINT')
