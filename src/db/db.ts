@@ -191,13 +191,8 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
       const existing = shareDatabases[lane].get(organization_id)
       if (existing) return existing
       const slot = shares.of(organization_id, lane)
-      const share = {
-        ...createQueries({ pool, liveness, slot }, observer),
-        connect,
-        observer,
-        root,
-        close: async () => {},
-      }
+      const queries = createQueries({ pool, liveness, slot }, observer)
+      const share = { ...queries, connect, observer, root, close: async () => {} }
       shareDatabases[lane].set(organization_id, share)
       return share
     },
