@@ -1,7 +1,7 @@
--- The house: organizations, their definitions, entities, links, consents and the change log.
--- Every table of an organization's data begins its keys with organization_id: it is the tenant wall, and
--- the distribution column where the tables are spread over a cluster. No foreign keys between them: a link
--- would lock its hot target on every write, and a hub's deletion would be unbounded.
+-- The initial schema: organizations, their definitions, entities, links, consents and the change log.
+-- The keys of every table of an organization's data begin with organization_id. It isolates the tenants, and it is
+-- the distribution column if the tables are sharded over a cluster. The tables have no foreign keys: every write of a
+-- link would lock its hot target, and the deletion of an entity with many links would be unbounded.
 
 create table organizations (
   id integer primary key generated always as identity,
@@ -9,7 +9,7 @@ create table organizations (
   created_at timestamptz not null default now()
 );
 
--- The service's own token signing keys. Made on first start; the private half never leaves this table.
+-- The service's own keys that sign tokens. The first start creates them. The private half never leaves this table.
 create table signing_keys (
   kid text primary key,
   algorithm text not null,
@@ -18,16 +18,16 @@ create table signing_keys (
   created_at timestamptz not null default now()
 );
 
--- One row an organization. `sequence` is the number of its last change, taken as the last lock of a
--- transaction and held to the commit: numbers have no gaps and become visible in order.
--- `schema_version` moves with every change of a definition. Updated by every write: mostly empty pages keep it HOT.
+-- One row per organization. `sequence` is the number of its last change. A transaction locks the row last and holds the
+-- lock until the commit, so numbers have no gaps and become visible in order. `schema_version` increases with every
+-- change of a definition. Every write updates the row. The low fillfactor leaves room on the page for HOT updates.
 create table change_heads (
   organization_id integer primary key,
   sequence bigint not null default 0,
   schema_version integer not null default 1
 ) with (fillfactor = 10);
 
--- Ids are per organization, taken under its head. 0 is the stack of people and has no row.
+-- Ids are per organization and are assigned under the lock of its head row. 0 is the stack of people and has no row.
 create table stacks (
   organization_id integer not null,
   id integer not null check (id > 0),
@@ -56,7 +56,7 @@ create table attributes (
   updated_at timestamptz not null,
   primary key (organization_id, id)
 );
--- An archived key is as undeclared, so it may be declared anew.
+-- An archived key counts as undeclared, so it can be declared again.
 create unique index attributes_active_key on attributes (organization_id, owner_stack_id, key) where state = 'active';
 
 create table consent_types (
@@ -75,9 +75,9 @@ create table consent_types (
   unique (organization_id, key)
 );
 
--- People (stack 0) and records in one table: they name each other, and two tables with two queues deadlock.
--- A record's ObjectId is the first 12 bytes of its id. `answers` holds the current consent answers, so that the
--- row's lock covers them: {"<consent type id>:<channel>": {"state": boolean, "answered_at": time}}.
+-- People (stack 0) and records are in one table: they link to each other, and with two tables two writers could deadlock.
+-- A record's ObjectId is the first 12 bytes of its id. `answers` has the current consent answers, so that the
+-- lock of the row covers them: {"<consent type id>:<channel>": {"state": boolean, "answered_at": time}}.
 create table entities (
   organization_id integer not null,
   stack_id integer not null,
@@ -103,7 +103,7 @@ create table entities (
   unique (organization_id, stack_id, external_id)
 ) with (fillfactor = 85);
 
--- A link may outlive its target for a moment: readers join entities, a sweeper removes what points to nothing.
+-- A link may briefly outlive its target. Readers join entities, and a background task removes dangling links.
 create table links (
   organization_id integer not null,
   source_id uuid not null,
@@ -115,8 +115,8 @@ create table links (
 );
 create index links_by_target on links (organization_id, target_id, attribute_id, source_id);
 
--- One row for each effective write, in the transaction that made it: of an entity (stack_id and entity_id), or of a
--- definition (definition_id). `before` and `after` hold the keys that changed.
+-- One row per effective write of an entity (stack_id and entity_id) or a definition (definition_id), inserted in the
+-- transaction of the write. `before` and `after` have the keys that changed.
 create table changes (
   organization_id integer not null,
   sequence bigint not null,
@@ -135,7 +135,7 @@ create table changes (
 );
 create index changes_deletions on changes (organization_id, sequence) where operation = 'delete';
 
--- Evidence: every answer ever given. Rows are appended, never updated or deleted.
+-- The evidence of consent: every answer ever given. Rows are appended, never updated or deleted.
 create table consent_history (
   organization_id integer not null,
   person_id uuid not null,
@@ -151,7 +151,8 @@ create table consent_history (
   primary key (organization_id, person_id, version, consent_type_id, channel)
 );
 
--- How far the sweeper has followed an organization's deletions. Not on the head: sweeping must not wait for writers.
+-- The change number up to which the links of deleted entities are removed, per organization. It is not in change_heads,
+-- because the background task must not wait for writers.
 create table sweeps (
   organization_id integer primary key,
   sequence bigint not null

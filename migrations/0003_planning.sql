@@ -1,6 +1,6 @@
--- Plans are made once for all organizations. With the true number of them the planner takes each for an average one,
--- and one large organization beside many small ones is scanned where an index would do. Told that there is one, it
--- plans for the largest (an estimate is never above the share of the most common value). Counts from the next ANALYZE.
+-- A generic plan serves all organizations. With the true number of organizations, the planner assumes an average size,
+-- and scans one large organization among many small ones although an index would be better. With n_distinct = 1 it
+-- plans for the largest (an estimate never exceeds the share of the most common value). Takes effect at the next ANALYZE.
 alter table entities alter column organization_id set (n_distinct = 1);
 alter table links alter column organization_id set (n_distinct = 1);
 alter table terms alter column organization_id set (n_distinct = 1);

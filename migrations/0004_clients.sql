@@ -1,5 +1,5 @@
--- Clients: programs that fetch their own tokens from POST /oauth/token. `id` is what they call themselves, and begins
--- with the key of their organization. Of the secret, 256 random bits, only the SHA-256 is kept.
+-- Clients: programs that request their own tokens from POST /oauth/token. `id` is the client_id, and begins
+-- with the key of the organization. The secret has 256 random bits, and only its SHA-256 is stored.
 create table clients (
   organization_id integer not null,
   id text collate "C" not null,
@@ -11,7 +11,7 @@ create table clients (
   primary key (organization_id, id)
 );
 
--- Rotation: the newest key signs, and the others verify until the last token they have signed is over. Only the one
--- that signs has a private half. `vouches_until` is never before the end of a token; null of keys that signed before
--- it was written down: for good.
+-- Rotation: the newest key signs. The other keys verify until the last token that they signed has expired. Only the
+-- signing key has a private half. `vouches_until` is never before the expiry of a token that the key signed. It is null for
+-- keys that signed before the column existed: these verify without a time limit.
 alter table signing_keys alter column private_jwk drop not null, add column vouches_until timestamptz;

@@ -1,15 +1,15 @@
--- Idempotency-Key: the first answer to a key, kept for 24 hours. The row is the first statement of the transaction
--- that does the work and is completed by its last, so that no committed row lacks its answer.
+-- Idempotency-Key: the first response to a key, stored for 24 hours. The transaction of the request inserts the row first
+-- and completes it last, so no committed row lacks its response.
 create table idempotency_keys (
   organization_id integer not null,
-  -- SHA-256 of token subject, method, address and key: together they may have 16 KiB, and an index entry 2.7.
+  -- SHA-256 of token subject, method, path and key: together they can have 16 KiB, but an index entry only 2.7 kB.
   id bytea not null check (length(id) = 32),
-  -- SHA-256 of what was asked.
+  -- SHA-256 of the request.
   request_sha256 bytea not null check (length(request_sha256) = 32),
   at timestamptz not null,
   status smallint,
   headers jsonb,
-  -- Of a success the data, of a refusal its word, message and details: JSON as text, for it is answered as it was.
+  -- JSON of the data, or of a refusal's error code, message and details. It is text, so that the response is repeated exactly.
   body text,
   primary key (organization_id, id)
 );

@@ -20,13 +20,13 @@ import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 
-const answers = { person, record }
+const responses = { person, record }
 
-/** The rooms of the house, in the order of the documentation. */
+/** The route table of all modules, in the order of the documentation. */
 export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
   return [
-    ...peopleRoutes(config, answers),
-    ...recordRoutes(config, answers),
+    ...peopleRoutes(config, responses),
+    ...recordRoutes(config, responses),
     ...stackRoutes(),
     ...attributeRoutes(),
     ...consentRoutes(),
@@ -40,37 +40,37 @@ const info = {
   version: 'v1',
   summary: 'A self-hosted contact and record data service.',
   description:
-    'JSON in, JSON out. A body comes as `application/json`, or as query parameters in bracket form where there is none. ' +
-    'Every address below `/v1` takes a bearer token: paste one from `kith token` under "Authorize".',
+    'Requests and responses are JSON. A body is `application/json`, or query parameters in bracket form if there is none. ' +
+    'Every path below `/v1` needs a bearer token: paste one from `kith token` under "Authorize".',
 }
 
-/** The resources, each a tag of the rows. */
+/** The tags of the route table, one per resource. */
 const tags = [
-  { name: 'People', description: 'Contacts, with their profile, consents, attributes and relationships.' },
-  { name: 'Records', description: 'Objects and happenings in Item and Event stacks.' },
-  { name: 'Stacks', description: 'What kinds of record there are.' },
+  { name: 'People', description: 'Contacts with their profile, consents, attributes and relationships.' },
+  { name: 'Records', description: 'Objects in Item stacks and events in Event stacks.' },
+  { name: 'Stacks', description: 'The kinds of records.' },
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
-  { name: 'System', description: 'The service itself; no token is wanted.' },
+  { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 
-/** The OpenAPI 3.1 document of all there is. */
-export function openApiDocument(house: Pick<Services, 'config'>): OpenApiDocument {
+/** The OpenAPI 3.1 document of all endpoints. */
+export function openApiDocument(services: Pick<Services, 'config'>): OpenApiDocument {
   return documentOf({
     info,
     tags,
-    rows: routeTable(house),
+    rows: routeTable(services),
     openRows: [...healthRows, metricsRow, tokenRow, documentRow],
   })
 }
 
-/** The whole service on one server, listening to nothing yet. */
-export function createApp(house: Services): App {
-  const { config, authenticator, drain, logger } = house
-  const { observer } = house.instruments
-  const report = (told: object) => logger.warn(told, 'more came than could be served')
+/** Creates the whole service on one server, which does not listen yet. */
+export function createApp(services: Services): App {
+  const { config, authenticator, drain, logger } = services
+  const { observer } = services.instruments
+  const report = (counts: object) => logger.warn(counts, 'the service is overloaded and refused requests')
   const gate = createGate({
     config,
     recall: authenticator.cachedOrganizationId,
@@ -80,12 +80,15 @@ export function createApp(house: Services): App {
   })
   const router = createRouter()
   const responseMemory = createResponseMemory(config.limits.answerBytes)
-  registerRoutes(router, { ...house, responseMemory }, routeTable(house))
-  registerHealthRoutes(router, house)
-  serveMetrics(router, house.instruments)
-  registerTokenRoute(router, house)
-  serveDocument(router, openApiDocument(house))
-  const app = createServer(house, createPipeline({ ...house, gate }, router, createNotFoundEndpoint(house, router)))
+  registerRoutes(router, { ...services, responseMemory }, routeTable(services))
+  registerHealthRoutes(router, services)
+  serveMetrics(router, services.instruments)
+  registerTokenRoute(router, services)
+  serveDocument(router, openApiDocument(services))
+  const app = createServer(
+    services,
+    createPipeline({ ...services, gate }, router, createNotFoundEndpoint(services, router)),
+  )
   gate.guard(app.server)
   return app
 }

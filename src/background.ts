@@ -1,19 +1,19 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Work that a process does beside its requests, again and again until it is stopped. */
+/** A background task that repeats until it is stopped. */
 export type Background = { stop(): Promise<void> }
 
 /**
- * Runs `work` every `intervalMs`, never twice at once. What it throws goes to `report`, and it is tried again at the
- * next turn. `stop` aborts its signal and waits for the turn that is under way.
+ * Runs `work` repeatedly, with a pause of `intervalMs` and never twice at once. An error goes to `report`, and the next run
+ * follows as usual. `stop` aborts the signal of `work` and waits for the current run.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,
   intervalMs: number,
   report: (error: unknown) => void,
 ): Background {
-  const ending = new AbortController()
-  const { signal } = ending
+  const stopping = new AbortController()
+  const { signal } = stopping
   const running = (async () => {
     while (!signal.aborted) {
       await setTimeout(intervalMs, undefined, { signal, ref: false }).catch(() => {})
@@ -22,7 +22,7 @@ export function repeat(
   })()
   return {
     stop: async () => {
-      ending.abort()
+      stopping.abort()
       await running
     },
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, loadConfig } from './config.ts'
 
-/** The problems that stop a start; none when it does not. */
+/** The problems of an environment; empty if it is valid. */
 function problemsOf(environment: Record<string, string>): string[] {
   try {
     loadConfig(environment)
@@ -16,7 +16,7 @@ function problemsOf(environment: Record<string, string>): string[] {
 }
 
 describe('an empty environment', () => {
-  it('is the documented defaults', () => {
+  it('gives the documented defaults', () => {
     expect(loadConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
@@ -62,19 +62,19 @@ describe('an empty environment', () => {
     })
   })
 
-  it('is what an empty text stands for too', () => {
+  it('is equal to one with empty values', () => {
     expect(loadConfig({ PORT: '', DATABASE_URL: '', KITH_DATA_DIR: '', AUTH_SECRET: '', TLS_CERT_FILE: '' })).toEqual(
       loadConfig({}),
     )
   })
 
-  it('is not changed by what does not concern kith, NODE_ENV among it', () => {
+  it('is not affected by variables of other programs, including NODE_ENV', () => {
     expect(loadConfig({ NODE_ENV: 'production', HOME: '/nowhere', PGHOST: 'elsewhere', port: '1' })).toEqual(
       loadConfig({}),
     )
   })
 
-  it('gives an object that cannot be changed', () => {
+  it('gives a frozen object', () => {
     const config = loadConfig({})
     expect(Object.isFrozen(config) && Object.isFrozen(config.limits)).toBe(true)
   })
@@ -86,13 +86,13 @@ describe('a setting', () => {
     ['KITH_DATABASE_CONNECTIONS', 1, 200],
     ['KITH_LIMIT_REQUEST_MS', 100, 600_000],
     ['KITH_LIMIT_BODY_BYTES', 1, 104_857_600],
-  ])('%s is a whole number from %i to %i, and one past is refused by name', (name, least, most) => {
-    for (const value of [least, most]) expect(problemsOf({ [name]: String(value) })).toEqual([])
-    for (const value of [least - 1, most + 1, least + 0.5])
+  ])('%s must be a whole number from %i to %i, and is named if it is not', (name, min, max) => {
+    for (const value of [min, max]) expect(problemsOf({ [name]: String(value) })).toEqual([])
+    for (const value of [min - 1, max + 1, min + 0.5])
       expect(problemsOf({ [name]: String(value) })).toEqual([expect.stringMatching(new RegExp(`^${name} must `))])
   })
 
-  it('that sets a limit reaches the limit of its name', () => {
+  it('of a limit changes the limit of the same name', () => {
     for (const [name, value] of Object.entries(loadConfig({}).limits)) {
       const changed = value === 255 ? 254 : value - 1
       const environment = {
@@ -102,7 +102,7 @@ describe('a setting', () => {
     }
   })
 
-  it('that is no number is refused, whatever it is', () => {
+  it('of a number refuses any other text', () => {
     const texts = fc.string({ minLength: 1 }).filter(text => text.trim() !== '' && !Number.isFinite(Number(text)))
     fc.assert(
       fc.property(texts, text => {
@@ -111,7 +111,7 @@ describe('a setting', () => {
     )
   })
 
-  it('that kith does not have is refused by its name, whatever it is', () => {
+  it('with the prefix KITH_ that does not exist is refused by its name', () => {
     const names = fc.stringMatching(/^[A-Z][A-Z_]{2,30}$/).map(name => `KITH_TEST_${name}`)
     fc.assert(
       fc.property(names, fc.string(), (name, value) => {
@@ -121,13 +121,13 @@ describe('a setting', () => {
   })
 
   it.each(['AUTH_ISSUERS', 'AUTH_JWKS_URI', 'AUTH_JWKS', 'AUTH_SECRETS', 'AUTH_'])(
-    '%s is none: who sets it and is not told would trust in it for nothing',
+    '%s is refused by its name, because an operator would rely on it in vain',
     name => {
       expect(problemsOf({ [name]: 'hunter2' })).toEqual([`${name} is not a setting of kith`])
     },
   )
 
-  it('that is a secret is not repeated when it is refused', () => {
+  it('that is a secret is not printed when it is refused', () => {
     expect(problemsOf({ AUTH_SECRET: 'x'.repeat(31) })).toEqual([expect.stringMatching(/^AUTH_SECRET must /)])
     expect(
       problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
@@ -149,7 +149,7 @@ describe('DATABASE_URL', () => {
     'postgresql://kith:s3cret@/kith?host=/run/postgresql',
     'postgresql:///kith?host=/run/postgresql',
     'postgresql://%2Frun%2Fpostgresql/kith',
-  ])('may be %s', url => expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url))
+  ])('accepts %s', url => expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url))
 
   it.each([
     ['nonsense', 'be a PostgreSQL URL'],
@@ -162,7 +162,7 @@ describe('DATABASE_URL', () => {
     ['postgresql://kith:s3cret@localhost/%E0%A4%A', 'be a PostgreSQL URL'],
     ['postgresql:///kith', 'name a host'],
     ['postgresql://kith:s3cret@/kith', 'name a host'],
-  ])('%s stands in the list with the other problems, and is not quoted', (url, what) => {
+  ])('%s is listed with the other problems, and is not quoted', (url, what) => {
     const problems = problemsOf({ DATABASE_URL: url, PORT: '65536' })
     expect(problems).toHaveLength(2)
     expect(problems).toContainEqual(
@@ -173,7 +173,7 @@ describe('DATABASE_URL', () => {
     expect(problems.join()).not.toContain('s3cret')
   })
 
-  it('that names a file that is not there says which', () => {
+  it('is refused with the path of a file that does not exist', () => {
     const url = 'postgresql://kith:s3cret@localhost/kith?sslrootcert=/nowhere/ca.pem'
     expect(problemsOf({ DATABASE_URL: url })).toEqual([
       'DATABASE_URL names the file /nowhere/ca.pem, which cannot be read (ENOENT)',
@@ -181,18 +181,18 @@ describe('DATABASE_URL', () => {
   })
 })
 
-it.each(['x', ' ', '0', 'ü', '🔑'])('AUTH_SECRET is not %j again and again', character => {
+it.each(['x', ' ', '0', 'ü', '🔑'])('AUTH_SECRET must not consist of %j repeated', character => {
   expect(problemsOf({ AUTH_SECRET: character.repeat(64) })).toEqual([expect.stringMatching(/^AUTH_SECRET must not /)])
 })
 
-describe('an outside issuer', () => {
+describe('the external issuer', () => {
   const issuer = {
     AUTH_ISSUER: 'https://issuer.example/',
     AUTH_JWKS_URL: 'https://issuer.example/jwks.json',
     AUTH_AUDIENCE: 'https://kith.example',
   }
 
-  it('is the three settings together, and none of them alone', () => {
+  it('needs its three settings together', () => {
     expect(loadConfig(issuer).outsideIssuer).toEqual({
       issuer: 'https://issuer.example/',
       jwksUrl: 'https://issuer.example/jwks.json',
@@ -200,17 +200,19 @@ describe('an outside issuer', () => {
     })
     const names = Object.keys(issuer)
     for (const name of names) {
-      expect(problemsOf({ ...issuer, [name]: '' })).toEqual([expect.stringMatching(/^AUTH_ISSUER, .* go together$/)])
+      expect(problemsOf({ ...issuer, [name]: '' })).toEqual([
+        expect.stringMatching(/^AUTH_ISSUER, .* must be set together$/),
+      ])
       expect(problemsOf({ [name]: issuer[name as keyof typeof issuer] })).toHaveLength(1)
     }
   })
 
-  it('is not called as the service itself is', () => {
+  it('must not have the name of the service’s own issuer', () => {
     expect(problemsOf({ ...issuer, AUTH_ISSUER: 'kith' })).toEqual([expect.stringMatching(/^AUTH_ISSUER must not /)])
   })
 
   it.each(['http://127.0.0.1:9/jwks', 'http://localhost/jwks', 'http://[::1]:9/jwks', 'https://192.0.2.1/jwks'])(
-    'has its keys at %s',
+    'may have its keys at %s',
     url => expect(problemsOf({ ...issuer, AUTH_JWKS_URL: url })).toEqual([]),
   )
 
@@ -226,7 +228,7 @@ describe('an outside issuer', () => {
     'issuer.example/jwks',
     '//issuer.example/jwks',
     'https://',
-  ])('has not its keys at %s, and what was given is not repeated', url => {
+  ])('must not have its keys at %s, and the URL is not quoted', url => {
     const problems = problemsOf({ ...issuer, AUTH_JWKS_URL: url })
     expect(problems).toEqual([expect.stringMatching(/^AUTH_JWKS_URL must /)])
     expect(problems.join()).not.toContain('user:word')
@@ -234,14 +236,14 @@ describe('an outside issuer', () => {
 })
 
 describe('KITH_RATE_*', () => {
-  it('are off unless set, a burst on top of a rate, read and write apart', () => {
+  it('are off by default, and set rate and burst separately for reads and writes', () => {
     const { rates } = loadConfig({ KITH_RATE_READ: '100', KITH_RATE_READ_BURST: '20', KITH_RATE_STORE: 'postgresql' })
     expect(rates).toEqual({ read: { perSecond: 100, burst: 20 }, write: undefined, store: 'postgresql' })
     expect(loadConfig({ KITH_RATE_WRITE: '5' }).rates.write).toEqual({ perSecond: 5, burst: 0 })
     expect(loadConfig({ KITH_RATE_STORE: 'redis://cache.example:6379' }).rates.store).toBe('redis://cache.example:6379')
   })
 
-  it('refuse a burst without a rate, a rate of nothing and a store that is none', () => {
+  it('refuse a burst without a rate, a rate of 0 and an unknown store', () => {
     expect(problemsOf({ KITH_RATE_WRITE_BURST: '1' })).toEqual([expect.stringMatching(/^KITH_RATE_WRITE_BURST /)])
     expect(problemsOf({ KITH_RATE_READ: '0' })).toEqual([expect.stringMatching(/^KITH_RATE_READ must /)])
     for (const store of ['disk', 'http://cache.example', 'redis://'])
@@ -250,7 +252,7 @@ describe('KITH_RATE_*', () => {
 })
 
 describe('KITH_CORS_ORIGINS', () => {
-  it('is a list of origins as browsers send them', () => {
+  it('is a list of origins in the form that browsers send', () => {
     const origins = ['https://app.example', 'http://localhost:5173']
     expect(loadConfig({ KITH_CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(origins)
   })
@@ -263,7 +265,7 @@ describe('KITH_CORS_ORIGINS', () => {
     'https://app.example:443',
     'https://App.example',
     'file:',
-  ])('refuses %s, which no browser sends', origin => {
+  ])('refuses %s, which is not an origin', origin => {
     expect(problemsOf({ KITH_CORS_ORIGINS: `https://a.example,${origin}` })).toEqual([
       expect.stringMatching(/^KITH_CORS_ORIGINS /),
     ])
@@ -271,12 +273,12 @@ describe('KITH_CORS_ORIGINS', () => {
 })
 
 describe('HOST', () => {
-  it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is served', host => {
+  it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is allowed', host => {
     expect(loadConfig({ HOST: host }).host).toBe(host)
   })
 
   it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', 'localhost.example'])(
-    '%s needs the TLS files, or a proxy that ends TLS',
+    '%s needs the TLS files, or a proxy that terminates TLS',
     host => {
       expect(problemsOf({ HOST: host })).toEqual([
         expect.stringMatching(/^HOST is .*TLS_CERT_FILE.*KITH_BEHIND_PROXY=1/),
@@ -290,14 +292,14 @@ describe('HOST', () => {
     },
   )
 
-  it('does not do with one of the two TLS files', () => {
+  it('needs both TLS files', () => {
     for (const half of [{ TLS_CERT_FILE: '/c' }, { TLS_KEY_FILE: '/k' }])
-      expect(problemsOf(half)).toEqual(['TLS_CERT_FILE and TLS_KEY_FILE go together'])
+      expect(problemsOf(half)).toEqual(['TLS_CERT_FILE and TLS_KEY_FILE must be set together'])
     expect(problemsOf({ HOST: '0.0.0.0', TLS_KEY_FILE: '/k' })).toHaveLength(2)
   })
 })
 
-it('all problems come in one list, one line each', () => {
+it('lists all problems, one per line', () => {
   const problems = problemsOf({
     HOST: '0.0.0.0',
     PORT: 'eighty',
@@ -322,7 +324,7 @@ it('all problems come in one list, one line each', () => {
   ])
 })
 
-it('a choice that is refused is shown what there is to choose from', () => {
+it('lists the allowed values of a refused choice', () => {
   expect(problemsOf({ LOG_LEVEL: 'loud' })).toEqual([expect.stringContaining('debug')])
 })
 
@@ -332,17 +334,17 @@ describe('traces', () => {
 
   it.each([
     ['an endpoint', endpoint, all],
-    ['an endpoint of their own', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' }, all],
-    ['the exporter alone', { OTEL_TRACES_EXPORTER: 'otlp' }, all],
+    ['an endpoint for traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:4318/v1/traces' }, all],
+    ['only the exporter', { OTEL_TRACES_EXPORTER: 'otlp' }, all],
     [
       'a sampler',
       { ...endpoint, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' },
       { sampler: 'traceidratio', ratio: 0.25 },
     ],
     ['no exporter', { ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, undefined],
-    ['the SDK switched off', { ...endpoint, OTEL_SDK_DISABLED: 'true' }, undefined],
-    ['a sampler and nowhere to send to', { OTEL_TRACES_SAMPLER: 'always_on' }, undefined],
-  ])('are wanted, or not, by %s', (_, environment: Record<string, string>, traces) => {
+    ['OTEL_SDK_DISABLED', { ...endpoint, OTEL_SDK_DISABLED: 'true' }, undefined],
+    ['a sampler but no endpoint', { OTEL_TRACES_SAMPLER: 'always_on' }, undefined],
+  ])('are on or off with %s', (_, environment: Record<string, string>, traces) => {
     expect(loadConfig(environment).traces).toEqual(traces)
   })
 

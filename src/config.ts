@@ -2,46 +2,46 @@ import { envSchema } from 'env-schema'
 import { parse as parseDatabaseUrl } from 'pg-connection-string'
 import { type Static, Type } from 'typebox'
 
-const whole = (fallback: number, minimum: number, maximum: number) =>
+const wholeNumber = (fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ default: fallback, minimum, maximum })
 
-/** Every limit, its default and its bounds. `KITH_LIMIT_<NAME>` overrides one. */
+/** All limits with their defaults and bounds. */
 const limitVariables = {
-  KITH_LIMIT_BODY_BYTES: whole(1_048_576, 1, 104_857_600),
-  KITH_LIMIT_BATCH_BYTES: whole(8_388_608, 1, 104_857_600),
-  KITH_LIMIT_JSON_DEPTH: whole(32, 1, 512),
-  KITH_LIMIT_REQUEST_KEYS: whole(300, 1, 10_000),
-  KITH_LIMIT_ENTITY_KEYS: whole(1_000, 1, 100_000),
-  KITH_LIMIT_KEY_BYTES: whole(150, 1, 1_000),
-  KITH_LIMIT_STRING_BYTES: whole(65_536, 1, 10_485_760),
-  KITH_LIMIT_ENTITY_BYTES: whole(524_288, 1, 52_428_800),
-  KITH_LIMIT_PROFILE_CHARACTERS: whole(255, 1, 10_000),
-  KITH_LIMIT_EMAIL_CHARACTERS: whole(254, 1, 1_000),
-  KITH_LIMIT_URL_BYTES: whole(8_192, 64, 65_536),
-  KITH_LIMIT_HEADER_BYTES: whole(16_384, 1_024, 1_048_576),
-  KITH_LIMIT_TOKEN_BYTES: whole(8_192, 256, 65_536),
-  KITH_LIMIT_CONSENTS: whole(100, 1, 1_000),
-  KITH_LIMIT_LINKS: whole(1_000, 1, 10_000),
-  KITH_LIMIT_PLACEHOLDERS: whole(100, 1, 10_000),
-  KITH_LIMIT_STACKS: whole(1_000, 1, 100_000),
-  KITH_LIMIT_ATTRIBUTES: whole(5_000, 1, 100_000),
-  KITH_LIMIT_CONSENT_TYPES: whole(100, 1, 10_000),
-  // The contract promises that 500 may be asked for as the most, so this only lowers it.
-  KITH_LIMIT_PAGE: whole(500, 1, 500),
-  KITH_LIMIT_REQUEST_MS: whole(10_000, 100, 600_000),
-  KITH_LIMIT_IN_FLIGHT: whole(1_024, 1, 100_000),
-  KITH_LIMIT_IN_FLIGHT_BYTES: whole(67_108_864, 1_048_576, 10_737_418_240),
-  KITH_LIMIT_ANSWER_BYTES: whole(33_554_432, 1_048_576, 10_737_418_240),
-  KITH_LIMIT_CONNECTIONS: whole(8_192, 1, 100_000),
+  KITH_LIMIT_BODY_BYTES: wholeNumber(1_048_576, 1, 104_857_600),
+  KITH_LIMIT_BATCH_BYTES: wholeNumber(8_388_608, 1, 104_857_600),
+  KITH_LIMIT_JSON_DEPTH: wholeNumber(32, 1, 512),
+  KITH_LIMIT_REQUEST_KEYS: wholeNumber(300, 1, 10_000),
+  KITH_LIMIT_ENTITY_KEYS: wholeNumber(1_000, 1, 100_000),
+  KITH_LIMIT_KEY_BYTES: wholeNumber(150, 1, 1_000),
+  KITH_LIMIT_STRING_BYTES: wholeNumber(65_536, 1, 10_485_760),
+  KITH_LIMIT_ENTITY_BYTES: wholeNumber(524_288, 1, 52_428_800),
+  KITH_LIMIT_PROFILE_CHARACTERS: wholeNumber(255, 1, 10_000),
+  KITH_LIMIT_EMAIL_CHARACTERS: wholeNumber(254, 1, 1_000),
+  KITH_LIMIT_URL_BYTES: wholeNumber(8_192, 64, 65_536),
+  KITH_LIMIT_HEADER_BYTES: wholeNumber(16_384, 1_024, 1_048_576),
+  KITH_LIMIT_TOKEN_BYTES: wholeNumber(8_192, 256, 65_536),
+  KITH_LIMIT_CONSENTS: wholeNumber(100, 1, 1_000),
+  KITH_LIMIT_LINKS: wholeNumber(1_000, 1, 10_000),
+  KITH_LIMIT_PLACEHOLDERS: wholeNumber(100, 1, 10_000),
+  KITH_LIMIT_STACKS: wholeNumber(1_000, 1, 100_000),
+  KITH_LIMIT_ATTRIBUTES: wholeNumber(5_000, 1, 100_000),
+  KITH_LIMIT_CONSENT_TYPES: wholeNumber(100, 1, 10_000),
+  // The contract promises pages of up to 500, so the setting can only lower the limit.
+  KITH_LIMIT_PAGE: wholeNumber(500, 1, 500),
+  KITH_LIMIT_REQUEST_MS: wholeNumber(10_000, 100, 600_000),
+  KITH_LIMIT_IN_FLIGHT: wholeNumber(1_024, 1, 100_000),
+  KITH_LIMIT_IN_FLIGHT_BYTES: wholeNumber(67_108_864, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_ANSWER_BYTES: wholeNumber(33_554_432, 1_048_576, 10_737_418_240),
+  KITH_LIMIT_CONNECTIONS: wholeNumber(8_192, 1, 100_000),
 }
 
 const text = (fallback: string) => Type.String({ default: fallback })
 const optionalText = Type.Optional(Type.String({ minLength: 1 }))
 
 /**
- * Those of the OpenTelemetry specification that decide whether there are traces, and of which requests. Where they are sent,
- * and how, the exporter reads by itself: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE and their like
- * are a list that is kept elsewhere.
+ * The variables of the OpenTelemetry specification that decide whether requests are traced, and which ones. The exporter itself
+ * reads the variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION,
+ * _CERTIFICATE and similar ones. They are not validated here.
  */
 const traceVariables = {
   OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
@@ -58,7 +58,7 @@ const traceVariables = {
 
 const variables = Type.Object({
   HOST: text('127.0.0.1'),
-  PORT: whole(8080, 0, 65_535),
+  PORT: wholeNumber(8080, 0, 65_535),
   DATABASE_URL: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optionalText,
@@ -69,21 +69,21 @@ const variables = Type.Object({
   TLS_KEY_FILE: optionalText,
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
-  KITH_BEHIND_PROXY: whole(0, 0, 9),
+  KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_CORS_ORIGINS: optionalText,
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-  KITH_RATE_READ_BURST: whole(0, 0, 10_000_000),
+  KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-  KITH_RATE_WRITE_BURST: whole(0, 0, 10_000_000),
+  KITH_RATE_WRITE_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
-  KITH_DATABASE_CONNECTIONS: whole(8, 1, 200),
+  KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
   ...traceVariables,
   ...limitVariables,
 })
 
 type Variables = Static<typeof variables>
 
-/** Limits by their plain names: bytes, characters, counts and milliseconds, as the name's last word says. */
+/** The limits. The last word of a name is its unit: bytes, characters or milliseconds; other limits are counts. */
 export type Limits = {
   bodyBytes: number
   batchBytes: number
@@ -112,19 +112,19 @@ export type Limits = {
   connections: number
 }
 
-/** Requests of one token subject: so many each second, and beyond them `burst` more each minute. */
+/** The rate limit of one token subject: `perSecond` requests per second, and `burst` additional requests per minute. */
 export type Budget = Readonly<{ perSecond: number; burst: number }>
 
-/** A budget that is absent is not limited. `store` is where requests are counted: memory, postgresql, or Redis's address. */
+/** The rate limits. An undefined budget is unlimited. `store` is the place where requests are counted: memory, postgresql, or the URL of Redis. */
 export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; store: string }>
 
-/** Which requests are traced: a sampler of the OpenTelemetry specification, and the share of those it takes by chance. */
+/** The sampling of traces: a sampler of the OpenTelemetry specification, and its ratio from 0 to 1. */
 export type Traces = Readonly<{ sampler: string; ratio: number }>
 
 export type Config = Readonly<{
   host: string
   port: number
-  /** Absent: the embedded PostgreSQL below `dataDir`. */
+  /** Undefined for the embedded PostgreSQL below `dataDir`. */
   databaseUrl: string | undefined
   databaseConnections: number
   dataDir: string
@@ -132,20 +132,20 @@ export type Config = Readonly<{
   /** `auto` is `pretty` on a terminal, else `json`. */
   logFormat: 'auto' | 'pretty' | 'json'
   authSecret: string | undefined
-  /** Whose tokens are accepted beside the service's own. */
+  /** The issuer whose tokens are accepted in addition to the service's own. */
   outsideIssuer: Readonly<{ issuer: string; jwksUrl: string; audience: string }> | undefined
   tls: { certFile: string; keyFile: string } | undefined
-  /** How many proxies stand in front: so many entries of X-Forwarded-For are theirs. */
+  /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
   behindProxy: number
-  /** The web pages' origins that browsers may call from. */
+  /** The origins of web pages that may call the API from a browser. */
   corsOrigins: readonly string[]
   rates: Rates
-  /** Absent: no traces. */
+  /** Undefined if traces are off. */
   traces: Traces | undefined
   limits: Readonly<Limits>
 }>
 
-/** The start stops with this: every problem of the environment in one list. */
+/** Ends a start, with all problems of the environment in one list. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -158,13 +158,13 @@ export class ConfigError extends Error {
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 
-/** Environment to one frozen, validated object. Nobody else reads `process.env`. Throws {@link ConfigError}. */
+/** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
   if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
-    problems.push('TLS_CERT_FILE and TLS_KEY_FILE go together')
-  const servedSafely = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
-  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !servedSafely)
+    problems.push('TLS_CERT_FILE and TLS_KEY_FILE must be set together')
+  const isEncrypted = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
+  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !isEncrypted)
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
@@ -176,7 +176,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
 
 const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
 
-/** Read as the driver reads it. The URL is never quoted: it holds a password. */
+/** Parses the URL as the driver does. The problems never quote it, because it contains a password. */
 function problemsOfDatabase({ DATABASE_URL: url }: Variables): string[] {
   if (url === undefined) return []
   const refusal = [`DATABASE_URL must be a PostgreSQL URL, ${databaseUrlExample}`]
@@ -193,19 +193,20 @@ function problemsOfDatabase({ DATABASE_URL: url }: Variables): string[] {
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
   if (secret === undefined) return []
   if (Buffer.byteLength(secret) < 32) return ['AUTH_SECRET must have 32 bytes or more']
-  return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one character again and again'] : []
+  return new Set(secret).size === 1 ? ['AUTH_SECRET must not be one repeated character'] : []
 }
 
 function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AUDIENCE: audience }: Variables) {
-  const given = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
-  const problems = given === 0 || given === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE go together']
-  if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith: so the service's own tokens are called")
+  const provided = [issuer, jwksUrl, audience].filter(value => value !== undefined).length
+  const problems =
+    provided === 0 || provided === 3 ? [] : ['AUTH_ISSUER, AUTH_JWKS_URL and AUTH_AUDIENCE must be set together']
+  if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith, the issuer of the service's own tokens")
   if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
-    problems.push('AUTH_JWKS_URL must be an https address without a user; http is for loopback only')
+    problems.push('AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only')
   return problems
 }
 
-/** Whoever could answer in the issuer's place would make tokens for every organization. */
+/** Whether the URL of the keys is safe. An attacker who could answer in place of the issuer could issue tokens for every organization. */
 function isSafeUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
@@ -215,42 +216,42 @@ function isSafeUrl(text: string): boolean {
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
   origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
 
-/** An origin is what a browser sends: no path, no default port. Compared as text, a misspelt one would never match. */
+/** An origin has the form that browsers send: no path and no default port. It is compared as text, so any other form would never match. */
 function problemsOfOrigins(values: Variables): string[] {
   const isWrong = (origin: string) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin
   return originsOf(values)
     .filter(isWrong)
-    .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is no origin such as https://app.example`)
+    .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is not an origin such as https://app.example`)
 }
 
 function problemsOfRates(values: Variables): string[] {
   const kinds = ['READ', 'WRITE'] as const
   return kinds
     .filter(kind => values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
-    .map(kind => `KITH_RATE_${kind}_BURST goes beyond KITH_RATE_${kind}, which is not set`)
+    .map(kind => `KITH_RATE_${kind}_BURST needs KITH_RATE_${kind}, which is not set`)
 }
 
 const budgetOf = (perSecond: number | undefined, burst: number): Budget | undefined =>
   perSecond === undefined ? undefined : Object.freeze({ perSecond, burst })
 
-/** An address to send them to is enough. */
-function wantsTraces(values: Variables): boolean {
+/** Whether traces are on. An endpoint is enough to turn them on. */
+function hasTraces(values: Variables): boolean {
   const { OTEL_TRACES_EXPORTER: exporter, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values
   const addressed = endpoint !== undefined || values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== undefined
   return values.OTEL_SDK_DISABLED !== 'true' && exporter !== 'none' && (exporter === 'otlp' || addressed)
 }
 
-/** What the commands read that speak to a service (cli/connection.ts): whoever sets it may run all commands with it. */
-const ofCommands = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
+/** The variables of the commands that call a service (cli/connection.ts). They may be set for every command. */
+const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
-  const mayStand = new Set([...known, ...ofCommands])
-  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !mayStand.has(name))
+  const allowed = new Set([...known, ...commandVariables])
+  const unknown = Object.keys(environment).filter(name => /^(KITH|AUTH)_/.test(name) && !allowed.has(name))
   const problems = unknown.map(name => `${name} is not a setting of kith`)
-  const given = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
+  const provided = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   try {
-    return { values: envSchema<Variables>({ schema: variables, data: given, env: false }), problems }
+    return { values: envSchema<Variables>({ schema: variables, data: provided, env: false }), problems }
   } catch (error) {
     const faults = (
       error as { errors?: { instancePath: string; message?: string; params: { allowedValues?: string[] } }[] }
@@ -260,7 +261,7 @@ function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; pro
       problems.push(
         `${fault.instancePath.slice(1)} ${fault.message}${fault.params.allowedValues ? `: ${fault.params.allowedValues.join(', ')}` : ''}`,
       )
-    return { values: given as unknown as Variables, problems }
+    return { values: provided as unknown as Variables, problems }
   }
 }
 
@@ -297,7 +298,7 @@ function freeze(values: Variables): Config {
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),
       store: values.KITH_RATE_STORE,
     }),
-    traces: wantsTraces(values)
+    traces: hasTraces(values)
       ? Object.freeze({ sampler: values.OTEL_TRACES_SAMPLER, ratio: values.OTEL_TRACES_SAMPLER_ARG })
       : undefined,
     limits: Object.freeze(limits),

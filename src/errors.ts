@@ -1,4 +1,4 @@
-/** The closed list of error words, and the statuses each may be answered with; the first is the usual one. */
+/** The closed list of error codes with their possible statuses. The first status is the default. */
 export const errorStatuses = {
   failed_binding_json: [400],
   invalid_json: [400],
@@ -13,23 +13,23 @@ export const errorStatuses = {
 
 export type ErrorWord = keyof typeof errorStatuses
 
-/** One thing wrong with one value; `path` is a JSON Pointer into the request body (`''` is the whole body). */
+/** A fault of one value. `path` is a JSON Pointer into the request body (`''` is the whole body). */
 export type Detail = { path: string; message: string }
 
-/** What a refused operation is answered with. Plain data: rules return it, only the edge of the process throws it. */
+/** The content of an error response. Rules return it as plain data. */
 export type Refusal = {
   word: ErrorWord
   status: number
   message: string
   details: Detail[]
   headers?: Record<string, string>
-  /** Whether the write was done is not known. Otherwise a refused write was not. */
+  /** Present if it is unknown whether the write was done. Without it, a refused write was not done. */
   outcome?: 'unknown'
 }
 
 type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string> }
 
-/** A refusal with the word's usual status, unless told otherwise. */
+/** Builds a refusal. The default status is the first one of the error code. */
 export function refuse(word: ErrorWord, message: string, options: RefusalOptions = {}): Refusal {
   const refusal: Refusal = {
     word,
@@ -41,7 +41,7 @@ export function refuse(word: ErrorWord, message: string, options: RefusalOptions
   return refusal
 }
 
-/** A refusal on its way to the one place that makes the response. */
+/** A thrown refusal. The pipeline builds the response from it. */
 export class Fault extends Error {
   readonly refusal: Refusal
   constructor(refusal: Refusal, options?: ErrorOptions) {
@@ -51,17 +51,17 @@ export class Fault extends Error {
   }
 }
 
-/** Throws the refusal; never returns. */
+/** Builds a refusal and throws it as a {@link Fault}. */
 export function fail(word: ErrorWord, message: string, options: RefusalOptions & ErrorOptions = {}): never {
   throw new Fault(refuse(word, message, options), options.cause === undefined ? undefined : { cause: options.cause })
 }
 
-/** One refusal for a single offending value. */
+/** Builds a refusal with one faulty value. */
 export function refuseValue(path: string, message: string, word: ErrorWord = 'invalid_parameter'): Refusal {
   return refuse(word, message, { details: [{ path, message }] })
 }
 
-/** A segment of a JSON Pointer, escaped as RFC 6901 has it. */
+/** Builds a JSON Pointer from segments, escaped as in RFC 6901. */
 export function pointer(...segments: (string | number)[]): string {
   return segments.map(segment => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -1,4 +1,4 @@
-/** A format of a string: its predicate, and what is said of a string that fails it. */
+/** A format of a string: its predicate, and the message for a string that fails it. */
 export type Format = { holds: (text: string) => boolean; message: string }
 
 const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -15,24 +15,24 @@ export function isDate(text: string): boolean {
   return year >= 1 && day >= 1 && day <= days
 }
 
-/** A date from 1850-01-01 to today, as UTC has it. */
+/** A date from 1850-01-01 to today in UTC. */
 export function isDateOfBirth(text: string): boolean {
   return isDate(text) && text >= '1850-01-01' && Date.parse(text) <= Date.now()
 }
 
 /**
- * A date and time of RFC 3339 with its offset. A second of 60 is refused even where a leap second was: neither
- * JavaScript nor PostgreSQL can hold one, and what is stored must read back as it was sent.
+ * A date and time of RFC 3339 with its offset. A second of 60 is refused, even for a real leap second: neither
+ * JavaScript nor PostgreSQL can store one, and a stored value must read back as it was sent.
  */
 export function isDateTime(text: string): boolean {
   const time = /^[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
   return isDate(text.slice(0, 10)) && time.test(text.slice(10))
 }
 
-/** 1 to 255 characters (code points), no control characters, not `.` or `..`, which no path could carry. */
+/** 1 to 255 characters (code points), without control characters. Not `.` or `..`, which a URL path cannot contain. */
 export function isExternalId(text: string): boolean {
   if (text === '' || text === '.' || text === '..' || /\p{Cc}/u.test(text)) return false
-  // A character has one or two UTF-16 units.
+  // A character has one or two UTF-16 code units.
   return text.length <= 255 || (text.length <= 510 && [...text].length <= 255)
 }
 
@@ -42,15 +42,15 @@ export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]
 /** An ObjectId: 24 hexadecimal digits, in either case. */
 export const isObjectId = (text: string): boolean => /^[\da-f]{24}$/i.test(text)
 
-// Most addresses are like this. One of at most 64 characters that matches has no part that is too long.
+// A fast path for most addresses. A match of at most 64 characters has no part that is too long.
 const plainEmail = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
-// Beyond ASCII (RFC 6531): no white space, no controls, nothing invisible.
-const notOfLocal = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}]/u
+// Beyond ASCII (RFC 6531), everything is allowed except white space, control characters and invisible characters.
+const forbiddenInLocal = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}]/u
 const internationalLabel = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?$/u
 
 /**
- * An address `local@domain`: a dot-atom of at most 64 bytes, and a domain of at least two labels whose last is no
- * number. UTF-8 is allowed on both sides; quoted locals, comments and address literals are not. Source: RFC 5321, 6531.
+ * An address `local@domain`: a dot-atom of at most 64 bytes, and a domain of at least two labels, the last of which is not
+ * a number. UTF-8 is allowed on both sides; quoted locals, comments and address literals are not. Source: RFC 5321, 6531.
  */
 export function isEmail(text: string): boolean {
   if (text.length <= 64 && plainEmail.test(text)) return true
@@ -60,7 +60,7 @@ export function isEmail(text: string): boolean {
   const labels = domain.split('.')
   if (labels.length < 2 || labels.some(label => label.length > 63) || /^\d+$/.test(labels.at(-1)!)) return false
   const isDotted = !local.startsWith('.') && !local.endsWith('.') && !local.includes('..')
-  return isDotted && !notOfLocal.test(local) && labels.every(label => internationalLabel.test(label))
+  return isDotted && !forbiddenInLocal.test(local) && labels.every(label => internationalLabel.test(label))
 }
 
 const languageTag = new RegExp(
@@ -74,7 +74,7 @@ const languageTag = new RegExp(
   ].join(''),
 )
 const privateTag = /^x(?:-[a-z\d]{1,8})+$/
-// The other grandfathered tags have the shape of a language tag.
+// The other grandfathered tags match the pattern of a language tag.
 const irregularTags = new Set(
   'en-gb-oed i-ami i-bnn i-default i-enochian i-hak i-klingon i-lux i-mingo i-navajo i-pwn i-tao i-tay i-tsu sgn-be-fr sgn-be-nl sgn-ch-de'.split(
     ' ',
@@ -90,7 +90,7 @@ export function isLanguage(text: string): boolean {
   return languageTag.test(tag) && !repeats(tag.split('-x-')[0]!.split('-').slice(1))
 }
 
-/** Whether a variant or the singleton of an extension is there twice. */
+/** Whether a variant or the singleton of an extension occurs twice. */
 function repeats(subtags: string[]): boolean {
   const firstSingleton = subtags.findIndex(subtag => subtag.length === 1)
   const end = firstSingleton === -1 ? subtags.length : firstSingleton
@@ -99,11 +99,11 @@ function repeats(subtags: string[]): boolean {
   return new Set(variants).size < variants.length || new Set(singletons).size < singletons.length
 }
 
-/** Every format a schema may name. */
+/** The formats that a schema can name. */
 export const formats: Record<string, Format> = {
   date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
   'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },
-  'date-time': { holds: isDateTime, message: 'must be an RFC 3339 date and time with an offset' },
+  'date-time': { holds: isDateTime, message: 'must be a date and time with its offset, as in RFC 3339' },
   email: { holds: isEmail, message: 'must be an email address' },
   'external-id': {
     holds: isExternalId,

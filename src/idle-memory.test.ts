@@ -6,15 +6,15 @@ function work(ms: number) {
   for (const end = performance.now() + ms; performance.now() < end; );
 }
 
-it('collects once when the process has come to rest after it was busy', async () => {
+it('collects garbage once when the process becomes idle after it was busy', async () => {
   let collected = 0
-  const look = collectWhenIdle(() => (collected += 1))
+  const checkIdle = collectWhenIdle(() => (collected += 1))
   work(50)
-  await look()
+  await checkIdle()
   expect(collected).toBe(0)
   for (const _ of [1, 2, 3]) {
     await setTimeout(200)
-    await look()
+    await checkIdle()
   }
   expect(collected).toBe(1)
 })

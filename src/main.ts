@@ -31,29 +31,29 @@ import { version } from './version.ts'
 import { firstSteps } from './welcome.ts'
 import { followStarter, startWorkers, type Workers } from './workers.ts'
 
-/** SIGTERM to exit, at most; a worker has to be gone a moment before the process that waits for it. */
+/** The maximum time from SIGTERM to the exit. A worker must end a moment before the process that waits for it. */
 const shutdownMs = 11_800
 const workerShutdownMs = 200
-/** How long whoever comes after SIGTERM is served, so that a balancer may ask /readyz first. */
+/** How long requests are still served after SIGTERM, so that a load balancer can first see /readyz fail. */
 const drainServingMs = 1_000
 const drainLimitMs = 11_300
-/** The server's own end of a statement stands a second behind the request's. */
+/** PostgreSQL's statement_timeout exceeds the request's deadline by this time. */
 const statementGraceMs = 1_000
-const sweepIntervalMs = 30_000
-const fillIntervalMs = 1_000
-const forgetIntervalMs = 60_000
+const linkCleanupIntervalMs = 30_000
+const backfillIntervalMs = 1_000
+const keyExpiryIntervalMs = 60_000
 const collectIntervalMs = 5_000
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
- * one worker this process keeps the database, and each worker, which is this program again, serves. With `json` standard
- * output is one JSON value, the address, and the log goes to standard error.
+ * one worker, this process manages the database, and each worker runs this program again and serves requests. With `json`, standard
+ * output is one JSON value with the address, and the log goes to standard error.
  */
 export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
   const logger = await createLogger(config, json ? process.stderr : process.stdout)
   if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
-  const closing: Closing = []
+  const closing: StopFunctions = []
   let starting: Promise<string> | undefined
   let stopped: Promise<void> | undefined
   const stopping = new AbortController()
@@ -67,42 +67,42 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   if (cluster.isWorker) followStarter(shutdown)
   try {
     const parts = { config, logger, closing, stopping: stopping.signal }
-    const spread = cluster.isPrimary && workers > 1
-    starting = spread ? startSpread(workers, environment, parts) : start(parts)
+    const hasWorkers = cluster.isPrimary && workers > 1
+    starting = hasWorkers ? startWithWorkers(workers, environment, parts) : start(parts)
     const address = await starting
-    if (cluster.isPrimary) welcome(address, config, logger)
+    if (cluster.isPrimary) logWelcome(address, config, logger)
     if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
     await stop(never)
-    // A start that was told to stop fails of that, and the process exits with what the shutdown says.
-    if (shutdown.begun) return
+    // A start that was stopped by a signal fails because of it. The shutdown sets the exit code.
+    if (shutdown.hasBegun) return
     shutdown.uninstall()
-    // What connects a worker with its starter would keep it from ending.
+    // The channel to the starting process would keep a worker from ending.
     if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
   }
 }
 
-/** Tells where the service is, and what to do next, whatever the level of the log. */
-function welcome(address: string, config: Config, logger: Logger) {
+/** Logs the address of the service and the first steps, whatever the log level. */
+function logWelcome(address: string, config: Config, logger: Logger) {
   const always = logger.child({}, { level: 'info' })
   always.info({ address, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
-/** What stops the parts of the service, in the order in which they were started. Aborting the signal ends the waiting. */
-type Closing = ((hurried: AbortSignal) => Promise<unknown>)[]
+/** The functions that stop the parts of the service, in order of their start. Each stops waiting when its signal aborts. */
+type StopFunctions = ((hurried: AbortSignal) => Promise<unknown>)[]
 
-/** What a start is given. `stopping` aborts when it should give up. */
-type Starting = { config: Config; logger: Logger; closing: Closing; stopping: AbortSignal }
+/** The context of a start. `stopping` aborts when the start should be cancelled. */
+type StartContext = { config: Config; logger: Logger; closing: StopFunctions; stopping: AbortSignal }
 
 const never = new AbortController().signal
 
 /**
- * Stops all parts, the last one first. One that fails or, once hurried, takes its time keeps none of the others from
- * being stopped. The database comes last, and is waited for.
+ * Stops all parts in reverse order. A part that fails does not keep the others from being stopped, nor does a slow one once
+ * `hurried` aborts. The database stops last, and its end is always awaited.
  */
 async function closeAll(
-  closing: Closing,
+  closing: StopFunctions,
   starting: Promise<unknown> | undefined,
   hurried: AbortSignal,
   logger: Logger,
@@ -111,27 +111,33 @@ async function closeAll(
   await Promise.race([starting?.catch(() => {}), hurry])
   while (closing.length > 0) {
     const closed = closing.pop()!(hurried).catch(error =>
-      logger.error({ fault: error.name, stack: error.stack }, 'a part of the service did not stop'),
+      logger.error({ fault: error.name, stack: error.stack }, 'a part of the service failed to stop'),
     )
     await (closing.length > 0 ? Promise.race([closed, hurry]) : closed)
   }
 }
 
-async function startSpread(count: number, environment: NodeJS.ProcessEnv, starting: Starting): Promise<string> {
+async function startWithWorkers(
+  count: number,
+  environment: NodeJS.ProcessEnv,
+  starting: StartContext,
+): Promise<string> {
   const { config, logger, closing } = starting
   let workers: Workers | undefined
-  // Each worker reads the files for itself.
+  // Each worker reloads the TLS files itself.
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(starting)
   instrumentStarter({ embeddedUp: storage.up })
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
   closing.push(hurried => workers!.stop(hurried))
   if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
-    logger.warn('KITH_RATE_STORE is memory: each worker counts by itself, so the rates are as many times as large')
+    logger.warn(
+      'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
+    )
   return urlOf(workers.address, config)
 }
 
-async function start(starting: Starting): Promise<string> {
+async function start(starting: StartContext): Promise<string> {
   const { config, logger, closing } = starting
   const tlsReload = config.tls && reloadTlsOnHangup(config.tls, logger)
   const storage = await openStorage(starting)
@@ -165,9 +171,9 @@ async function startInstruments(
   { traces }: Config,
   { up }: Storage,
   logger: Logger,
-  closing: Closing,
+  closing: StopFunctions,
 ): Promise<RunningInstruments> {
-  // Who wants no traces does not pay for what makes them: it is not even loaded.
+  // The tracing libraries are loaded only if traces are on.
   const report = (problem: string) => logger.warn(problem)
   const tracing = traces && (await import('./instruments/tracing.ts')).startTracing(traces, report)
   closing.push(async () => tracing?.stop())
@@ -178,7 +184,7 @@ async function startInstruments(
 
 type Storage = { url: string; up?: () => boolean }
 
-async function openStorage({ config, logger, closing, stopping }: Starting): Promise<Storage> {
+async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {
   if (config.databaseUrl) await probe(config.databaseUrl)
   const openEmbedded = async () => {
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)
@@ -187,7 +193,7 @@ async function openStorage({ config, logger, closing, stopping }: Starting): Pro
     return embedded
   }
   const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
-  // The process that started this worker has migrated; a worker replaced in a rolling upgrade runs on the newer tables.
+  // The starting process has migrated. A worker that is replaced during a rolling upgrade runs on the newer tables.
   if (cluster.isWorker) return storage
   const ran = await migrate(storage.url)
   if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
@@ -200,8 +206,9 @@ async function listen(app: App, { host, port }: Config): Promise<string> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
-      throw new Error(`PORT ${port} on ${host} is taken by another program: set PORT to a free one`)
-    if (code === 'EACCES') throw new Error(`PORT ${port} may not be opened by this user: set PORT to one above 1023`)
+      throw new Error(`PORT ${port} on ${host} is taken by another program. Set PORT to a free port.`)
+    if (code === 'EACCES')
+      throw new Error(`PORT ${port} may not be opened by this user. Set PORT to a port above 1023.`)
     throw error
   }
 }
@@ -211,21 +218,21 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
 }
 
 /**
- * Removes links that point to nothing, fills the indexes of attributes that were declared over stored values, forgets
- * the answers of yesterday's Idempotency-Keys, and collects garbage when there is nothing else to do.
+ * Starts the background tasks. They remove dangling links, backfill the indexes of attributes that were declared after their values
+ * were stored, delete expired Idempotency-Keys, and collect garbage when the process is idle.
  */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => {
-    const lasting = lastingMessage(error)
-    if (lasting !== undefined) return warnOfCondition(logger, lasting)
+    const lastingProblem = lastingMessage(error)
+    if (lastingProblem !== undefined) return warnOfCondition(logger, lastingProblem)
     const { stack, ...fault } = describeFault(error)
-    logger.warn({ task, ...fault }, 'a task in the background failed, and will be tried again')
+    logger.warn({ task, ...fault }, 'a background task failed and will be retried')
   }
   const graceMs = 2 * limits.requestMs
   return [
-    repeat(signal => cleanDanglingLinks(db, { graceMs, signal }), sweepIntervalMs, report('sweep')),
-    repeat(signal => backfillIndexes(db, { signal }), fillIntervalMs, report('fill')),
-    repeat(signal => forgetKeys(db, { signal }), forgetIntervalMs, report('forget')),
+    repeat(signal => cleanDanglingLinks(db, { graceMs, signal }), linkCleanupIntervalMs, report('sweep')),
+    repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
+    repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
 }

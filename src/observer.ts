@@ -1,64 +1,64 @@
 import type { Signal } from './signal.ts'
 
-/** What is coalesced: reads with reads, writes with writes. */
+/** The kinds of coalesced work. Reads are coalesced with reads, writes with writes. */
 export type Work = 'read' | 'write'
 
-/** One that came into a queue: when (as performance.now() has it), and the signal of the request it belongs to. */
-export type Arrived = { signal?: Signal | undefined; sinceMs: number }
+/** An item of a queue: its time of arrival by performance.now(), and the signal of its request. */
+export type QueuedItem = { signal?: Signal | undefined; sinceMs: number }
 
-/** How a request ended. Without a status nobody took its answer: the client went away. */
+/** The end of a request. If `status` is undefined, the client disconnected before its response. */
 export type RequestEnd = {
   method: string
-  /** The template, `/v1/people/{external_id}`; undefined where there is no such address. */
+  /** The template, such as `/v1/people/{external_id}`; undefined if no route matches. */
   route: string | undefined
   status: number | undefined
   durationMs: number
-  /** The word of the refusal that was answered. */
+  /** The error code of the response, if it is a refusal. */
   error: string | undefined
 }
 
-/** Why a request was turned away before any work was done for it. */
+/** The reason why load shedding refused a request before kith processed it. */
 export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections' | 'share'
 
 /**
- * What the rooms tell of their work to whoever wants to count it. They know nothing of metrics: a call costs some ten
- * nanoseconds, and nothing that is told may grow with the data, nor belong to an organization.
+ * Receives the events of the modules, which do not depend on metrics. A call costs about 10 ns. No argument may have values that
+ * grow with the data or that name an organization.
  */
 export type Observer = {
   requestBegan(): void
   requestEnded(end: RequestEnd): void
   overloaded(reason: Overload): void
-  /** A statement was answered, or failed. `under` is what its span hangs on: a request's signal, a batch's, a transaction. */
-  statement(name: string, begunMs: number, failed: boolean, under: object | undefined): void
-  /** Something was looked for in what is remembered. */
+  /** A statement ended. `parent` is the key of the parent span: a request's signal, a batch's signal, or a transaction. */
+  statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
+  /** A cache look-up ended. */
   cache(cache: 'token' | 'definitions', hit: boolean): void
-  /** A batch of those who waited begins; `signal` is its own. What is returned ends it. */
-  batch(work: Work, arrived: readonly Arrived[], signal: Signal): (() => void) | undefined
-  /** So many lines of an import came to this end. */
+  /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
+  batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
+  /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
-  /** Absent unless traces are wanted. */
+  /** Absent if traces are off. */
   tracer?: Tracer | undefined
 }
 
 export type ImportOutcome = 'created' | 'updated' | 'unchanged' | 'failed'
 
-/** Ends a span; with an error where it failed. */
+/** Ends a span, with an error status if `failed` is true. */
 export type EndSpan = (failed?: boolean) => void
 
 /**
- * Makes spans. What a span stands for, a request's signal, a batch's signal or a transaction, is what its children name
- * as their parent: it is handed from function to function anyway.
+ * Creates spans. The key of a span is the object that it represents: a request's signal, a batch's signal or a transaction.
+ * Functions pass these objects on anyway, so a child names its parent by this key.
  */
 export type Tracer = {
-  /** The span of a request, which follows the caller's where `traceparent` names one. */
+  /** Starts the span of a request, as a child of the caller's span if `traceparent` names one. */
   request(signal: Signal, method: string, traceparent: string | undefined): void
   requestEnded(signal: Signal, end: RequestEnd): void
-  /** 32 hexadecimal digits; undefined of what has no span. */
+  /** The trace id, 32 hexadecimal digits; undefined if the signal has no span. */
   traceIdOf(signal: Signal): string | undefined
-  batch(work: Work, arrived: readonly Arrived[], signal: Signal): () => void
-  statement(name: string, begunMs: number, failed: boolean, under: object | undefined): void
-  /** A stage below `under`; `self` stands for it from now on. */
-  begin(name: string, under: object | undefined, self?: object): EndSpan
+  batch(work: Work, items: readonly QueuedItem[], signal: Signal): () => void
+  statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
+  /** Starts a child span of `parent`. `key` identifies it for its own children. */
+  begin(name: string, parent: object | undefined, key?: object): EndSpan
 }
 
 /** The metrics in Prometheus' text format. */
@@ -66,6 +66,6 @@ export type Scrape = { contentType: string; text: string }
 
 export type Instruments = {
   observer: Observer
-  /** All metrics as they stand; with several workers, those of all. */
+  /** The current metrics. With several workers, those of all of them. */
   scrape(): Promise<Scrape>
 }

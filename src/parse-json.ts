@@ -1,9 +1,9 @@
-// V8 (nodejs/node#63785) takes a key with an escape for another one, once it has parsed one that ends in a backslash.
+// V8 can confuse a key that has an escape with another key, after it has parsed a key that ends in a backslash (nodejs/node#63785).
 const hasEscapedKey = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
 
 /**
- * As JSON.parse, but each key is the one that was sent, whatever this process has parsed before. A text that has escaped
- * keys is read by way of plain ones. Throws a SyntaxError.
+ * As JSON.parse, but each key is exact, whatever this process has parsed before. Escaped keys are replaced by plain ones
+ * before the text is parsed, and restored afterwards. Throws a SyntaxError.
  */
 export function parseExactly(text: string): unknown {
   if (!text.includes('\\') || !hasEscapedKey.test(text)) return JSON.parse(text)
@@ -11,26 +11,26 @@ export function parseExactly(text: string): unknown {
   return restoreKeys(JSON.parse(writePlainKeys(text, names)), names)
 }
 
-/** The text with each key as its number among `names`, one for all keys that are equal. */
+/** The text with each key replaced by its index in `names`. Equal keys have one index. */
 function writePlainKeys(text: string, names: string[]): string {
   const numbers = new Map<string, number>()
   const parts: string[] = []
-  let copied = 0
+  let copiedUntil = 0
   for (let start = text.indexOf('"'); start !== -1; ) {
     const end = endOfString(text, start)
     if (isKey(text, end)) {
       const name = JSON.parse(text.slice(start, end)) as string
       const number = numbers.get(name) ?? names.push(name) - 1
       numbers.set(name, number)
-      parts.push(text.slice(copied, start), `"k${number}"`)
-      copied = end
+      parts.push(text.slice(copiedUntil, start), `"k${number}"`)
+      copiedUntil = end
     }
     start = text.indexOf('"', end)
   }
-  return parts.join('') + text.slice(copied)
+  return parts.join('') + text.slice(copiedUntil)
 }
 
-/** Behind the closing quote; the end of the text where there is none. */
+/** The offset after the closing quote, or the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1

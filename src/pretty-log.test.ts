@@ -2,8 +2,9 @@ import { expect, it } from 'vitest'
 import { createPrettifier } from './pretty-log.ts'
 
 const prettify = createPrettifier({ colors: false })
-/** What stands behind the time. */
-const shown = (entry: object) => prettify(JSON.stringify({ level: 30, time: 0, ...entry })).replace(/^\[[\d:.]+\] /, '')
+/** The formatted entry without its time. */
+const format = (entry: object) =>
+  prettify(JSON.stringify({ level: 30, time: 0, ...entry })).replace(/^\[[\d:.]+\] /, '')
 
 it('puts method, route, status and time of a request into its message, and keeps the rest', () => {
   const request = {
@@ -13,22 +14,22 @@ it('puts method, route, status and time of a request into its message, and keeps
     duration_ms: 1.5,
     msg: 'request',
   }
-  expect(shown({ ...request, status: 404, organization: 'acme' })).toBe(
+  expect(format({ ...request, status: 404, organization: 'acme' })).toBe(
     'INFO: GET /v1/people/{external_id} 404 in 1.5 ms {"request_id":"r","organization":"acme"}\n',
   )
-  expect(shown({ ...request, aborted: true })).toBe(
+  expect(format({ ...request, aborted: true })).toBe(
     'INFO: GET /v1/people/{external_id} aborted in 1.5 ms {"request_id":"r"}\n',
   )
 })
 
-it('shows what any other entry has, members of the names of a request too', () => {
-  expect(shown({ level: 40, status: 'odd', method: 'm', msg: 'look' })).toBe(
+it('shows all members of other entries, even if they are named as those of a request', () => {
+  expect(format({ level: 40, status: 'odd', method: 'm', msg: 'look' })).toBe(
     'WARN: look {"status":"odd","method":"m"}\n',
   )
 })
 
 it('shows a stack trace line by line, with and without a message', () => {
   const stack = 'Error: broken\n    at somewhere'
-  expect(shown({ level: 50, fault: 'Error', stack })).toBe(`ERROR: ${stack} {"fault":"Error"}\n`)
-  expect(shown({ level: 60, stack, msg: 'the process ends' })).toBe(`FATAL: the process ends\n${stack}\n`)
+  expect(format({ level: 50, fault: 'Error', stack })).toBe(`ERROR: ${stack} {"fault":"Error"}\n`)
+  expect(format({ level: 60, stack, msg: 'the process ends' })).toBe(`FATAL: the process ends\n${stack}\n`)
 })

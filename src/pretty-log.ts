@@ -2,13 +2,13 @@ import { prettyFactory } from 'pino-pretty'
 
 type Entry = { msg?: string; [member: string]: unknown }
 
-/** Makes one line for a person of a log entry as JSON, in the local time. */
+/** Creates a function that formats a JSON log entry as one readable line, in local time. */
 export function createPrettifier({ colors }: { colors: boolean }): (json: string) => string {
   const prettify = prettyFactory({ colorize: colors, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' })
   return json => prettify(withReadableMessage(JSON.parse(json)))
 }
 
-/** The same entry, with what a person reads first moved into its message. */
+/** The entry with its most important members moved into its message. */
 function withReadableMessage(entry: Entry): Entry {
   if (entry.msg === 'request') {
     const { method, route, status, aborted, duration_ms: durationMs, ...rest } = entry

@@ -1,23 +1,23 @@
 const numeral = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * A text of a query string as its declared type has it. What would be a number in a JSON body is that number, `1.50` and
- * `1e3` too; `true` and `false` are booleans. Any other text stays a text, for validation to refuse.
+ * Converts a text of a query string to its declared type. A text that is a number in JSON becomes that number, including `1.50` and
+ * `1e3`; `true` and `false` become booleans. Any other text stays a text, which validation refuses.
  */
 export function coerceText(text: string, type: 'boolean' | 'number'): string | boolean | number {
   if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text)
   return numeral.test(text) && readsBackEqual(text) ? Number(text) : text
 }
 
-/** Whether a JSON number says the same after a double has held it. Integers beyond 2^53-1 do not: their neighbours merge. */
+/** Whether a JSON number keeps its value as a double. Integers beyond 2^53-1 do not, because neighbours share a double. */
 export function readsBackEqual(source: string): boolean {
   const number = Number(source)
   if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return false
-  const [sent, kept] = [decimalOf(source), decimalOf(String(number))]
-  return sent.digits === kept.digits && sent.exponent === kept.exponent
+  const [sent, stored] = [decimalOf(source), decimalOf(String(number))]
+  return sent.digits === stored.digits && sent.exponent === stored.exponent
 }
 
-/** A number as its digits without zeros at either end, times ten to the exponent. */
+/** A number as digits, without leading and trailing zeros, times ten to the power of the exponent. */
 function decimalOf(source: string): { digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')

@@ -1,41 +1,41 @@
 import type { Logger } from 'pino'
 
 export type Shutdown = {
-  /** Whether it has begun. */
-  readonly begun: boolean
-  /** Begins it, as a signal would. */
+  /** Whether the shutdown has begun. */
+  readonly hasBegun: boolean
+  /** Begins the shutdown, as a signal does. */
   begin(): void
-  /** What the process still waits for is given up. */
+  /** Aborts everything that the shutdown still waits for. */
   hurry(): void
-  /** Signals and errors do what they do in any process again. */
+  /** Restores the default handling of signals and errors. */
   uninstall(): void
 }
 
 type Options = {
   logger: Logger
-  /** Signals that mean something else here. */
+  /** Signals that have another meaning in this process. */
   skip: readonly NodeJS.Signals[]
-  /** The process ends after this time in any case, with 1. */
+  /** The process exits with 1 at the latest after this time. */
   limitMs: number
-  /** Stops all that runs. `hurried` aborts when it should wait for nothing any more. */
+  /** Stops all parts of the process. `hurried` aborts when it should no longer wait. */
   stop(hurried: AbortSignal): Promise<void>
 }
 
 /**
- * One stop can arrive as several signals: npm forwards the signal that its process group has been sent already, and
+ * One stop can arrive as several signals: npm forwards a signal that its process group has already received, and
  * timeout(1) signals its child and then the group.
  */
 const sameSignalMs = 2_000
-/** Before the limit, so that the database is told to stop within it. */
+/** The time before the limit at which the shutdown is hurried, so that the database receives its stop within the limit. */
 const hurryBeforeLimitMs = 300
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 const errors = ['uncaughtException', 'unhandledRejection'] as const
 
 /**
- * Ends the process in order: the first signal runs `stop`, then the process exits with 0. A signal within two seconds of
- * the first is the same stop; a later one hurries it. An error that nobody caught runs `stop` as well, and the process
- * exits with 1; so does a standard output that was closed. Nothing but the limit ends the process before `stop` has.
+ * Installs the orderly end of the process. The first signal runs `stop`, and then the process exits with 0. A signal within two
+ * seconds of the first counts as the same stop; a later one hurries it. An uncaught error or a closed standard output also runs
+ * `stop`, and the process exits with 1. Only the limit ends the process before `stop` has finished.
  */
 export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutdown {
   const hurried = new AbortController()
@@ -49,7 +49,7 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutd
     begunAtMs = performance.now()
     setTimeout(hurry, limitMs - hurryBeforeLimitMs)
     setTimeout(() => {
-      logger.error('the time for the shutdown is over')
+      logger.error('the shutdown exceeded its time limit; the process exits')
       process.exit(1)
     }, limitMs)
     stop(hurried.signal)
@@ -60,7 +60,7 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutd
   function onSignal(signal: NodeJS.Signals) {
     if (begunAtMs === undefined) logger.info({ signal }, 'draining')
     else if (performance.now() - begunAtMs > sameSignalMs && !hurried.signal.aborted) {
-      logger.warn({ signal }, 'another signal: what is under way is given up')
+      logger.warn({ signal }, 'another signal: requests in progress are aborted')
       hurry()
     }
     begin()
@@ -68,37 +68,37 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options): Shutd
 
   function onError(error: unknown) {
     const { name, stack } = error instanceof Error ? error : { name: typeof error, stack: undefined }
-    logger.fatal({ fault: name, stack }, 'an error that nobody caught ends the process')
+    logger.fatal({ fault: name, stack }, 'an uncaught error ends the process')
     exitCode = 1
     begin()
   }
 
-  // Ctrl-C ends the reader of a pipe as well, and closes the output of a service that is draining.
+  // Ctrl-C also ends the reader of a pipe, which closes the output of a draining service. That is not an error.
   function onClosedOutput() {
     if (begunAtMs === undefined) exitCode = 1
     begin()
   }
 
-  const giveOutputBack = takeOutput(onClosedOutput)
-  const heeded = signals.filter(signal => !skip.includes(signal))
-  for (const signal of heeded) process.on(signal, onSignal)
+  const restoreOutputListeners = replaceOutputListeners(onClosedOutput)
+  const handled = signals.filter(signal => !skip.includes(signal))
+  for (const signal of handled) process.on(signal, onSignal)
   for (const event of errors) process.on(event, onError)
   return {
-    get begun() {
+    get hasBegun() {
       return begunAtMs !== undefined
     },
     begin,
     hurry,
     uninstall: () => {
-      for (const signal of heeded) process.off(signal, onSignal)
+      for (const signal of handled) process.off(signal, onSignal)
       for (const event of errors) process.off(event, onError)
-      giveOutputBack()
+      restoreOutputListeners()
     },
   }
 }
 
-/** The command line's own listener for errors of standard output would end the process at once. Returns what restores it. */
-function takeOutput(onClosed: () => void): () => void {
+/** Replaces the command line's listener for errors of standard output, which would end the process at once. Returns a function that restores it. */
+function replaceOutputListeners(onClosed: () => void): () => void {
   const { stdout } = process
   const listeners = stdout.listeners('error') as (() => void)[]
   stdout.removeAllListeners('error').on('error', onClosed)

@@ -1,4 +1,4 @@
-/** What the rooms heed of an AbortSignal. A request's is a {@link Cancellation}; a tool of Node's or a platform's may give its own. */
+/** The part of AbortSignal that the modules use. The signal of a request is a {@link Cancellation}; an AbortSignal fits too. */
 export type Signal = {
   readonly aborted: boolean
   readonly reason: unknown
@@ -8,17 +8,17 @@ export type Signal = {
 }
 
 /**
- * An AbortController and its signal in one, for what is made with every request and hardly ever used: Node's pair with one
+ * An AbortController and its signal in one object. Every request needs one and hardly any uses it. Node's pair with one
  * listener costs 3.3 µs, a tenth of a GET.
  */
 export class Cancellation implements Signal {
   aborted = false
   reason: unknown
-  /** Most have one at a time, for which a list would be made anew. */
+  /** Most signals have one listener at a time, so the first one needs no list. */
   #listener: (() => void) | undefined
   #others: (() => void)[] | undefined
 
-  /** Aborts once: the first reason stays. */
+  /** Aborts. A second call has no effect, so the first reason stays. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
     if (this.aborted) return
     this.aborted = true

@@ -2,5 +2,5 @@ import { createRequire } from 'node:module'
 
 const manifest = createRequire(import.meta.url)('../package.json') as { version: string }
 
-/** The version of kith that runs, as Semantic Versioning has it. */
+/** The running version of kith, by Semantic Versioning. */
 export const version = manifest.version

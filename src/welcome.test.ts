@@ -12,10 +12,10 @@ const address = 'http://127.0.0.1:8080'
 /** The lines to paste. */
 const lines = (environment: Record<string, string>) => firstSteps(address, loadConfig(environment)).first_steps
 
-/** What a shell hands to the token command: its settings, and its words. */
+/** The settings and arguments that a shell passes to the token command. */
 function tokenCommand(environment: Record<string, string>): string[] {
   const [line = ''] = lines(environment)
-  // In place of npm, a function that says what it was given.
+  // A shell function replaces npm and prints its arguments.
   const script = `npm() { printf '%s\\0' "\${KITH_DATA_DIR-}" "$@"; }\n${line.replace(/^TOKEN=\$\((.*)\)$/, '$1')}`
   return execFileSync('sh', ['-c', script], { encoding: 'utf8', cwd: '/' }).split('\0').slice(0, -1)
 }
@@ -34,7 +34,7 @@ const words = [
   'people:read people:write',
 ]
 
-it('has three lines to paste that speak to the address', () => {
+it('has three lines to paste, which send requests to the address', () => {
   const [token, patch, read, ...more] = lines({})
   expect(more).toEqual([])
   expect(token).toMatch(/^TOKEN=\$\(.*\)$/)
@@ -42,11 +42,11 @@ it('has three lines to paste that speak to the address', () => {
   expect(read?.endsWith(` ${address}/v1/people/first`)).toBe(true)
 })
 
-it('needs nothing but the checkout for the default folder', () => {
+it('needs no settings for the default data folder', () => {
   expect(tokenCommand({})).toEqual(['', ...words])
 })
 
-it('hands on another data folder, whatever its name, through the shell', () => {
+it('passes any other data folder through the shell', () => {
   const names = fc.string({ unit: 'grapheme', minLength: 1 }).filter(name => !/[\0\r\n]/.test(name))
   fc.assert(
     fc.property(names, name => {
@@ -57,11 +57,11 @@ it('hands on another data folder, whatever its name, through the shell', () => {
   )
 })
 
-it('names a folder that was given from where the service stands by its whole path: the command stands elsewhere', () => {
+it('uses the absolute path of a relative data folder, because the command runs in another folder', () => {
   expect(tokenCommand({ KITH_DATA_DIR: '../data' })).toEqual([resolve('../data'), ...words])
 })
 
-it('does not repeat DATABASE_URL, which is a secret, but says that it must be set', () => {
+it('does not print DATABASE_URL, which is a secret, but says that it must be set', () => {
   const environment = { DATABASE_URL: 'postgresql://kith:hunter2@database.example/kith' }
   const { hint, first_steps } = firstSteps(address, loadConfig(environment))
   const text = [hint, ...first_steps].join('\n')

@@ -4,14 +4,14 @@ import type { Config } from './config.ts'
 
 const checkout = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** What a newcomer does next: three lines to be pasted into another terminal, in whatever folder that is, and what they do. */
+/** The first steps after a start: three shell lines that work in any folder, and a hint that describes them. */
 export function firstSteps(address: string, config: Config): { hint: string; first_steps: string[] } {
   const kith = `npm --prefix ${quote(checkout)} run -s kith --`
   const settings = settingsFor(config)
   const curl = `curl -s -H "Authorization: Bearer $TOKEN"`
   const json = `-H 'Content-Type: application/json'`
   return {
-    hint: `Make a token, PATCH a person (made here first, unless it is there), read it back${config.databaseUrl ? ' (with the same DATABASE_URL set)' : ''}:`,
+    hint: `Create a token, create and PATCH a person, and read it back${config.databaseUrl ? ' (with the same DATABASE_URL set)' : ''}:`,
     first_steps: [
       `TOKEN=$(${settings}${kith} token --org default --scope "people:read people:write")`,
       `${curl} ${json} ${address}/v1/people -d '{"external_id":"first"}' -o /dev/null; ${curl} ${json} -X PATCH ${address}/v1/people/first -d '{"first_name":"Ada","email_consent":true,"attribute_values":{"city":"Rome"}}'`,
@@ -20,7 +20,7 @@ export function firstSteps(address: string, config: Config): { hint: string; fir
   }
 }
 
-/** What the token command must know to find the same embedded database; a DATABASE_URL is a secret, and is not repeated. */
+/** The settings with which the token command finds the same embedded database. DATABASE_URL is a secret, so it is not repeated. */
 function settingsFor({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl) return ''
   const path = resolve(dataDir)

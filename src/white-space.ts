@@ -1,4 +1,4 @@
-/** Without what Unicode calls White_Space at both ends. `String.prototype.trim` misses U+0085 and takes U+FEFF. */
+/** Removes Unicode White_Space at both ends. `String.prototype.trim` keeps U+0085 and removes U+FEFF. */
 export function trim(text: string): string {
   let start = 0
   let end = text.length

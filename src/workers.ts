@@ -4,17 +4,17 @@ import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Shutdown } from './shutdown.ts'
 
-/** A worker that ended is replaced, but no faster than this. */
+/** The delay before an ended worker is replaced. */
 const replaceIntervalMs = 1_000
-/** What a worker is told by the process that started it. */
+/** A message to a worker from the process that started it. */
 type Message = 'stop' | 'hurry'
 
-/** `hangUp` hands SIGHUP on; `stop` resolves when all have ended. */
+/** `hangUp` forwards SIGHUP to the workers. `stop` resolves when all of them have ended. */
 export type Workers = { address: Address; hangUp(): void; stop(hurried?: AbortSignal): Promise<void> }
 
 /**
- * Runs this program again, `count` times, in processes that share one port. A worker that dies is replaced. Throws when
- * the first one cannot start; it says why by itself.
+ * Runs this program in `count` worker processes that share one port. A worker that dies is replaced. Throws if
+ * a worker cannot start. The worker itself reports the reason.
  */
 export async function startWorkers(count: number, environment: NodeJS.ProcessEnv, logger: Logger): Promise<Workers> {
   const running = new Set<Worker>()
@@ -27,13 +27,13 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
       running.delete(worker)
       if (!stopping && worker.isListening) void replace({ pid: worker.process.pid, code, signal })
     })
-    const [address] = await Promise.race([once(worker, 'listening'), failed(worker)])
+    const [address] = await Promise.race([once(worker, 'listening'), throwOnExit(worker)])
     worker.isListening = true
     return address
   }
 
-  async function replace(ended: object) {
-    logger.error(ended, 'a worker has ended, and is replaced')
+  async function replace(exit: object) {
+    logger.error(exit, 'a worker ended and will be replaced')
     await setTimeout(replaceIntervalMs, undefined, { ref: false })
     if (!stopping) await fork().catch(() => replace({}))
   }
@@ -42,20 +42,20 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
     for (const worker of running) worker.process.kill('SIGHUP')
   }
 
-  function tell(message: Message) {
+  function sendToAll(message: Message) {
     for (const worker of running) if (worker.isConnected()) worker.send(message)
   }
 
   async function stop(hurried?: AbortSignal) {
     stopping = true
-    const ending = [...running].map(worker => once(worker, 'exit'))
-    tell('stop')
-    hurried?.addEventListener('abort', () => tell('hurry'))
-    await Promise.all(ending)
+    const exits = [...running].map(worker => once(worker, 'exit'))
+    sendToAll('stop')
+    hurried?.addEventListener('abort', () => sendToAll('hurry'))
+    await Promise.all(exits)
   }
 
   try {
-    // One alone first, so that what keeps them all from starting is said once.
+    // The first worker starts alone, so that a problem that stops all of them is reported once.
     const address = await fork()
     for (let index = 1; index < count; index += 1) await fork()
     return { address, hangUp, stop }
@@ -71,12 +71,12 @@ declare module 'node:cluster' {
   }
 }
 
-async function failed(worker: Worker): Promise<never> {
+async function throwOnExit(worker: Worker): Promise<never> {
   await once(worker, 'exit')
   throw new Error('A worker could not start.')
 }
 
-/** Within a worker: has the process that started it begin the shutdown, and hurry it. */
+/** In a worker: lets the starting process begin and hurry the shutdown. */
 export function followStarter({ begin, hurry }: Shutdown): void {
   process.on('message', (message: Message) => {
     if (message === 'stop') begin()

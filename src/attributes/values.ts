@@ -11,7 +11,7 @@ const rules: Record<PlainType, { isValid: (value: unknown) => boolean; message: 
   date: { isValid: value => typeof value === 'string' && isDate(value), message: 'must be a date, YYYY-MM-DD' },
   datetime: {
     isValid: value => typeof value === 'string' && isDateTime(value),
-    message: 'must be an RFC 3339 date and time with an offset',
+    message: 'must be a date and time with its offset, as in RFC 3339',
   },
   json: { isValid: () => true, message: '' },
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
@@ -41,10 +41,10 @@ const changes = async (after = 0) =>
     shop.id,
     after,
   ])
-const told = async () => (await changes(start)).map(row => [row.operation, row.version, row.before, row.after])
+const entriesOfTest = async () => (await changes(start)).map(row => [row.operation, row.version, row.before, row.after])
 
-describe('each effective write of an entity is one change', () => {
-  test('with the keys that changed, before and after, its author, request and time', async () => {
+describe('the change log of entities', () => {
+  it('has the changed keys before and after each write, with actor, request and time', async () => {
     const writer = service.sender(await service.tokenFor(shop.key, 'people:write people:read', 'importer'))
     await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', attribute_values: { a: 1, b: [2] } })
     const body = { first_name: 'A', email: 'a@example.com', attribute_values: { a: null, b: [2], c: {} } }
@@ -69,12 +69,12 @@ describe('each effective write of an entity is one change', () => {
     ])
   })
 
-  test('a creation tells what came to be, and that before it there was nothing, be it one of many or alone', async () => {
+  it('has an entry without `before` for each creation, in an import or alone', async () => {
     const first_name = 'A\t\\\r\n"'
     const lines = linesFrom(names('p', 2_000).map(external_id => ({ external_id, first_name: `${first_name}A` })))
     await importLines(shop, '/v1/people/import', lines)
     await send('POST', '/v1/people', { external_id: 'p', first_name: `${first_name}A` })
-    const entries = await told()
+    const entries = await entriesOfTest()
     expect(entries).toHaveLength(2_001)
     for (const [, version, before, after] of entries) {
       expect([version, before]).toEqual([1, null])
@@ -82,7 +82,7 @@ describe('each effective write of an entity is one change', () => {
     }
   })
 
-  test('be they of imports of two organizations at once, each numbered without gaps', async () => {
+  it('numbers the changes of two organizations that import at once, each without gaps', async () => {
     const other = await makeShop(service)
     const lines = linesFrom(names('p', 4_000).map(external_id => ({ external_id })))
     await Promise.all([shop, other].map(organization => importLines(organization, '/v1/people/import', lines)))
@@ -102,7 +102,7 @@ describe('each effective write of an entity is one change', () => {
     }
   })
 
-  test('be they more of one set than a session draws numbers for', async () => {
+  it('numbers a set with more changes than a session reserves numbers for', async () => {
     const friends = (n: number) => names(`f${n}-`, 15)
     const lines = names('p', 448).map((external_id, n) => ({ external_id, attribute_values: { friends: friends(n) } }))
     const { counts } = await importLines(shop, '/v1/people/import', linesFrom(lines))
@@ -112,14 +112,14 @@ describe('each effective write of an entity is one change', () => {
     expect(rows.map(({ sequence }) => Number(sequence))).toEqual(rows.map((_, n) => start + 1 + n))
   })
 
-  test('births of placeholders come before what named them, in every stack, once', async () => {
+  it('has the creation of a placeholder once, before the write that links to it, in every stack', async () => {
     await send('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: { friends: ['bob', 'eve'], employer: 'acme' },
     })
     await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: 'bob' } })
     const born = (external_id: string) => ['create', 1, null, { external_id, state: 'placeholder' }]
-    const all = await told()
+    const all = await entriesOfTest()
     expect(all.slice(0, 3).sort((a, b) => JSON.stringify(a[3]).localeCompare(JSON.stringify(b[3])))).toEqual(
       ['acme', 'bob', 'eve'].map(born),
     )
@@ -129,7 +129,7 @@ describe('each effective write of an entity is one change', () => {
     ])
   })
 
-  test('completion, answers, renaming and deletion included', async () => {
+  it('has completions, consent answers, renames and deletions', async () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob' } })
     await send('POST', '/v1/people', { external_id: 'bob' })
     const answer = { consent_type_id: 1, channel: 'sms' }
@@ -137,7 +137,7 @@ describe('each effective write of an entity is one change', () => {
     await send('PATCH', '/v1/people/bob', { sms_consent: true })
     await send('PATCH', '/v1/people/bob', { external_id: 'robert' })
     await send('DELETE', '/v1/people/ada')
-    expect((await told()).slice(2)).toMatchObject([
+    expect((await entriesOfTest()).slice(2)).toMatchObject([
       ['update', 2, { state: 'placeholder' }, { state: 'active' }],
       [
         'update',
@@ -156,7 +156,7 @@ describe('each effective write of an entity is one change', () => {
     ])
   })
 
-  test('a deletion tells the answers that stood, archived purposes included, and none where nothing was answered', async () => {
+  it('has the last consent answers in a deletion, including archived purposes, and omits them if there are none', async () => {
     await send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms' }] })
     const [marketing, news] = [1, 2].map(consent_type_id => ({ consent_type_id, channel: 'sms' }))
     const byEmail = { consent_type_id: 1, channel: 'email', state: true }
@@ -167,15 +167,15 @@ describe('each effective write of an entity is one change', () => {
     await send('PATCH', '/v1/schema/consent-types/2', { state: 'archived' })
     await send('DELETE', '/v1/people/ada')
     await send('DELETE', '/v1/people/bob')
-    const stood = [byEmail, { ...marketing, state: false }, { ...news, state: true }]
-    const entry = { external_id: 'ada', state: 'active', email_consent: true, sms_consent: true, consents: stood }
-    expect((await told()).slice(-2)).toEqual([
+    const previous = [byEmail, { ...marketing, state: false }, { ...news, state: true }]
+    const entry = { external_id: 'ada', state: 'active', email_consent: true, sms_consent: true, consents: previous }
+    expect((await entriesOfTest()).slice(-2)).toEqual([
       ['delete', 3, entry, {}],
       ['delete', 2, { external_id: 'bob', state: 'active' }, {}],
     ])
   })
 
-  test.each([
+  it.each([
     ['PATCH', '/v1/people/ada', {}],
     ['PATCH', '/v1/people/ada', { first_name: ' Ada ', attribute_values: { referrer: ' bob', gone: null } }],
     ['PUT', '/v1/people/ada', { first_name: 'Ada', attribute_values: { referrer: 'bob' } }],
@@ -188,7 +188,7 @@ describe('each effective write of an entity is one change', () => {
     ['POST', '/v1/schema/stacks', { key: 'companies', kind: 'item' }],
     ['PATCH', '/v1/schema/attributes/1', { name: 'referrer' }],
     ['PATCH', '/v1/schema/consent-types/1', { mandatory: true }],
-  ])('what is refused or changes nothing is none: %s %s %j', async (method, path, body) => {
+  ])('has no entry for a write that is refused or changes nothing: %s %s %j', async (method, path, body) => {
     await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', attribute_values: { referrer: 'bob' } })
     const before = await changes()
     await send(method, path, body)
@@ -196,7 +196,7 @@ describe('each effective write of an entity is one change', () => {
   })
 })
 
-test('changes of definitions are in it, the move of a mark on both types', async () => {
+it('logs changes of definitions, and a moved default on both consent types', async () => {
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   await send('POST', '/v1/schema/attributes', { key: 'total', owner: 'orders', type: 'number' })
   await send('PATCH', '/v1/schema/attributes/4', { state: 'archived', name: 'total' })
@@ -232,13 +232,13 @@ const body = fc.record(
   { first_name: fc.constantFrom(null, 'A', 'B'), push_notification_consent: fc.option(fc.boolean()), attribute_values },
   { requiredKeys: [] },
 )
-const asked = fc.record({
+const randomWrite = fc.record({
   method: fc.constantFrom('POST', 'PUT', 'PATCH', 'PATCH', 'DELETE'),
   name: fc.constantFrom('p0', 'p1'),
   body,
 })
 
-test('replayed, the log tells at every entry what stood before, and in the end what reads show', async () => {
+it('has the previous state in every entry, and replays to the state that reads return', async () => {
   const run = async (writes: { method: string; name: string; body: object }[]) => {
     for (const { method, name, body } of writes)
       await (method === 'POST'
@@ -246,24 +246,24 @@ test('replayed, the log tells at every entry what stood before, and in the end w
         : send(method, `/v1/people/${name}`, method === 'DELETE' ? undefined : body))
     const model = new Map<string, Values>()
     for (const { entity_id, operation, before, after } of await changes(start)) {
-      const standing = model.get(entity_id!) ?? {}
+      const state = model.get(entity_id!) ?? {}
       expect(before === null).toBe(operation === 'create')
-      const stood = Object.keys(flat(before ?? {})).map(key => [key, standing[key] ?? null])
-      expect(flat(before ?? {})).toEqual(Object.fromEntries(stood))
-      model.set(entity_id!, operation === 'delete' ? {} : { ...standing, ...flat(after) })
+      const previous = Object.keys(flat(before ?? {})).map(key => [key, state[key] ?? null])
+      expect(flat(before ?? {})).toEqual(Object.fromEntries(previous))
+      model.set(entity_id!, operation === 'delete' ? {} : { ...state, ...flat(after) })
     }
     for (const name of ['p0', 'p1']) {
       const { status, body } = await send('GET', `/v1/people/${name}`)
       if (status !== 200) continue
       const { id, external_id, state, first_name, push_notification_consent, attribute_values } = body.data
-      const shown = { external_id, state, first_name, push_notification_consent, attribute_values }
-      expect(present(model.get(id)!)).toEqual(present(flat(shown)))
+      const entity = { external_id, state, first_name, push_notification_consent, attribute_values }
+      expect(present(model.get(id)!)).toEqual(present(flat(entity)))
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(asked, { minLength: 1, maxLength: 10 }), run), { numRuns: 15 })
+  await fc.assert(fc.asyncProperty(fc.array(randomWrite, { minLength: 1, maxLength: 10 }), run), { numRuns: 15 })
 })
 
-/** Attribute values beside the fields. */
+/** Moves the attribute values to the level of the fields. */
 function flat({ attribute_values, ...fields }: Values): Values {
   const values = Object.entries((attribute_values ?? {}) as Values)
   return { ...fields, ...Object.fromEntries(values.map(([key, inner]) => [`values.${key}`, inner])) }
@@ -271,7 +271,7 @@ function flat({ attribute_values, ...fields }: Values): Values {
 
 const present = (values: Values) => Object.fromEntries(Object.entries(values).filter(([, inner]) => inner !== null))
 
-test('two processes write, a third follows by number: it sees each number once, in order', async () => {
+it('shows a reader that follows by number each change of two writing processes once, in order', async () => {
   const database = await createTestDatabase()
   const [one, two, reader] = [1, 2, 3].map(() =>
     openDatabase(database.url, { connections: 6, statementTimeoutMs: 10_000 }),

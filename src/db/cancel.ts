@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 
-// A cancel request that arrives between two statements hits nothing; the next one comes this soon.
+// A cancel request that arrives between two statements has no effect. The next one follows after this interval.
 const cancelIntervalMs = 50
-/** A server that has not answered a cancel request after this is taken for silent. */
+/** After this time without an answer to a cancel request, the server counts as silent. */
 export const cancelPatienceMs = 1_000
 
 type Connected = {
@@ -15,40 +15,40 @@ type Connected = {
 }
 
 /**
- * Cancels whatever the client's server process runs, again and again until the client's work has settled. Each is a
- * CancelRequest of the protocol on a socket of its own: it needs no login, so a server that is full takes it too.
+ * Cancels the statements of the client's server process, repeatedly, until the client's work has settled. Each attempt sends a
+ * CancelRequest message on its own socket. The message needs no login, so a server without free connections accepts it too.
  */
 export async function cancelStatements(client: pg.PoolClient, settled: () => boolean): Promise<void> {
   while (!settled()) {
-    const reached = await requestCancel(client as unknown as Connected)
-    // The server is away: statement_timeout ends the statement there, the broken connection ends it here.
-    if (!reached) return
+    const isReached = await requestCancel(client as unknown as Connected)
+    // The server is unreachable: statement_timeout ends the statement there, and the broken connection ends it here.
+    if (!isReached) return
     await setTimeout(cancelIntervalMs)
   }
 }
 
-type Wire = pg.Connection & {
+type CancelConnection = pg.Connection & {
   connect(port: number | string, host?: string): void
   cancel(processId: number, secretKey: number): void
 }
 
-/** Settles when the server has closed the connection, which is its answer. False where it could not be reached. */
+/** Resolves when the server closes the connection, which is its answer: true if the request was sent, false if the server was unreachable. */
 function requestCancel({ host, port, processID, secretKey, connectionParameters }: Connected): Promise<boolean> {
   return new Promise(resolve => {
     const { ssl, sslnegotiation: sslNegotiation } = connectionParameters
-    const wire = new pg.Connection({ ssl, sslNegotiation } as never) as Wire
-    const silent = globalThis.setTimeout(() => wire.stream.destroy(), cancelPatienceMs)
-    let sent = false
-    wire.once(ssl ? 'sslconnect' : 'connect', () => {
-      sent = true
-      wire.cancel(processID, secretKey)
+    const connection = new pg.Connection({ ssl, sslNegotiation } as never) as CancelConnection
+    const timer = globalThis.setTimeout(() => connection.stream.destroy(), cancelPatienceMs)
+    let isSent = false
+    connection.once(ssl ? 'sslconnect' : 'connect', () => {
+      isSent = true
+      connection.cancel(processID, secretKey)
     })
-    wire.on('error', () => {})
-    wire.once('end', () => {
-      clearTimeout(silent)
-      resolve(sent)
+    connection.on('error', () => {})
+    connection.once('end', () => {
+      clearTimeout(timer)
+      resolve(isSent)
     })
-    if (host.startsWith('/')) wire.connect(`${host}/.s.PGSQL.${port}`)
-    else wire.connect(port, host)
+    if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
+    else connection.connect(port, host)
   })
 }

@@ -10,7 +10,7 @@ type Running = {
   fail(error: Error): void
 }
 
-/** A queue whose batches end when the test says so. */
+/** A queue whose batches the test ends. */
 function controlled(options: Partial<QueueOptions<string, string>> = {}) {
   const batches: Running[] = []
   const run = (items: string[], signal: Signal) =>
@@ -20,26 +20,26 @@ function controlled(options: Partial<QueueOptions<string, string>> = {}) {
       batches.push({ items, signal, finish, fail: reject })
       signal.addEventListener('abort', () => reject(signal.reason))
     })
-  const queue = new Queue<string, string>({ run, itemsLimit: 4, bytesLimit: 100, undone: true, ...options })
+  const queue = new Queue<string, string>({ run, itemsLimit: 4, bytesLimit: 100, rollsBackOnAbort: true, ...options })
   return { queue, batches, shape: () => batches.map(({ items }) => items.join(' ')) }
 }
 
 const turn = () => new Promise(setImmediate)
 
 describe('items that arrive one by one', () => {
-  it('run at once when nobody is in flight, and together when somebody is', async () => {
+  it('start at once when no batch is in flight, and share the next batch otherwise', async () => {
     const { queue, batches, shape } = controlled()
-    const answers = ['a', 'b', 'c'].map(item => queue.add({ item }))
+    const results = ['a', 'b', 'c'].map(item => queue.add({ item }))
     expect(shape()).toEqual(['a'])
     batches[0]!.finish()
-    expect(await answers[0]).toBe('a done')
+    expect(await results[0]).toBe('a done')
     expect(shape()).toEqual(['a', 'b c'])
     batches[1]!.finish()
-    expect(await Promise.all(answers)).toEqual(['a done', 'b done', 'c done'])
+    expect(await Promise.all(results)).toEqual(['a done', 'b done', 'c done'])
     expect(queue.idle).toBe(true)
   })
 
-  it('begin a second batch beside the one in flight once enough wait, and never a third', async () => {
+  it('start a second batch beside the one in flight once enough items wait, and never a third', async () => {
     const { queue, batches, shape } = controlled({ secondFrom: 2 })
     const answers = ['a', 'b', 'c', 'd', 'e', 'f'].map(item => queue.add({ item }))
     expect(shape()).toEqual(['a', 'b c'])
@@ -52,7 +52,7 @@ describe('items that arrive one by one', () => {
     expect(queue.idle).toBe(true)
   })
 
-  it('are answered after the next batch has started', async () => {
+  it('settle after the next batch has started', async () => {
     const { queue, batches, shape } = controlled()
     const seen: string[] = []
     void queue.add({ item: 'a' }).then(() => seen.push(...shape()))
@@ -62,12 +62,12 @@ describe('items that arrive one by one', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('are told some at a time, and one that gives up before its turn has what became of it, and frees its key once', async () => {
-    const { queue, batches, shape } = controlled({ toldAtOnce: 1 })
+  it('settle a few per event-loop turn; an item that aborts before its turn keeps its result and frees its key once', async () => {
+    const { queue, batches, shape } = controlled({ maxSettledPerTurn: 1 })
     const controller = new AbortController()
-    const told: string[] = []
+    const settledOutcomes: string[] = []
     const add = (item: string, key: string, signal?: AbortSignal) =>
-      void queue.add({ item, key, signal }).then(outcome => told.push(outcome))
+      void queue.add({ item, key, signal }).then(outcome => settledOutcomes.push(outcome))
     add('first', 'first')
     add('a', 'a')
     add('b1', 'b', controller.signal)
@@ -76,11 +76,11 @@ describe('items that arrive one by one', () => {
     await turn()
     batches[1]!.finish()
     await turn()
-    expect(told).toEqual(['first done', 'a done'])
+    expect(settledOutcomes).toEqual(['first done', 'a done'])
     controller.abort()
     expect(shape()).toEqual(['first', 'a b1', 'b2'])
     await turn()
-    expect(told).toEqual(['first done', 'a done', 'b1 done'])
+    expect(settledOutcomes).toEqual(['first done', 'a done', 'b1 done'])
     for (let index = 2; index < batches.length; index += 1) {
       batches[index]!.finish()
       await turn()
@@ -89,7 +89,7 @@ describe('items that arrive one by one', () => {
     expect(queue.idle).toBe(true)
   })
 
-  it('are never more in a batch than its limits allow, a large one alone', async () => {
+  it('never exceed the limits of a batch, and a large item runs alone', async () => {
     const { queue, batches, shape } = controlled()
     const sizes = [1, 60, 40, 1, 200, 1, 1, 1, 1, 1]
     for (const [index, bytes] of sizes.entries()) void queue.add({ item: `${index}`, bytes })
@@ -100,7 +100,7 @@ describe('items that arrive one by one', () => {
     expect(shape()).toEqual(['0', '1 2', '3', '4', '5 6 7 8', '9'])
   })
 
-  it('that bear one key go one after the other, in order, and hold up nobody else', async () => {
+  it('with the same key run one after the other, in order, and do not delay other items', async () => {
     const { queue, batches, shape } = controlled()
     for (const item of ['x1', 'x2', 'y1', 'x3', 'z1', 'y2']) void queue.add({ item, key: item[0]! })
     for (let index = 0; index < batches.length; index += 1) {
@@ -112,7 +112,7 @@ describe('items that arrive one by one', () => {
 })
 
 describe('a batch that fails', () => {
-  it('is run again in halves, down to the culprit, and the next batch does not wait for that', async () => {
+  it('runs again in halves, down to the faulty item, and the next batch does not wait', async () => {
     const { queue, batches, shape } = controlled()
     const answers = ['first', 'a', 'b', 'bad', 'c'].map(item => queue.add({ item, key: item }).catch(String))
     batches[0]!.finish()
@@ -124,13 +124,13 @@ describe('a batch that fails', () => {
       else finish()
       await turn()
     }
-    // The second `bad` comes when the first has been answered.
+    // The second `bad` runs once the first has settled.
     expect(shape()).toEqual(['first', 'a b bad c', 'a b', 'bad c', 'later', 'bad', 'c', 'bad'])
     expect(await Promise.all(answers)).toEqual(['first done', 'a done', 'b done', 'Error: culprit', 'c done'])
     expect(await Promise.all(later)).toEqual(['later done', 'bad done'])
   })
 
-  it('answers those that cannot be run again, and tries those again that may come through', async () => {
+  it('rejects items that must not run again, and retries the others', async () => {
     const { queue, batches, shape } = controlled()
     const answers = ['first', 'lost', 'locked'].map(item => queue.add({ item }).catch(String))
     batches[0]!.finish()
@@ -151,7 +151,7 @@ describe('a batch that fails', () => {
 describe('an item whose signal aborts', () => {
   const reason = new Error('the time is over')
 
-  it('leaves the queue when it waits, and whoever is behind it moves up', async () => {
+  it('leaves the queue while it waits, and the next item of its key moves up', async () => {
     const { queue, batches, shape } = controlled()
     const controller = new AbortController()
     void queue.add({ item: 'first' })
@@ -168,7 +168,7 @@ describe('an item whose signal aborts', () => {
     expect(queue.idle).toBe(true)
   })
 
-  it('undoes its batch, which is run again without it', async () => {
+  it('cancels its batch, which runs again without it', async () => {
     const { queue, batches, shape } = controlled()
     const controller = new AbortController()
     void queue.add({ item: 'first' })
@@ -184,8 +184,8 @@ describe('an item whose signal aborts', () => {
     expect(shape()).toEqual(['first', 'a b', 'b'])
   })
 
-  it('leaves its batch alone where nothing is stored, until nobody wants it any more', async () => {
-    const { queue, batches, shape } = controlled({ undone: false })
+  it('does not cancel a batch of reads until all of its items have aborted', async () => {
+    const { queue, batches, shape } = controlled({ rollsBackOnAbort: false })
     const [one, other] = [new AbortController(), new AbortController()]
     void queue.add({ item: 'first' })
     const left = queue.add({ item: 'a', signal: one.signal })
@@ -202,9 +202,9 @@ describe('an item whose signal aborts', () => {
   })
 })
 
-it('runs what comes apart alone, two at a time', async () => {
+it('runs items that must not be coalesced alone, two at a time', async () => {
   const { queue, batches, shape } = controlled()
-  const answers = ['a', 'b', 'c'].map(item => queue.addApart({ item }))
+  const answers = ['a', 'b', 'c'].map(item => queue.addAlone({ item }))
   const joined = queue.add({ item: 'd' })
   expect(shape()).toEqual(['a', 'b', 'd'])
   for (let index = 0; index < batches.length; index += 1) {
@@ -215,10 +215,10 @@ it('runs what comes apart alone, two at a time', async () => {
   expect(shape()).toEqual(['a', 'b', 'd', 'c'])
 })
 
-it('whatever fails and whoever aborts: each item is done once or refused, those of one key in order', async () => {
+it('runs each item once or rejects it, and items of one key in order, under random failures and aborts', async () => {
   const arrival = fc.record({
     key: fc.constantFrom('x', 'y', 'z', undefined),
-    apart: fc.boolean(),
+    isAlone: fc.boolean(),
     aborts_after: fc.option(fc.nat(6), { nil: undefined }),
     turns: fc.nat(2),
   })
@@ -245,12 +245,18 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
         done.push(...items)
         return items.map(item => ({ outcome: item }))
       }
-      const queue = new Queue<number, number>({ run, secondFrom, itemsLimit: 5, bytesLimit: 1_000, undone: true })
+      const queue = new Queue<number, number>({
+        run,
+        secondFrom,
+        itemsLimit: 5,
+        bytesLimit: 1_000,
+        rollsBackOnAbort: true,
+      })
       const answers: Promise<PromiseSettledResult<number>[]>[] = []
-      for (const [item, { key, apart, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
+      for (const [item, { key, isAlone, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
         const controller = new AbortController()
         const { signal } = controller
-        const adding = apart ? queue.addApart({ item, signal }) : queue.add({ item, key, signal })
+        const adding = isAlone ? queue.addAlone({ item, signal }) : queue.add({ item, key, signal })
         answers.push(Promise.allSettled([adding]))
         if (abortsAfter !== undefined) void abortAfter(controller, abortsAfter)
         for (let index = 0; index < turns; index += 1) await turn()
@@ -259,7 +265,7 @@ it('whatever fails and whoever aborts: each item is done once or refused, those 
       const answered = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
       expect(done.toSorted((a, b) => a - b)).toEqual(answered.toSorted((a, b) => a - b))
       for (const key of ['x', 'y', 'z']) {
-        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.apart)
+        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.isAlone)
         expect(ofKey).toEqual(ofKey.toSorted((a, b) => a - b))
       }
       await turn()

@@ -1,15 +1,15 @@
-import type { Arrived } from '../observer.ts'
+import type { QueuedItem } from '../observer.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 
-/** What became of one item. After a failure it may be worth to try it `again`, apart from those it came with. */
+/** The result of one item. `again` is true if the item may succeed in a retry without the rest of its batch. */
 export type Result<O> = { outcome: O } | { error: unknown; again: boolean }
 
-/** Runs a batch: a result for each item, in their order. `signal` aborts when the batch must be given up. */
+/** Runs a batch and resolves with one result per item, in order. `signal` aborts when the batch is cancelled. */
 export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
 export type Arrival<I> = {
   item: I
-  /** Never twice in flight; those that bear one key go in order of arrival. */
+  /** At most one item of a key is in flight. Items with the same key run in order of arrival. */
   key?: string | undefined
   bytes?: number
   signal?: Signal | undefined
@@ -19,80 +19,82 @@ export type QueueOptions<I, O> = {
   run: Run<I, O>
   itemsLimit: number
   bytesLimit: number
-  /** Beside the batch in flight a second one begins when so many wait; without it, none does. */
+  /** A second batch starts beside the one in flight once this many items wait. If it is absent, no second batch starts. */
   secondFrom?: number | undefined
-  /** A batch is undone and run again without an item whose signal aborts; where nothing is stored, the item just leaves. */
-  undone: boolean
-  /** How many are told what became of them before those who arrive meanwhile are listened to; absent for all. */
-  toldAtOnce?: number
-  /** Is told of every batch that begins, and of its end by what it returns. */
-  watch?: ((arrived: readonly Arrived[], signal: Signal) => (() => void) | undefined) | undefined
+  /** True for writes: if an item's signal aborts, its batch is rolled back and runs again without it. False for reads: the item leaves. */
+  rollsBackOnAbort: boolean
+  /** How many items of a finished batch settle per event-loop turn. If it is absent, all settle in one turn. */
+  maxSettledPerTurn?: number
+  /** Called when a batch starts. The function that it returns is called when the batch ends. */
+  watch?: ((items: readonly QueuedItem[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
-/** Beside the batch in flight, this many run apart: what failed, and what must not be coalesced. */
-const apartLimit = 2
+/** How many separate batches run at a time: retries of failed items, and items that must not be coalesced. */
+const maxSeparate = 2
 
 type Entry<I, O> = Arrival<I> & {
   sinceMs: number
-  /** From here on nobody gives it up any more. What it returns tells whoever waits. */
+  /** Marks the entry as settled, so that it can no longer be aborted. The function that it returns settles the caller's promise. */
   end(result: Result<O>): () => void
   batch: Batch<I, O> | undefined
 }
 type Batch<I, O> = { entries: Entry<I, O>[]; cancellation: Cancellation }
 
 /**
- * Coalesces items that arrive one by one: one batch is in flight, or two, and whoever arrives meanwhile is in the next one.
- * There is no timer: a lone item waits for nobody. Items of a batch that failed are run again apart, in halves down to
- * single ones, while the next batches go on.
+ * Coalesces items that arrive one by one. One or two batches are in flight, and items that arrive meanwhile join the next batch.
+ * There is no timer, so a lone item starts at once. The items of a failed batch run again separately, in halves down to
+ * single items, while the next batches proceed.
  */
 export class Queue<I, O> {
   readonly #options: QueueOptions<I, O>
   readonly #ready: Entry<I, O>[] = []
-  /** The keys that are ready or in flight, each with those that wait behind it. */
-  readonly #taken = new Map<string, Entry<I, O>[]>()
-  readonly #apart: Entry<I, O>[][] = []
+  /** The keys of the items that are ready or in flight, each with the entries that wait for the key. */
+  readonly #waitingByKey = new Map<string, Entry<I, O>[]>()
+  readonly #separate: Entry<I, O>[][] = []
   #running = 0
-  #running_apart = 0
+  #runningSeparately = 0
 
   constructor(options: QueueOptions<I, O>) {
     this.#options = options
   }
 
-  /** Joins the next batch. Rejects with the item's error, or with its signal's reason once nothing of it can happen any more. */
+  /** Adds an item to the next batch. Rejects with the item's error, or with its signal's reason once the item can no longer take effect. */
   add(arrival: Arrival<I>): Promise<O> {
     return enter(arrival, entry => this.#join(entry), this.#giveUp)
   }
 
-  /** The same, but never in one batch with others. */
-  addApart(arrival: Arrival<I>): Promise<O> {
-    return enter({ ...arrival, key: undefined }, entry => this.#runApart([entry]), this.#giveUp)
+  /** As {@link add}, but the item runs in a batch of its own. */
+  addAlone(arrival: Arrival<I>): Promise<O> {
+    return enter({ ...arrival, key: undefined }, entry => this.#runSeparately([entry]), this.#giveUp)
   }
 
-  /** Whether nobody is in it. */
+  /** Whether the queue holds no item. */
   get idle(): boolean {
-    return this.#running === 0 && this.#running_apart === 0 && this.#ready.length === 0 && this.#apart.length === 0
+    return (
+      this.#running === 0 && this.#runningSeparately === 0 && this.#ready.length === 0 && this.#separate.length === 0
+    )
   }
 
-  /** How many are in no batch yet. */
+  /** The number of items that are in no batch yet. */
   get waiting(): number {
-    const queued = [this.#ready, ...this.#apart, ...this.#taken.values()]
+    const queued = [this.#ready, ...this.#separate, ...this.#waitingByKey.values()]
     return queued.reduce((sum, entries) => sum + entries.length, 0)
   }
 
   #join(entry: Entry<I, O>) {
-    const behind = entry.key === undefined ? undefined : this.#taken.get(entry.key)
-    if (behind) {
-      behind.push(entry)
+    const waitingForKey = entry.key === undefined ? undefined : this.#waitingByKey.get(entry.key)
+    if (waitingForKey) {
+      waitingForKey.push(entry)
       return
     }
-    if (entry.key !== undefined) this.#taken.set(entry.key, [])
+    if (entry.key !== undefined) this.#waitingByKey.set(entry.key, [])
     this.#ready.push(entry)
     this.#startNext()
   }
 
   #startNext() {
-    const wanted = this.#running === 0 ? 1 : this.#options.secondFrom
-    if (wanted === undefined || this.#ready.length < wanted || this.#running === 2) return
+    const minReady = this.#running === 0 ? 1 : this.#options.secondFrom
+    if (minReady === undefined || this.#ready.length < minReady || this.#running === 2) return
     this.#running += 1
     void this.#runBatch(this.#takeBatch()).then(finish => {
       this.#running -= 1
@@ -110,26 +112,26 @@ export class Queue<I, O> {
     return this.#ready.splice(0, count)
   }
 
-  #runApart(entries: Entry<I, O>[]) {
+  #runSeparately(entries: Entry<I, O>[]) {
     const middle = Math.ceil(entries.length / 2)
-    this.#apart.push(entries.slice(0, middle), entries.slice(middle))
-    this.#startApart()
+    this.#separate.push(entries.slice(0, middle), entries.slice(middle))
+    this.#startSeparate()
   }
 
-  #startApart() {
-    while (this.#running_apart < apartLimit && this.#apart.length > 0) {
-      const entries = this.#apart.shift()!
+  #startSeparate() {
+    while (this.#runningSeparately < maxSeparate && this.#separate.length > 0) {
+      const entries = this.#separate.shift()!
       if (entries.length === 0) continue
-      this.#running_apart += 1
+      this.#runningSeparately += 1
       void this.#runBatch(entries).then(finish => {
-        this.#running_apart -= 1
+        this.#runningSeparately -= 1
         finish()
-        this.#startApart()
+        this.#startSeparate()
       })
     }
   }
 
-  /** Runs a batch. What it resolves with frees its keys, starts what can be started, and only then settles its items. */
+  /** Runs a batch. The function that it resolves with frees the keys, starts the next batches, and then settles the items. */
   async #runBatch(entries: Entry<I, O>[]): Promise<() => void> {
     const batch = { entries, cancellation: new Cancellation() }
     for (const entry of entries) entry.batch = batch
@@ -137,15 +139,15 @@ export class Queue<I, O> {
     const results = await this.#runSafely(batch)
     end?.()
     return () => {
-      const { settled, undone, failed } = sortOut(batch, results)
-      this.#ready.unshift(...undone)
+      const { settled, rolledBack, failed } = sortOut(batch, results)
+      this.#ready.unshift(...rolledBack)
       for (const [entry] of settled) this.#free(entry)
-      this.#runApart(failed)
-      // The next batch is on its way before the last one's answers are written: a fifth to a third more of them a second.
+      this.#runSeparately(failed)
+      // The next batch starts before the responses of this one are written: a fifth to a third more batches per second.
       this.#startNext()
-      tell(
+      settleInParts(
         settled.map(([entry, result]) => entry.end(result)),
-        this.#options.toldAtOnce,
+        this.#options.maxSettledPerTurn,
       )
     }
   }
@@ -161,29 +163,29 @@ export class Queue<I, O> {
     }
   }
 
-  /** Who waited longest behind the key comes next. */
+  /** The entry that has waited longest for the key becomes ready. */
   #free({ key }: Entry<I, O>) {
-    const next = key === undefined ? undefined : this.#taken.get(key)?.shift()
+    const next = key === undefined ? undefined : this.#waitingByKey.get(key)?.shift()
     if (next) this.#ready.push(next)
-    else if (key !== undefined) this.#taken.delete(key)
+    else if (key !== undefined) this.#waitingByKey.delete(key)
   }
 
   #giveUp = (entry: Entry<I, O>) => {
     const { batch } = entry
     if (!batch) this.#leave(entry)
-    else if (this.#options.undone) return batch.cancellation.abort()
+    else if (this.#options.rollsBackOnAbort) return batch.cancellation.abort()
     else if (batch.entries.every(({ signal }) => signal?.aborted)) batch.cancellation.abort()
     entry.end({ error: entry.signal?.reason, again: false })()
   }
 
-  /** Takes one that waits still out of wherever it waits. */
+  /** Removes a waiting entry from the queue. */
   #leave(entry: Entry<I, O>) {
-    const behind = entry.key === undefined ? undefined : this.#taken.get(entry.key)
-    if (behind?.includes(entry)) {
-      behind.splice(behind.indexOf(entry), 1)
+    const waitingForKey = entry.key === undefined ? undefined : this.#waitingByKey.get(entry.key)
+    if (waitingForKey?.includes(entry)) {
+      waitingForKey.splice(waitingForKey.indexOf(entry), 1)
       return
     }
-    for (const waiting of [this.#ready, ...this.#apart])
+    for (const waiting of [this.#ready, ...this.#separate])
       if (waiting.includes(entry)) waiting.splice(waiting.indexOf(entry), 1)
     this.#free(entry)
     this.#startNext()
@@ -218,27 +220,27 @@ function enter<I, O>(
 }
 
 /**
- * Whoever is told writes an answer, and its client comes back with the next request. Where all are told in one go, that work
- * lies between the next batch and what its statements answer, which waits to be read: in parts of 8, a tenth to
- * two fifths more PATCHes a second, an eighth to a quarter more POSTs.
+ * Settles items in parts, one part per event-loop turn. Each settled item writes a response, and its client sends the next
+ * request. If all items settle in one turn, the results of the next batch wait unread for that long. Parts of 8 give a tenth to
+ * two fifths more PATCHes per second, and an eighth to a quarter more POSTs.
  */
-function tell(tellings: (() => void)[], atOnce = tellings.length) {
-  for (const telling of tellings.slice(0, atOnce)) telling()
-  if (tellings.length > atOnce) setImmediate(tell, tellings.slice(atOnce), atOnce)
+function settleInParts(settlers: (() => void)[], maxPerTurn = settlers.length) {
+  for (const settle of settlers.slice(0, maxPerTurn)) settle()
+  if (settlers.length > maxPerTurn) setImmediate(settleInParts, settlers.slice(maxPerTurn), maxPerTurn)
 }
 
-/** Of a batch that is over: who is done, who was undone for another's sake, and who failed and is tried again apart. */
+/** Sorts the entries of a finished batch: settled, rolled back because another entry was aborted, and failed with a separate retry. */
 function sortOut<I, O>({ entries, cancellation }: Batch<I, O>, results: Result<O>[]) {
   const settled: [Entry<I, O>, Result<O>][] = []
-  const undone: Entry<I, O>[] = []
+  const rolledBack: Entry<I, O>[] = []
   const failed: Entry<I, O>[] = []
   for (const [index, entry] of entries.entries()) {
     const result = results[index]!
     entry.batch = undefined
     if ('outcome' in result || !result.again) settled.push([entry, result])
     else if (entry.signal?.aborted) settled.push([entry, { error: entry.signal.reason, again: false }])
-    else if (cancellation.aborted) undone.push(entry)
+    else if (cancellation.aborted) rolledBack.push(entry)
     else failed.push(entry)
   }
-  return { settled, undone, failed }
+  return { settled, rolledBack, failed }
 }

@@ -4,56 +4,56 @@ import type { Signal } from '../signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
 import { type Liveness, ServerSilent } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
-import type { Place } from './shares.ts'
+import type { Slot } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
-/** Where a connection comes from; of an organization's requests, the place that they need besides. */
-export type Source = { pool: pg.Pool; pulse: Liveness; place?: Place | undefined }
+/** The source of connections. `slot` limits a request to the share of its organization; it is absent for kith's own work. */
+export type Source = { pool: pg.Pool; liveness: Liveness; slot?: Slot | undefined }
 
 /**
- * Runs `work` on a connection of the pool, after waiting for a place. When the signal aborts, the running statement is cancelled on
- * the server, and the promise settles only after that; when the server falls silent, the connection is given up. The place is held
+ * Runs `work` on a connection of the pool, after waiting for a slot. When the signal aborts, the running statement is cancelled on
+ * the server, and the promise settles only after that. When the server falls silent, the connection is closed. The slot is held
  * until the connection is free again.
  */
 export async function withClient<T>(
-  { pool, pulse, place }: Source,
+  { pool, liveness, slot }: Source,
   signal: Signal | undefined,
   work: Work<T>,
 ): Promise<T> {
-  const entering = place?.enter(signal)
+  const entering = slot?.enter(signal)
   if (entering) await entering
   let client: pg.PoolClient
   try {
-    client = await acquire(pool, pulse, signal)
+    client = await acquire(pool, liveness, signal)
   } catch (error) {
-    place?.leave()
+    slot?.leave()
     throw error
   }
-  const leave = pulse.enter({ giveUp: () => destroySocket(client) })
+  const untrack = liveness.enter({ giveUp: () => destroySocket(client) })
   let settled = false
-  let cancelled: Promise<void> | undefined
-  let silent: NodeJS.Timeout | undefined
+  let cancelling: Promise<void> | undefined
+  let silenceTimer: NodeJS.Timeout | undefined
   const cancel = () => {
-    cancelled = cancelStatements(client, () => settled)
-    // A server that is silent answers neither the statement nor its cancellation: the connection is given up, and
-    // statement_timeout ends the statement there.
-    silent = globalThis.setTimeout(() => destroySocket(client), cancelPatienceMs)
+    cancelling = cancelStatements(client, () => settled)
+    // A silent server answers neither the statement nor its cancellation. The connection is closed, and
+    // statement_timeout ends the statement on the server.
+    silenceTimer = globalThis.setTimeout(() => destroySocket(client), cancelPatienceMs)
   }
   signal?.addEventListener('abort', cancel, { once: true })
   try {
     return await work(client)
   } catch (error) {
-    // Whether a COMMIT that was sent came through, nobody can say once its connection is lost: then the signal explains nothing.
+    // If the connection is lost after COMMIT was sent, the outcome is unknown. OutcomeUnknown then takes precedence over the signal's reason.
     throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
   } finally {
-    leave()
+    untrack()
     settled = true
-    clearTimeout(silent)
+    clearTimeout(silenceTimer)
     signal?.removeEventListener('abort', cancel)
-    // The cancel request names a process, not a statement: only once it is answered may another use the connection.
-    client.release(cancelled !== undefined && !(await settlesInTime(cancelled)))
-    place?.leave()
+    // A cancel request names a process, not a statement. The connection is reused only after the request was answered.
+    client.release(cancelling !== undefined && !(await settlesInTime(cancelling)))
+    slot?.leave()
   }
 }
 
@@ -62,22 +62,22 @@ function destroySocket(client: pg.PoolClient) {
   connection.stream.destroy()
 }
 
-/** Whether the cancel requests came to an end; a connection that they may still reach is not used again. */
-async function settlesInTime(cancelled: Promise<void>): Promise<boolean> {
-  return Promise.race([cancelled.then(() => true), setTimeout(cancelPatienceMs, false, { ref: false })])
+/** Whether the cancel requests ended in time. A connection that one may still reach is not reused. */
+async function settlesInTime(cancelling: Promise<void>): Promise<boolean> {
+  return Promise.race([cancelling.then(() => true), setTimeout(cancelPatienceMs, false, { ref: false })])
 }
 
-/** Waits for a free connection until the signal aborts or the server falls silent; one that comes later goes back. */
-async function acquire(pool: pg.Pool, pulse: Liveness, signal: Signal | undefined): Promise<pg.PoolClient> {
+/** Waits for a free connection until the signal aborts or the server falls silent. A connection that arrives later returns to the pool. */
+async function acquire(pool: pg.Pool, liveness: Liveness, signal: Signal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted()
-  pulse.throwIfSilent()
+  liveness.throwIfSilent()
   const connecting = pool.connect()
-  const givenUp = Promise.withResolvers<never>()
-  const leave = pulse.enter({ giveUp: () => givenUp.reject(new ServerSilent('no connection comes')) })
-  const abort = () => givenUp.reject(signal?.reason)
+  const abandoned = Promise.withResolvers<never>()
+  const untrack = liveness.enter({ giveUp: () => abandoned.reject(new ServerSilent('no connection became free')) })
+  const abort = () => abandoned.reject(signal?.reason)
   signal?.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([connecting, givenUp.promise])
+    return await Promise.race([connecting, abandoned.promise])
   } catch (error) {
     connecting.then(
       client => client.release(),
@@ -85,7 +85,7 @@ async function acquire(pool: pg.Pool, pulse: Liveness, signal: Signal | undefine
     )
     throw error
   } finally {
-    leave()
+    untrack()
     signal?.removeEventListener('abort', abort)
   }
 }

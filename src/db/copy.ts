@@ -2,19 +2,19 @@ import pg from 'pg'
 import type { CopyRows } from './copy-rows.ts'
 import { clearWarning } from './warnings.ts'
 
-type Sending = pg.Connection & { _send(message: Buffer): void }
+type RawConnection = pg.Connection & { _send(message: Buffer): void }
 
 /**
- * A COPY whose rows are known: they follow the command at once, so it travels in one flush with others. Where the command
- * fails, the server passes over the rows that come all the same.
+ * A COPY whose rows are known. They follow the command at once, so it travels in one flush with other statements. If the command
+ * fails, the server discards the rows.
  */
 class CopyFrom extends pg.Query {
   constructor(text: string, rows: CopyRows) {
     super(text)
     this.submit = connection => {
       connection.query(text)
-      const sending = connection as Sending
-      sending._send(rows.message())
+      const raw = connection as RawConnection
+      raw._send(rows.message())
     }
   }
 
@@ -34,26 +34,26 @@ export function copyFrom(client: pg.ClientBase, text: string, rows: CopyRows): P
   })
 }
 
-/** Is given a row, which stands in the bytes from `start` on, for as long as it runs. Answers whether it has enough for now. */
+/** Takes one row: the bytes from `start` on, valid only during the call. Returns true to pause the COPY. */
 export type TakeRow = (bytes: Buffer, start: number) => boolean
 
 export type CopyingOut = {
-  /** Reads on, until there is enough: true; or no more: false. Rejects with the error of the database. */
+  /** Reads until a row pauses the COPY (true) or the rows end (false). Rejects with the database's error. */
   readOn(): Promise<boolean>
 }
 
-type Arriving = { stream: { pause(): void; resume(): void } }
+type Pausable = { stream: { pause(): void; resume(): void } }
 
-// https://www.postgresql.org/docs/current/sql-copy.html: before the first row a signature, flags and the length of nothing;
-// before each row a count of fields, and the length of each; behind the last a count alone.
+// https://www.postgresql.org/docs/current/sql-copy.html: a signature, flags and the length of an empty header extension precede
+// the first row. Each row is a count of fields, then the length and the bytes of each field. A count alone follows the last row.
 const headerBytes = 19
 const countBytes = 2
 const lengthBytes = 4
 
-/** A COPY whose rows are handed on as they arrive. */
+/** A COPY that passes on each row as it arrives. */
 class CopyTo extends pg.Query {
   readonly #take: (bytes: Buffer, start: number) => void
-  #begun = false
+  #isPastHeader = false
 
   constructor(text: string, take: (bytes: Buffer, start: number) => void) {
     super(text)
@@ -61,25 +61,25 @@ class CopyTo extends pg.Query {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }) {
-    const start = this.#begun ? 0 : headerBytes
-    this.#begun = true
+    const start = this.#isPastHeader ? 0 : headerBytes
+    this.#isPastHeader = true
     if (chunk.length > start + countBytes) this.#take(chunk, start + countBytes + lengthBytes)
   }
 }
 
 /**
- * Runs a `copy … to stdout (format binary)` of one field on a connection. No more is read of it than somebody asks for: the
- * database waits then.
+ * Runs a `copy … to stdout (format binary)` of one field on a connection. When `take` returns true, the socket is paused until the
+ * next `readOn`, and back-pressure makes the database wait.
  */
 export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): CopyingOut {
-  const { stream } = (client as unknown as { connection: Arriving }).connection
+  const { stream } = (client as unknown as { connection: Pausable }).connection
   let waiting: PromiseWithResolvers<boolean> | undefined
   let ending: Promise<boolean> | undefined
-  const end = (how: Promise<boolean>) => {
-    how.catch(() => {})
-    ending ??= how
-    waiting?.resolve(how)
-    // Whoever ends the connection wants to hear of it.
+  const end = (outcome: Promise<boolean>) => {
+    outcome.catch(() => {})
+    ending ??= outcome
+    waiting?.resolve(outcome)
+    // The end of the connection is noticed only while the socket is read.
     stream.resume()
   }
   const copy = new CopyTo(text, (bytes, start) => {
@@ -89,7 +89,7 @@ export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): Copy
     } catch (error) {
       return end(Promise.reject(error))
     }
-    // What has been read with it is handed on all the same.
+    // Rows that were already received are still passed on.
     stream.pause()
     waiting?.resolve(true)
   })

@@ -8,7 +8,7 @@ import { type Database, flushed, openDatabase, parseTimestamp, statement } from 
 import { isUnavailable, unavailability } from './pg-errors.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
-/** One connection: what a test leaves on it, the next statement finds. */
+/** The pool has one connection, so the next statement sees the state that a test leaves on it. */
 let db: Database
 
 beforeAll(async () => {
@@ -34,43 +34,43 @@ const session = statement(
 const ownPidSql = statement('own_pid', 'select pg_backend_pid() as pid')
 const notes = () => query(database.url, 'select id, text from notes order by id')
 
-const awkward = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
+const specialTexts = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
 
-/** The connection is outside of any transaction, as it was at first. */
+/** Expects the connection to be outside any transaction, with its initial settings. */
 const expectClean = async () =>
   expect(await db.query(session, [])).toEqual([{ lock_timeout: '0', no_transaction: true }])
 
 describe('a transaction', () => {
-  it('is committed when its work is done, or by the work itself', async () => {
+  it('commits when its work is done, or when the work itself sends COMMIT', async () => {
     expect(await db.transaction(async tx => tx.query(insert, [1, 'a']))).toEqual([])
     await db.transaction(tx => flushed([tx.query(insert, [2, 'b']), tx.query(insert, [3, 'c']), tx.commit()]))
     expect(await notes()).toHaveLength(3)
   })
 
-  it('copies any texts, and null, as they are given', async () => {
+  it('copies any text, and null, unchanged', async () => {
     await query(database.url, 'create table copies (batch integer, n integer, text text)')
     const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin (format binary)')
     let batch = 0
-    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...awkward))))
+    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...specialTexts))))
     await fc.assert(
-      fc.asyncProperty(texts, async given => {
-        const kept = given.map(text => text?.replaceAll('\0', '') ?? null)
+      fc.asyncProperty(texts, async generated => {
+        const texts = generated.map(text => text?.replaceAll('\0', '') ?? null)
         batch += 1
         const rows = new CopyRows(batch, 3, 1)
-        for (const [n, text] of kept.entries()) {
+        for (const [n, text] of texts.entries()) {
           rows.begin()
           rows.integer(n)
           rows.text(text)
         }
         await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
         const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
-        expect(stored.map(({ text }) => text)).toEqual(kept)
+        expect(stored.map(({ text }) => text)).toEqual(texts)
       }),
       { numRuns: 50 },
     )
   })
 
-  it('copies integers, booleans, times, identifiers and JSON as they are given', async () => {
+  it('copies integers, booleans, times, identifiers and JSON unchanged', async () => {
     await query(
       database.url,
       'create table kinds (batch integer, n integer, b boolean, at timestamptz, id uuid, j jsonb)',
@@ -91,11 +91,11 @@ describe('a transaction', () => {
     })
     let batch = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(kinds), async given => {
-        const kept = given.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
+      fc.asyncProperty(fc.array(kinds), async generated => {
+        const storable = generated.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
         batch += 1
-        const rows = new CopyRows(batch, 6, kept.length)
-        for (const { n, b, at, id, j } of kept) {
+        const rows = new CopyRows(batch, 6, storable.length)
+        for (const { n, b, at, id, j } of storable) {
           rows.begin()
           rows.integer(n)
           rows.boolean(b)
@@ -108,13 +108,13 @@ describe('a transaction', () => {
           database.url,
           `select n, b, at, id, j from kinds where batch = ${batch} order by ctid`,
         )
-        expect(stored).toEqual(kept.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
+        expect(stored).toEqual(storable.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
       }),
       { numRuns: 10 },
     )
   })
 
-  it('of which a copied row is refused stores nothing, whatever travels with it, and the connection is clean', async () => {
+  it('stores nothing if one of its copied rows is refused, and leaves the connection clean', async () => {
     const copy = statement('copy_notes', 'copy notes (id, text) from stdin (format binary)')
     const rowOf = (id: number, text: string) => {
       const rows = new CopyRows(id, 2, 1)
@@ -130,7 +130,7 @@ describe('a transaction', () => {
     await expectClean()
   })
 
-  it('is rolled back when its work throws, with the very error, and the connection is clean', async () => {
+  it('rolls back and rejects with the error that its work throws, and leaves the connection clean', async () => {
     const thrown = new Error('decided otherwise')
     const work = db.transaction(
       async tx => {
@@ -144,7 +144,7 @@ describe('a transaction', () => {
     await expectClean()
   })
 
-  it('is refused when the server answers COMMIT by ROLLBACK, whoever sent it and whatever was kept quiet', async () => {
+  it('rejects when the server answers COMMIT with ROLLBACK, even if the work ignored the error', async () => {
     for (const commits of [true, false]) {
       const work = db.transaction(async tx => {
         await tx.query(insert, [1, 'a'])
@@ -157,7 +157,7 @@ describe('a transaction', () => {
     }
   })
 
-  it('reports the first error of a flush in order, and the rest of it is not done', async () => {
+  it('reports the first error of a flush in order, and does not run the rest', async () => {
     const work = db.transaction(tx =>
       flushed([tx.query(insert, [1, 'a']), tx.query(broken, [0]), tx.query(insert, [2, null]), tx.commit()]),
     )
@@ -166,7 +166,7 @@ describe('a transaction', () => {
     await expectClean()
   })
 
-  it('waits for a lock no longer than it is told, and the next one as long as ever', async () => {
+  it('limits its wait for a lock, but not that of the next transaction', async () => {
     await db.transaction(tx => tx.query(insert, [1, 'a']))
     const other = await db.connect()
     await other.query('begin; lock table notes')
@@ -178,7 +178,7 @@ describe('a transaction', () => {
 })
 
 describe('flushed', () => {
-  it('throws the first rejection in order, not in time, after all have settled', async () => {
+  it('throws the first rejection in order of the statements, after all have settled', async () => {
     let settled = 0
     const later = async (error?: Error) => {
       await new Promise(setImmediate)
@@ -195,7 +195,7 @@ describe('flushed', () => {
 describe('a connection that is lost', () => {
   const terminate = (pid: unknown) => query(database.url, `select pg_terminate_backend(${pid}, 5000)`)
 
-  it('within a transaction fails that one alone, running or not, and the process lives', async () => {
+  it('fails only its own transaction, and the process keeps running', async () => {
     for (const running of [true, false]) {
       const work = db.transaction(async tx => {
         const [{ pid }] = (await tx.query(ownPidSql, [])) as [{ pid: number }]
@@ -211,7 +211,7 @@ describe('a connection that is lost', () => {
     }
   })
 
-  it('between two statements is replaced by another', async () => {
+  it('is replaced by another one if it was idle', async () => {
     const [{ pid }] = (await db.query(ownPidSql, [])) as [{ pid: number }]
     await terminate(pid)
     await expect.poll(() => db.query(ownPidSql, []).catch(() => [])).toHaveLength(1)
@@ -219,13 +219,13 @@ describe('a connection that is lost', () => {
   })
 })
 
-describe('an error that passes is 503, with what it is:', () => {
+describe('the 503 for a temporary database error', () => {
   it.each([
-    ['25006', 'The database is read-only, as a standby is: it takes no writes.'],
+    ['25006', 'The database is read-only (a standby). It accepts no writes.'],
     ['53100', 'The database has no disk space left.'],
     ['40001', 'The request conflicted with other work in the database. Retry.'],
     ['57P03', 'The database cannot be reached at the moment.'],
-  ])('%s', async (code, message) => {
+  ])('of code %s says: %s', async (code, message) => {
     const raise = statement('', `do $$begin raise exception 'quotes a value' using errcode = '${code}'; end$$`)
     const error = await db.query(raise, []).catch(error => error)
     expect(unavailability(error)).toEqual({
@@ -243,7 +243,7 @@ describe('a signal that aborts', () => {
   const active = () =>
     query(database.url, `select query from pg_stat_activity where application_name = 'subject' and state <> 'idle'`)
 
-  it('cancels the running statement on the server, and rejects with its reason after that', async () => {
+  it('cancels the running statement on the server, and then rejects with its reason', async () => {
     for (const run of [
       (signal: AbortSignal) => db.query(sleep, [60], signal),
       (signal: AbortSignal) => db.transaction(tx => tx.query(sleep, [60]), { signal }),
@@ -259,7 +259,7 @@ describe('a signal that aborts', () => {
     }
   })
 
-  it('ends the waiting for a connection, and the one that comes too late is not lost', async () => {
+  it('ends the wait for a connection, and a connection that arrives later is not lost', async () => {
     let end = () => {}
     const ended = new Promise<void>(resolve => {
       end = resolve
@@ -275,7 +275,7 @@ describe('a signal that aborts', () => {
     await expectClean()
   })
 
-  it('cancels on a server, too, that takes no more connections', async () => {
+  it('cancels even if the server accepts no more connections', async () => {
     const role = `lonely_${process.pid}`
     await query(database.url, `create role ${role} login password 'lonely' connection limit 1`)
     const url = new URL(database.url)
@@ -295,7 +295,7 @@ describe('a signal that aborts', () => {
     }
   })
 
-  it('never cancels the next one on the connection, however close to the end it comes', async () => {
+  it('never cancels the next statement on the connection, however late it aborts', async () => {
     for (let turn = 0; turn < 40; turn++) {
       const controller = new AbortController()
       const running = db.transaction(tx => tx.query(sleep, [0.004]), { signal: controller.signal })
@@ -303,7 +303,7 @@ describe('a signal that aborts', () => {
         () => 'done',
         error => error,
       )
-      // Before, at and after the end of the statement: which of them, nobody can say.
+      // The abort comes before, at or after the end of the statement.
       await setTimeout(turn % 8)
       controller.abort(reason)
       expect(['done', reason]).toContain(await outcome)
@@ -313,36 +313,36 @@ describe('a signal that aborts', () => {
   })
 })
 
-it('the server itself ends a statement that nobody cancels', async () => {
+it('the server ends a statement after statement_timeout', async () => {
   const impatient = openDatabase(database.url, { connections: 1, statementTimeoutMs: 500 })
   await expect(impatient.query(sleep, [60], new AbortController().signal)).rejects.toMatchObject({ code: '57014' })
   await impatient.close()
 })
 
-it('options that the URL names hold, but not in place of those that every statement counts on', async () => {
+it('applies options of the URL, except where they contradict the options that kith needs', async () => {
   const url = new URL(database.url)
   url.searchParams.set('options', '-c timezone=Asia/Kolkata -c datestyle=German -c work_mem=5MB')
-  const asked = openDatabase(url.href, { connections: 1, statementTimeoutMs: 1_000 })
+  const withOptions = openDatabase(url.href, { connections: 1, statementTimeoutMs: 1_000 })
   const names = ['TimeZone', 'DateStyle', 'work_mem', 'enable_seqscan']
   const text = `select name, current_setting(name) as setting from unnest($1::text[]) as u(name)`
-  expect((await asked.query(statement('', text), [names])).map(({ setting }) => setting)).toEqual([
+  expect((await withOptions.query(statement('', text), [names])).map(({ setting }) => setting)).toEqual([
     'UTC',
     'ISO, DMY',
     '5MB',
     'off',
   ])
-  await asked.close()
+  await withOptions.close()
 })
 
-describe('values of the database', () => {
-  it('come as numbers where they are 64 bits wide, and as texts in UTC where they are moments', async () => {
+describe('values read from the database', () => {
+  it('are numbers for 64-bit integers, and texts in UTC for timestamps', async () => {
     const text = `select 9007199254740991::bigint as wide, timestamptz '2027-01-15 10:00:00.5+02' as moment, null::bigint as nothing`
     expect(await db.query(statement('', text), [])).toEqual([
       { wide: 9007199254740991, moment: '2027-01-15T08:00:00.500Z', nothing: null },
     ])
   })
 
-  it('are for every moment what JavaScript writes, microseconds cut off', async () => {
+  it('format every timestamp as JavaScript does, without microseconds', async () => {
     const moments = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -360,7 +360,7 @@ describe('values of the database', () => {
     expect(rows.map(({ moment }) => moment)).toEqual(sample.map(([moment]) => moment.toISOString()))
   })
 
-  it('are read from any fraction', () => {
+  it('accept any number of fractional digits in a timestamp', () => {
     expect(parseTimestamp('2027-01-15 08:00:00+00')).toBe('2027-01-15T08:00:00.000Z')
     expect(parseTimestamp('2027-01-15 08:00:00.12+00')).toBe('2027-01-15T08:00:00.120Z')
     expect(parseTimestamp('2027-01-15 08:00:00.999999+00')).toBe('2027-01-15T08:00:00.999Z')

@@ -11,87 +11,87 @@ import { runPrepared } from './prepared.ts'
 import { type Lane, Shares } from './shares.ts'
 import { clearWarning, unknownOutcomeOf, watchWarnings } from './warnings.ts'
 
-/** A statement of some room's `sql.ts`: constant text under a name, planned once on each connection. */
+/** A statement of a module's `sql.ts`: constant text with a name, planned once per connection. */
 export type Statement = Readonly<{ name: string; text: string }>
 
 export type Row = Record<string, unknown>
 
-/** Names a constant text. Values go into `$1 …` alone. */
+/** Defines a statement. Its text is constant, and values are passed as `$1 …` only. */
 export function statement(name: string, text: string): Statement {
   return Object.freeze({ name, text })
 }
 
-/** A transaction in progress. Statements sent without awaiting in between travel in one flush. */
+/** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
   /** Inserts rows by a `copy … from stdin (format binary)`. */
   copy(statement: Statement, rows: CopyRows): Promise<void>
   /**
-   * Sends COMMIT. Rejects unless the server says COMMIT: after an error it says ROLLBACK and raises nothing. Rejects with
-   * OutcomeUnknown where the server warns, or the connection is lost.
+   * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
+   * OutcomeUnknown if the server warns or the connection is lost.
    */
   commit(): Promise<void>
 }
 
 export type TransactionOptions = {
   signal?: Signal | undefined
-  /** How long one statement may wait for a lock. */
+  /** The longest wait of one statement for a lock, in milliseconds. */
   lockTimeoutMs?: number | undefined
   /**
-   * What is sent before the first answer stores nothing: it travels with BEGIN and saves a round trip. Whatever stores
-   * must wait for BEGIN: were that hit by a cancel request, it would be committed by itself.
+   * True if `work` stores nothing until the first result arrives. Its first statements then travel with BEGIN and save a round
+   * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
 }
 
 /**
- * What reads and writes go through. `signal` is the request's deadline: when it aborts, the running statement is
+ * Runs reads and writes. `signal` is the request's deadline. When it aborts, the running statement is
  * cancelled on the server, and the promise settles only after that.
  */
 export type Database = {
   query<R extends Row = Row>(statement: Statement, values: unknown[], signal?: Signal): Promise<R[]>
-  /** Runs `work` between BEGIN and COMMIT; `work` may send the COMMIT itself, else it follows. Rolls back when it throws. */
+  /** Runs `work` between BEGIN and COMMIT. `work` may send the COMMIT itself. Rolls back when it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
-  /** A connection of the caller's own, outside the pool (locks of a session, LISTEN). */
+  /** Opens a separate connection outside the pool (session locks, LISTEN). The caller closes it. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
-  /** The database whose transaction in progress this one is made of; absent of one with connections of its own. */
+  /** For a nested database: the database whose transaction in progress it uses. Absent if this one has its own connections. */
   outer?: Database
-  /** The database whose connections this one has a share of, see {@link rootOf}. */
+  /** For a share: the database whose connections it uses, see {@link rootOf}. */
   root?: Database
-  /** Who is told of the work. */
+  /** Receives the events of this database. */
   observer?: Observer | undefined
-  /** Connections of the pool, and who waits for one; absent of one without a pool. */
-  load?: () => { used: number; idle: number; waiting: number; heldBack: number }
+  /** Connections of the pool, requests that wait for one, and requests that wait for their organization's share. Absent without a pool. */
+  load?: () => { used: number; idle: number; waiting: number; waitingForShare: number }
 }
 
 /** A database with a pool of connections. */
 export type DatabasePool = Database & {
-  /** The database as an organization's requests see it: no more connections at a time than its share (shares.ts). */
+  /** The database for the requests of one organization, limited to its share of the connections (shares.ts). */
   shareOf(organization_id: number, lane: Lane): Database
 }
 
-/** What a process keeps for a database, it keeps for the pool: all shares of it are the same data. */
+/** The key for state that a process holds per database: the pool, because all of its shares have the same data. */
 export const rootOf = (db: Database): Database => db.root ?? db
 
 /**
- * Waits for statements that were sent in one flush. When one fails, those behind it fail because of it: the error that
- * is thrown is the first in order, not the first to be noticed.
+ * Waits for statements that were sent in one flush. When one fails, the later ones fail because of it. It therefore throws
+ * the first error in order of the statements, not the first in time.
  */
 export async function flushed(sent: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(sent)) if (result.status === 'rejected') throw result.reason
 }
 
-// Planning one of our statements costs 3 ms, so each is planned once, generically, on each connection. Each has an index to
-// go by: a table that was small when the plan was made must not be scanned when it has grown (a PATCH with links fell to a
-// fifth after the table of links had been analyzed empty).
+// Planning a statement costs 3 ms, so each is planned once per connection, with a generic plan. Every statement has an index to
+// use. Sequential scans are off because a plan made for a small table would still scan it after it has grown: the throughput of a
+// PATCH with links fell to a fifth after the links table had been analyzed while empty.
 const sessionOptions = [
   '-c enable_seqscan=off',
   '-c jit=off',
   '-c plan_cache_mode=force_generic_plan',
   '-c timezone=UTC',
   '-c datestyle=ISO',
-  // A warning is how PostgreSQL tells that a COMMIT was not confirmed by its standby.
+  // PostgreSQL raises a warning when the standby did not confirm a COMMIT.
   '-c client_min_messages=warning',
 ]
 
@@ -115,25 +115,25 @@ const types: pg.CustomTypesConfig = {
 
 type DatabaseOptions = {
   connections: number
-  /** Milliseconds after which the server itself ends a statement: a backstop behind the request's signal. */
+  /** Milliseconds after which the server itself ends a statement. It is a backstop for the request's signal. */
   statementTimeoutMs: number
-  /** How long a list or filter waits for its organization's share; half of `statementTimeoutMs` unless given. */
+  /** How long a list or filter waits for its organization's share, in milliseconds. The default is half of `statementTimeoutMs`. */
   pagePatienceMs?: number
   application_name?: string
   observer?: Observer | undefined
 }
 
-/** Options that the URL itself names would take the place of ours: they come before them instead. */
-function takeOptions(text: string): { url: string; asked: string[] } {
+/** Takes `options` out of the URL: the driver would use them instead of kith's. kith puts them before its own. */
+function takeOptions(text: string): { url: string; urlOptions: string[] } {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const asked = url?.searchParams.getAll('options') ?? []
+  const urlOptions = url?.searchParams.getAll('options') ?? []
   url?.searchParams.delete('options')
-  return { url: asked.length > 0 ? url!.href : text, asked }
+  return { url: urlOptions.length > 0 ? url!.href : text, urlOptions }
 }
 
 function openPool(settings: pg.ClientConfig, max: number): pg.Pool {
   const pool = new pg.Pool({ ...settings, max, pipeline: true } as pg.PoolConfig)
-  // A connection that dies inside a transaction would crash the process without a listener of its own.
+  // Without a listener on the client, a connection that is lost inside a transaction would crash the process.
   pool.on('connect', client => {
     client.on('error', () => {})
     watchWarnings(client)
@@ -144,11 +144,11 @@ function openPool(settings: pg.ClientConfig, max: number): pg.Pool {
 
 /** Opens a pool on `url`. Nothing is connected before the first query. */
 export function openDatabase(text: string, options: DatabaseOptions): DatabasePool {
-  const { url, asked } = takeOptions(text)
+  const { url, urlOptions } = takeOptions(text)
   const settings = {
     connectionString: url,
     options: [
-      ...asked,
+      ...urlOptions,
       ...sessionOptions,
       `-c statement_timeout=${options.statementTimeoutMs}`,
       `-c idle_in_transaction_session_timeout=${options.statementTimeoutMs}`,
@@ -159,7 +159,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     connectionTimeoutMillis: options.statementTimeoutMs,
   }
   const pool = openPool(settings, options.connections)
-  const pulse = watchLiveness(new pg.Client(settings))
+  const liveness = watchLiveness(new pg.Client(settings))
   const connect = async () => {
     const client = new pg.Client(settings)
     client.on('error', () => {})
@@ -170,36 +170,37 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
   const shares = new Shares({
     connections: options.connections,
     pagePatienceMs: options.pagePatienceMs ?? options.statementTimeoutMs / 2,
-    refused: () => observer?.overloaded('share'),
+    onRefused: () => observer?.overloaded('share'),
   })
-  const shared: Record<Lane, Map<number, Database>> = { reads: new Map(), pages: new Map(), writes: new Map() }
+  const shareDatabases: Record<Lane, Map<number, Database>> = { reads: new Map(), pages: new Map(), writes: new Map() }
   const root: DatabasePool = {
-    ...runningOn({ pool, pulse }, observer),
+    ...createQueries({ pool, liveness }, observer),
     connect,
     observer,
     load: () => ({
       used: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
       waiting: pool.waitingCount,
-      heldBack: shares.waiting,
+      waitingForShare: shares.waiting,
     }),
     close: () => {
-      pulse.stop()
+      liveness.stop()
       return pool.end()
     },
     shareOf: (organization_id, lane) => {
-      const known = shared[lane].get(organization_id)
-      if (known) return known
-      const place = shares.of(organization_id, lane)
-      const share = { ...runningOn({ pool, pulse, place }, observer), connect, observer, root, close: async () => {} }
-      shared[lane].set(organization_id, share)
+      const existing = shareDatabases[lane].get(organization_id)
+      if (existing) return existing
+      const slot = shares.of(organization_id, lane)
+      const queries = createQueries({ pool, liveness, slot }, observer)
+      const share = { ...queries, connect, observer, root, close: async () => {} }
+      shareDatabases[lane].set(organization_id, share)
       return share
     },
   }
   return root
 }
 
-function runningOn(source: Source, observer: Observer | undefined): Pick<Database, 'query' | 'transaction'> {
+function createQueries(source: Source, observer: Observer | undefined): Pick<Database, 'query' | 'transaction'> {
   return {
     query: (statement, values, signal) =>
       withClient(source, signal, async client => (await run(client, statement, values, observer, signal)) as never[]),
@@ -213,28 +214,28 @@ async function run(
   statement: Statement,
   values: unknown[],
   observer: Observer | undefined,
-  under: object | undefined,
+  parent: object | undefined,
 ): Promise<Row[]> {
-  const { rows } = await observed(observer, statement.name, under, () => runPrepared(client, statement, values))
+  const { rows } = await observed(observer, statement.name, parent, () => runPrepared(client, statement, values))
   return rows
 }
 
-/** Sends a statement, and tells of it when it is answered. */
+/** Sends a statement, and reports its end to the observer. */
 async function observed(
   observer: Observer | undefined,
   name: string,
-  under: object | undefined,
+  parent: object | undefined,
   send: () => Promise<pg.QueryResult>,
 ): Promise<pg.QueryResult> {
   if (!observer) return send()
-  const begunMs = performance.now()
+  const startedMs = performance.now()
   let failed = true
   try {
     const result = await send()
     failed = false
     return result
   } finally {
-    observer.statement(name, begunMs, failed, under)
+    observer.statement(name, startedMs, failed, parent)
   }
 }
 
@@ -246,17 +247,17 @@ async function transact<T>(
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   clearWarning(client)
-  const limited = lockTimeoutMs === undefined ? '' : `; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`
-  let failedToBegin: Error | undefined
-  const begun = client.query(`begin${limited}`).then(
+  const lockTimeout = lockTimeoutMs === undefined ? '' : `; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`
+  let beginError: Error | undefined
+  const beginning = client.query(`begin${lockTimeout}`).then(
     () => {},
     (error: Error) => {
-      failedToBegin = error
+      beginError = error
     },
   )
   const begin = async () => {
-    if (!readsFirst) await begun
-    if (failedToBegin) throw failedToBegin
+    if (!readsFirst) await beginning
+    if (beginError) throw beginError
   }
   const tx: Transaction = {
     query: async (statement, values) => {
@@ -284,22 +285,22 @@ async function transact<T>(
     done = true
     return result
   } catch (error) {
-    // A ROLLBACK that a late cancel request hits leaves the transaction open: such a connection is not used again.
+    // If a late cancel request hits the ROLLBACK, the transaction stays open, so the connection is closed.
     if (!committing) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
-    // A COMMIT that was sent behind the failed statement ends the transaction; only then is it over.
-    else await committing.catch(throwDoubt)
+    // A COMMIT that was sent after the failed statement ends the transaction, so its answer is awaited.
+    else await committing.catch(throwIfOutcomeUnknown)
     throw error
   } finally {
     end?.(!done)
   }
 }
 
-/** COMMIT, up to an answer that leaves no doubt. */
+/** Sends COMMIT. Resolves only if the server confirms it without a warning. */
 function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    // The callback runs before the next message is read: a promise would see later warnings too.
+    // The callback runs before the next message is read. A promise would also see later warnings.
     client.query('commit', (error: Error | null, result) => {
-      if (error) reject(error instanceof pg.DatabaseError ? error : connectionLost(error))
+      if (error) reject(error instanceof pg.DatabaseError ? error : commitConnectionLost(error))
       else if (result.command !== 'COMMIT') reject(new Error(`the transaction ended in ${result.command}`))
       else if (unknownOutcomeOf(client)) reject(unknownOutcomeOf(client))
       else resolve(result)
@@ -307,9 +308,9 @@ function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
   })
 }
 
-/** Whatever else failed: that nobody knows the outcome comes first. */
-function throwDoubt(failure: unknown) {
+/** An unknown outcome takes precedence over any other error. */
+function throwIfOutcomeUnknown(failure: unknown) {
   if (failure instanceof OutcomeUnknown) throw failure
 }
 
-const connectionLost = (cause: Error) => new OutcomeUnknown('the connection was lost at COMMIT', { cause })
+const commitConnectionLost = (cause: Error) => new OutcomeUnknown('the connection was lost at COMMIT', { cause })

@@ -18,10 +18,10 @@ const ground = useEmbeddedFixture()
 const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
 const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
 const read = (url: string) => queryOnceUp(url, 'select text from notes')
-const kept = [{ text: 'kept' }]
+const writtenRows = [{ text: 'kept' }]
 
 describe('the embedded PostgreSQL', () => {
-  it('is durable, private to its socket folder, and keeps its data from one start to the next', async () => {
+  it('is durable, listens only in a private socket folder, and keeps its data across restarts', async () => {
     const first = await ground.start('serve')
     const settings = `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits,
       current_setting('listen_addresses') as addresses, current_setting('server_encoding') as encoding,
@@ -35,24 +35,24 @@ describe('the embedded PostgreSQL', () => {
     await stop(first)
     expect(await serverPid(first.dataDir)).toBeUndefined()
     expect(await exists(socketFolder(first.url))).toBe(false)
-    expect(await read((await ground.start('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
   })
 
-  it('lets nobody in without the password', async () => {
+  it('rejects a connection with a wrong password', async () => {
     const { url } = await ground.start('serve')
     const other = new URL(url)
     other.password = 'guessed'
     await expect(query(other.href, 'select 1')).rejects.toThrow(/password authentication failed/)
   })
 
-  it('names other databases of the same server', async () => {
+  it('builds the URL of another database of the same server', async () => {
     const { url } = await ground.start('serve')
     expect(await query(urlOfDatabase(url, 'postgres'), 'select current_database()')).toEqual([
       { current_database: 'postgres' },
     ])
   })
 
-  it('is not reached by a Ctrl-C at the terminal, so that the service can drain first', async () => {
+  it('keeps running on a Ctrl-C at the terminal, so that the service can drain first', async () => {
     const { child, dataDir: path } = await ground.start('serve')
     const exit = once(child, 'exit')
     process.kill(-child.pid!, 'SIGINT')
@@ -61,14 +61,14 @@ describe('the embedded PostgreSQL', () => {
   })
 })
 
-describe('one service owns a data folder', () => {
-  it('and a second one is refused, told the process that has it', async () => {
+describe('the service that owns a data folder', () => {
+  it('excludes a second one, whose error names the owner', async () => {
     const owner = await ground.start('serve')
     await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
     expect(await query(owner.url, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  it('again after its connection was cut', async () => {
+  it('takes it again after its connection was cut', async () => {
     const owner = await ground.start('serve')
     const holders = `select pid from pg_stat_activity where application_name = 'kith serve pid ${owner.child.pid}'`
     const [cut] = await query(owner.url, holders)
@@ -84,12 +84,12 @@ describe('a command', () => {
     const service = await ground.start('serve')
     await write(service.url)
     const command = await ground.start('command')
-    expect(await read(command.url)).toEqual(kept)
+    expect(await read(command.url)).toEqual(writtenRows)
     await stop(command)
-    expect(await query(service.url, 'select text from notes')).toEqual(kept)
+    expect(await query(service.url, 'select text from notes')).toEqual(writtenRows)
   })
 
-  it('starts a server where none runs, and stops it at its end', async () => {
+  it('starts a server if none runs, and stops it at the end', async () => {
     const command = await ground.start('command')
     await write(command.url)
     await stop(command)
@@ -97,39 +97,41 @@ describe('a command', () => {
     expect(await exists(socketFolder(command.url))).toBe(false)
   })
 
-  it('leaves the server it started to a service that came meanwhile', async () => {
+  it('leaves the server that it started to a service that joined meanwhile', async () => {
     const command = await ground.start('command')
     const service = await ground.start('serve')
     await write(service.url)
     await stop(command)
-    expect(await query(service.url, 'select text from notes')).toEqual(kept)
+    expect(await query(service.url, 'select text from notes')).toEqual(writtenRows)
   })
 
-  it('goes on when the service stops, and then stops the server', async () => {
+  it('keeps the server running when the service stops, and then stops it', async () => {
     const service = await ground.start('serve')
     const command = await ground.start('command')
     await write(service.url)
     await stop(service)
-    expect(await query(command.url, 'select text from notes')).toEqual(kept)
+    expect(await query(command.url, 'select text from notes')).toEqual(writtenRows)
     await stop(command)
     expect(await serverPid(command.dataDir)).toBeUndefined()
   })
 })
 
-describe('data that cannot be used are left alone, and the reason is one sentence:', () => {
-  it('a pointer to data that are gone', async () => {
+describe('unusable data: a start fails with one sentence and changes nothing', () => {
+  it('if the link points to data that no longer exist', async () => {
     await mkdir(ground.dataDir)
     await symlink('/nowhere', join(ground.dataDir, 'postgresql'))
-    await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that are not there any more/)
+    await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: .*points to data that no longer exist/)
   })
 
-  it('data of another version', async () => {
+  it('if the data belong to another major version', async () => {
     await mkdir(join(ground.dataDir, 'postgresql', 'data'), { recursive: true })
     await writeFile(join(ground.dataDir, 'postgresql', 'data', 'PG_VERSION'), '14\n')
-    await expect(ground.start('serve')).rejects.toThrow(/are of PostgreSQL 14, this is 18/)
+    await expect(ground.start('serve')).rejects.toThrow(
+      /belong to PostgreSQL 14, but this version of kith runs PostgreSQL 18/,
+    )
   })
 
-  it('a data folder that is a file', async () => {
+  it('if the data folder is a file', async () => {
     await writeFile(ground.dataDir, '')
     await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)
   })

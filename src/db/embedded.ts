@@ -6,13 +6,13 @@ import { acquireSessionLease, type Purpose } from './embedded/session-lease.ts'
 
 export { EmbeddedError }
 
-/** `url` is that of the database `kith`; `dataDir` is where its data really lie; `up` tells whether it runs. */
+/** `url` is the URL of the database `kith`, `dataDir` is the real path of its data, and `up` returns whether it runs. */
 export type EmbeddedDatabase = { url: string; dataDir: string; up(): boolean; stop(): Promise<void> }
 
 /**
- * Starts (or adopts) the PostgreSQL of this data folder. purpose 'serve' takes the sole ownership and starts the server
- * again whenever it is lost; 'command' shares a running one. `stop` ends the server unless another kith process uses
- * it; that one ends it then. Rejects when `signal` aborts before the server answers. Throws EmbeddedError with one readable sentence.
+ * Starts (or adopts) the PostgreSQL of this data folder. The purpose 'serve' takes exclusive ownership, and restarts the server
+ * whenever it is lost. The purpose 'command' shares a running server. `stop` ends the server unless another kith process uses
+ * it, which then ends it. Rejects when `signal` aborts before the server answers. Throws EmbeddedError with one sentence.
  */
 export async function startEmbedded(options: {
   dataDir: string
@@ -30,7 +30,7 @@ export async function startEmbedded(options: {
     const problem =
       cause instanceof EmbeddedError
         ? message
-        : `The data folder ${dataDir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith may write to.`
+        : `The data folder ${dataDir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith can write to.`
     throw new EmbeddedError(explainFullDisk(problem, dataDir), { cause })
   }
 }

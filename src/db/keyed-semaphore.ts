@@ -1,9 +1,9 @@
 import type { Signal } from '../signal.ts'
 import { type Database, rootOf } from './db.ts'
 
-type Line = { running: number; waiting: Set<() => void> }
+type Permits = { running: number; waiting: Set<() => void> }
 
-/** Does `work` when it is its turn among those of its key, in order of arrival. Rejects with the signal's reason. */
+/** Runs `work` when a permit of its key is free, in order of arrival. Rejects with the signal's reason. */
 export type KeyedSemaphore<Key> = <T>(
   db: Database,
   key: Key,
@@ -11,48 +11,48 @@ export type KeyedSemaphore<Key> = <T>(
   work: () => Promise<T>,
 ) => Promise<T>
 
-/** Lets `atOnce` go on at the same time in a process, for each key of a database. */
-export function keyedSemaphore<Key>(atOnce: number): KeyedSemaphore<Key> {
-  const lines = new WeakMap<Database, Map<Key, Line>>()
+/** Limits concurrent work to `maxConcurrent` per key of a database, within this process. */
+export function keyedSemaphore<Key>(maxConcurrent: number): KeyedSemaphore<Key> {
+  const permitsByDatabase = new WeakMap<Database, Map<Key, Permits>>()
   return async (db, key, signal, work) => {
-    const ofDatabase = lines.get(rootOf(db)) ?? new Map<Key, Line>()
-    lines.set(rootOf(db), ofDatabase)
-    const line = ofDatabase.get(key) ?? { running: 0, waiting: new Set() }
-    ofDatabase.set(key, line)
-    if (line.running < atOnce) line.running += 1
-    else await waitIn(line, signal)
+    const permitsByKey = permitsByDatabase.get(rootOf(db)) ?? new Map<Key, Permits>()
+    permitsByDatabase.set(rootOf(db), permitsByKey)
+    const permits = permitsByKey.get(key) ?? { running: 0, waiting: new Set() }
+    permitsByKey.set(key, permits)
+    if (permits.running < maxConcurrent) permits.running += 1
+    else await acquire(permits, signal)
     try {
       return await work()
     } finally {
-      handOn(line)
-      if (line.running === 0) ofDatabase.delete(key)
+      release(permits)
+      if (permits.running === 0) permitsByKey.delete(key)
     }
   }
 }
 
-function waitIn({ waiting }: Line, signal: Signal | undefined): Promise<void> {
+function acquire({ waiting }: Permits, signal: Signal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const enter = () => {
-      signal?.removeEventListener('abort', giveUp)
+      signal?.removeEventListener('abort', abort)
       resolve()
     }
-    const giveUp = () => {
+    const abort = () => {
       waiting.delete(enter)
       reject(signal?.reason)
     }
     waiting.add(enter)
-    signal?.addEventListener('abort', giveUp, { once: true })
+    signal?.addEventListener('abort', abort, { once: true })
   })
 }
 
-/** The turn goes to whoever has waited longest; without anybody it is over. */
-function handOn(line: Line) {
-  const [next] = line.waiting
+/** Passes the permit to the work that has waited longest, or frees it. */
+function release(permits: Permits) {
+  const [next] = permits.waiting
   if (!next) {
-    line.running -= 1
+    permits.running -= 1
     return
   }
-  line.waiting.delete(next)
+  permits.waiting.delete(next)
   next()
 }

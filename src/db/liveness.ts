@@ -1,52 +1,53 @@
 import { connect, type Socket } from 'node:net'
 
-const beatMs = 250
-/** Work in flight is nothing to worry about before this. */
-const worryAfterMs = 250
-/** A server that does not answer a knock within this is taken for silent. With the rest it is noticed within 2.5 s. */
+const checkIntervalMs = 250
+/** The server is probed once a statement has been in flight for longer than this. */
+const probeAfterMs = 250
+/** A server that does not answer a probe within this time counts as silent. With the two delays above, silence is detected within 2.5 s. */
 const patienceMs = 2_000
 
-/** The server has stopped answering: frozen, or cut off without anybody being told. */
+/** The server has stopped answering: it is frozen, or the network was cut without a notice. */
 export class ServerSilent extends Error {}
 
-/** Where the server listens: `host` is a name, an address, or a socket's folder. */
+/** The address on which the server listens. `host` is a name, an address, or the folder of a socket. */
 export type ServerAddress = { host: string; port: number }
 
-/** Work that is in flight. `giveUp` is called when the server has fallen silent under it. */
+/** Work in flight. `giveUp` is called when the server falls silent. */
 export type InFlight = { giveUp(): void }
 
 export type Liveness = {
-  /** Rejects while the server is silent: whoever came in would wait for nothing. */
+  /** Throws {@link ServerSilent} while the server is silent, because new work would wait in vain. */
   throwIfSilent(): void
-  /** Counts work in; the answer counts it out. */
+  /** Registers work in flight. The function that it returns removes it. */
   enter(work: InFlight): () => void
   stop(): void
 }
 
 /**
- * Watches whether the server answers while work waits for it. A lock that is waited for is no silence: so a knock at the
- * server's door tells, beside the connections that are in use.
+ * Watches whether the server answers while work waits for it. A statement that waits for a lock gets no answer either, so kith
+ * probes the server on a separate connection.
  */
-export function watchLiveness(door: ServerAddress): Liveness {
-  // In order of arrival, and no Map: one that is written to all the time leaves its old tables behind, each of which knows the
-  // next. Once one has grown old, all that was ever in flight grows old with it: a sixth more CPU for a GET, in one process of four.
+export function watchLiveness(address: ServerAddress): Liveness {
+  // An array in order of arrival, not a Map. A Map that is written to constantly leaves its old hash tables behind, each of which
+  // refers to the next. Once one of them reaches V8's old generation, all later entries are promoted with it: a sixth more CPU
+  // per GET, in one process of four.
   const inFlight: { work: InFlight; sinceMs: number }[] = []
-  let silent = false
-  let knocking = false
-  const timer = setInterval(beat, beatMs).unref()
+  let isSilent = false
+  let isProbing = false
+  const timer = setInterval(check, checkIntervalMs).unref()
 
-  async function beat() {
+  async function check() {
     const [oldest] = inFlight
-    const worried = oldest !== undefined && performance.now() - oldest.sinceMs > worryAfterMs
-    if (knocking || !(silent || worried)) return
-    knocking = true
-    silent = !(await knock(door))
-    knocking = false
-    if (silent) for (const { work } of [...inFlight]) work.giveUp()
+    const isOverdue = oldest !== undefined && performance.now() - oldest.sinceMs > probeAfterMs
+    if (isProbing || !(isSilent || isOverdue)) return
+    isProbing = true
+    isSilent = !(await probe(address))
+    isProbing = false
+    if (isSilent) for (const { work } of [...inFlight]) work.giveUp()
   }
   return {
     throwIfSilent: () => {
-      if (silent) throw new ServerSilent('the server does not answer')
+      if (isSilent) throw new ServerSilent('the server does not answer')
     },
     enter: work => {
       const entry = { work, sinceMs: performance.now() }
@@ -60,11 +61,11 @@ export function watchLiveness(door: ServerAddress): Liveness {
   }
 }
 
-/** https://www.postgresql.org/docs/current/protocol-message-formats.html: SSLRequest, which any server answers before a login. */
+/** SSLRequest, which any server answers before a login: https://www.postgresql.org/docs/current/protocol-message-formats.html. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** False where nothing comes back in time. A refusal is an answer. */
-function knock({ host, port }: ServerAddress): Promise<boolean> {
+/** Resolves with false if the server sends nothing in time. A refused connection counts as an answer. */
+function probe({ host, port }: ServerAddress): Promise<boolean> {
   return new Promise(resolve => {
     const socket: Socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
     const settle = (answered: boolean) => {
@@ -72,7 +73,7 @@ function knock({ host, port }: ServerAddress): Promise<boolean> {
       socket.destroy()
       resolve(answered)
     }
-    // An answer that is there already, but that this process was too busy to read, is read first.
+    // If this process was busy, an answer may have arrived unread. The event loop reads it before the timer's setImmediate runs.
     const timer = setTimeout(() => setImmediate(settle, false), patienceMs)
     socket.once('data', () => settle(true))
     socket.once('error', () => settle(true))

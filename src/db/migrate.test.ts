@@ -30,22 +30,22 @@ async function files(): Promise<string[]> {
 const tables = () => query(url, `select tablename from pg_tables where schemaname = 'public' order by tablename`)
 const recorded = async () => (await query(url, 'select name from migrations order by id')).map(({ name }) => name)
 
-it('brings an empty database to the newest migration, and the next time does nothing', async () => {
+it('migrates an empty database to the newest version, and then does nothing', async () => {
   expect(await migrate(url)).toEqual(await files())
-  const made = await tables()
-  expect(made).toContainEqual({ tablename: 'entities' })
+  const migrated = await tables()
+  expect(migrated).toContainEqual({ tablename: 'entities' })
   expect(await migrate(url)).toEqual([])
-  expect(await tables()).toEqual(made)
+  expect(await tables()).toEqual(migrated)
   expect(await recorded()).toEqual(await files())
 })
 
-it('is done once, however many begin together, and each of them finds it done', async () => {
+it('runs each migration once when several processes start together', async () => {
   const ran = await Promise.all([1, 2, 3, 4].map(() => migrate(url)))
   expect(ran.flat()).toEqual(await files())
   expect(await recorded()).toEqual(await files())
 })
 
-it('leaves nothing behind when it fails, so that it can be done again', async () => {
+it('leaves nothing behind when it fails, so that it can be repeated', async () => {
   await query(url, 'create table links (somebody text)')
   await expect(migrate(url)).rejects.toThrow(/links/)
   expect((await tables()).filter(({ tablename }) => tablename !== 'migrations')).toEqual([{ tablename: 'links' }])
@@ -53,7 +53,7 @@ it('leaves nothing behind when it fails, so that it can be done again', async ()
   expect(await migrate(url)).toEqual(await files())
 })
 
-it('does no harm when two services start together on an empty database: they share tables, organization and key', async () => {
+it('lets two services start together on an empty database and share tables, organization and signing key', async () => {
   const environment = { DATABASE_URL: url }
   const services = [launch(environment), launch(environment)]
   const [first = '', second = ''] = await Promise.all(services.map(({ ready }) => ready))

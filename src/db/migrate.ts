@@ -6,23 +6,23 @@ import { version } from '../version.ts'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
-/** The names of all migrations that this version has, in order. */
+/** The names of this version's migrations, in order. */
 export async function listMigrations(): Promise<string[]> {
   const files = (await readdir(directory)).filter(file => /^\d+_.*\.sql$/.test(file))
   return files.map(file => file.replace(/\.sql$/, '')).sort()
 }
 
-/** Those of the database's migrations that this version does not have: a newer one made them. */
+/** The migrations of the database that this version does not have. A newer version made them. */
 export async function unknownMigrations(ran: string[]): Promise<string[]> {
   const known = new Set(await listMigrations())
   return ran.filter(name => !known.has(name))
 }
 
 /**
- * Brings the database to the newest migration and returns the names of those that ran. An advisory lock makes
- * servers that start together take turns. Forward only: plain SQL from `migrations/`, each file in a transaction.
- * On a read-only server it throws, unless there is nothing to do, and so it does where a newer version has migrated the
- * database. `count` runs only so many of those that are pending.
+ * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward only: plain
+ * SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes servers that start
+ * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, or if
+ * migrations are pending and the server is read-only.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   const unknown = await unknownMigrations(await readMigrations(url))
@@ -33,10 +33,10 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
   try {
     return await runMigrations(url, count)
   } catch (cause) {
-    // The runner's error has no code.
+    // The error of the migration runner has no code.
     if (!(await isReadOnly(url).catch(() => false))) throw cause
     const message =
-      'The database is read-only, as a standby is, and its tables are not of this version: migrate the primary first.'
+      'The database is read-only (a standby), and its tables are not at this version. Migrate the primary first.'
     throw new Error(message, { cause })
   }
 }

@@ -4,35 +4,35 @@ import { isDeadlock } from './pg-errors.ts'
 const begin = statement('', 'savepoint joined')
 const commit = statement('', 'release savepoint joined')
 const rollback = statement('', 'rollback to savepoint joined')
-/** $1: milliseconds, 0 for no limit. Until the end of the transaction, or of the savepoint that is rolled back to. */
+/** $1: milliseconds, 0 for no limit. It holds until the transaction ends, or until a rollback to the savepoint. */
 const limitLocksSql = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
 
 /**
- * A deadlock, and no reason to try the same part again: what the other waits for may be older than its savepoint, and
- * would never come free.
+ * A deadlock inside a nested transaction. A retry of the nested part alone is no use: the other transaction may wait for a lock
+ * that is older than the savepoint, and that lock would never be released.
  */
-export class DeadlockedBefore extends Error {}
+export class NestedDeadlock extends Error {}
 
 /**
- * A database all of whose statements belong to `tx`, for code that would open a transaction of its own: its
- * transactions become savepoints, which may fail and be tried again. They follow each other, and `tx` is committed by
- * whoever has begun it, unless `broken` names an error: then part of the work is undone, and all of it must be.
+ * A database whose statements all belong to `tx`, for code that opens its own transactions. These become savepoints, one after
+ * the other, which may fail and be retried. The caller commits `tx`. If `broken` returns an error, part of the work
+ * was rolled back, and the caller must roll back all of it.
  */
 export function nestedDatabase(outer: Database, tx: Transaction): { db: Database; broken: () => unknown } {
   let broken: unknown
-  const breaks = (error: unknown) => {
+  const markBroken = (error: unknown) => {
     broken ??= error
   }
-  const refuseBroken = () => {
-    if (isDeadlock(broken)) throw new DeadlockedBefore('the whole transaction has to be run again', { cause: broken })
+  const throwIfBroken = () => {
+    if (isDeadlock(broken)) throw new NestedDeadlock('the whole transaction has to be run again', { cause: broken })
     if (broken) throw broken
   }
   const query: Transaction['query'] = async (statement, values) => {
-    refuseBroken()
+    throwIfBroken()
     return tx.query(statement, values)
   }
   const copy: Transaction['copy'] = async (statement, rows) => {
-    refuseBroken()
+    throwIfBroken()
     return tx.copy(statement, rows)
   }
   const db: Database = {
@@ -42,27 +42,27 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
     close: async () => {},
     query: (statement, values) =>
       query(statement, values).catch(error => {
-        breaks(error)
+        markBroken(error)
         throw error
       }) as never,
     transaction: async (work, { lockTimeoutMs = 0 } = {}) => {
-      refuseBroken()
-      const begun = flushed([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
-      begun.catch(() => {})
+      throwIfBroken()
+      const beginning = flushed([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
+      beginning.catch(() => {})
       try {
-        // Released only when the work is content: what fails after that could not be undone by itself.
+        // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
         const result = await work({ query, copy, commit: async () => {} })
-        await flushed([begun, query(commit, [])])
+        await flushed([beginning, query(commit, [])])
         return result
       } catch (error) {
-        const first: unknown = await begun.then(
+        const first: unknown = await beginning.then(
           () => error,
-          failedToBegin => failedToBegin,
+          beginError => beginError,
         )
-        await query(rollback, []).catch(breaks)
+        await query(rollback, []).catch(markBroken)
         if (!isDeadlock(first)) throw first
-        breaks(first)
-        throw new DeadlockedBefore('the whole transaction has to be run again', { cause: first })
+        markBroken(first)
+        throw new NestedDeadlock('the whole transaction has to be run again', { cause: first })
       }
     },
   }

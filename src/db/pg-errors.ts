@@ -10,26 +10,26 @@ export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23
 /** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 
-/** A lock was not to be had within lock_timeout. */
+/** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
-/** A not-null violation of this column. */
+/** A not-null violation of the column. */
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column
 
 /**
- * The transaction came through or not: the connection was lost between COMMIT and its answer, or the answer came with a
- * warning. It is never run again.
+ * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the answer came
+ * with a warning. Such a transaction is never run again.
  */
 export class OutcomeUnknown extends Error {}
 
-/** Of what fails together, this is what must be told. */
+/** The OutcomeUnknown among errors, if there is one. It takes precedence over the others in a response. */
 export const findOutcomeUnknown = (errors: unknown[]): unknown => errors.find(error => error instanceof OutcomeUnknown)
 
-/** Classes of codes: the connection is lost; no room on the disk, no memory, no connection left. */
+/** Classes of error codes: connection exception, and insufficient resources (disk, memory, connections). */
 const unavailableClasses = ['08', '53']
 
-/** The database is away, starting, stopping, read-only or out of what it needs: worth a retry a moment later. */
+/** Whether the database is unreachable, starting, stopping, read-only or out of resources, so that a later retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
@@ -39,15 +39,15 @@ export function isUnavailable(error: unknown): boolean {
   return networkCodes.has(code ?? '') || connectionLost.test(error.message)
 }
 
-export const readOnlyMessage = 'The database is read-only, as a standby is: it takes no writes.'
+export const readOnlyMessage = 'The database is read-only (a standby). It accepts no writes.'
 
-/** What is wrong with the server until somebody mends it: every write meets it, so the log need not tell of each. */
+/** The message for a condition that lasts until an operator repairs it. Every write fails with it, so the log does not repeat it for each request. */
 export function lastingMessage(error: unknown): string | undefined {
   if (hasCode(error, '25006')) return readOnlyMessage
   return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
 
-/** What clients are told while the database is away or refuses the work for now; undefined for any other error. */
+/** The refusal for an error that passes: the database is unreachable, or refuses the work for now. Undefined for any other error. */
 export function unavailability(error: unknown): Refusal | undefined {
   const message = unavailableMessage(error)
   if (message === undefined) return undefined
@@ -56,10 +56,10 @@ export function unavailability(error: unknown): Refusal | undefined {
 }
 
 function unavailableMessage(error: unknown): string | undefined {
-  if (error instanceof OutcomeUnknown) return 'The database did not confirm the write: it may have been done.'
+  if (error instanceof OutcomeUnknown) return 'The database did not confirm the write. The write may have been done.'
   const lasting = lastingMessage(error)
   if (lasting !== undefined) return lasting
-  // A standby ends reads so, too, that are in the way of what it replays.
+  // A standby also cancels reads with this code when they conflict with its replay.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
@@ -73,6 +73,6 @@ const networkCodes = new Set([
   'ENOTFOUND',
   'EHOSTUNREACH',
 ])
-// pg reports a lost connection with no code.
+// pg reports a lost connection without an error code.
 const connectionLost =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/

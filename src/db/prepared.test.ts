@@ -29,7 +29,7 @@ const pairs = {
 }
 const nothing = { name: 'nothing', text: 'create table if not exists nothing ()' }
 
-it('a statement answers alike whenever it runs on a connection, and is described once', async () => {
+it('returns the same shape for every run of a statement on a connection, and describes it once', async () => {
   for (const count of [2, 0, 3]) {
     const { rows } = await runPrepared(client, pairs, [count])
     const expected = [1, 2, 3].map(n => ({ n, text: n > 1 ? `text ${n}` : null, json: { n } }))
@@ -38,13 +38,13 @@ it('a statement answers alike whenever it runs on a connection, and is described
   expect(described).toBe(1)
 })
 
-it('statements that are sent together do not wait for what the first is told', async () => {
+it('runs statements that are sent together without waiting for the first description', async () => {
   const all = await Promise.all([1, 2, 3].map(count => runPrepared(client, pairs, [count])))
   expect(all.map(({ rows }) => rows.length)).toEqual([1, 2, 3])
   expect((await runPrepared(client, pairs, [4])).rows).toHaveLength(4)
 })
 
-it('one that fails at first is described when it succeeds', async () => {
+it('describes a statement that fails at first on its first success', async () => {
   const divide = { name: 'divide', text: 'select 6 / $1::integer as quotient' }
   for (const _ of [1, 2]) await expect(runPrepared(client, divide, [0])).rejects.toMatchObject({ code: '22012' })
   expect((await runPrepared(client, divide, [2])).rows).toEqual([{ quotient: 3 }])
@@ -52,7 +52,7 @@ it('one that fails at first is described when it succeeds', async () => {
   expect((await runPrepared(client, divide, [3])).rows).toEqual([{ quotient: 2 }])
 })
 
-it('one without rows has none, and one without a name may be another each time', async () => {
+it('supports a statement without rows, and unnamed statements with different texts', async () => {
   for (const _ of [1, 2]) expect((await runPrepared(client, nothing, [])).rows).toEqual([])
   for (const column of ['one', 'other'])
     expect((await runPrepared(client, { name: '', text: `select $1::text as ${column}` }, ['x'])).rows).toEqual([

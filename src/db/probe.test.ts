@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => database.drop())
 
-/** The sentence a probe ends with. */
+/** The message with which a probe fails. */
 async function refusal(url: string): Promise<string> {
   const error = await probe(url).catch(error => error)
   expect(error).toBeInstanceOf(Error)
@@ -21,7 +21,7 @@ async function refusal(url: string): Promise<string> {
   return error.message
 }
 
-/** A port of this machine that nobody listens on. */
+/** A free port of this machine. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -32,34 +32,34 @@ async function freePort(): Promise<number> {
 }
 
 describe('the probe of DATABASE_URL', () => {
-  it('accepts a database that can be used', async () => {
+  it('accepts a usable database', async () => {
     await expect(probe(database.url)).resolves.toBeUndefined()
   })
 
-  it('says that nobody answers', async () => {
+  it('fails with the address if no server answers', async () => {
     const port = await freePort()
     expect(await refusal(`postgresql://kith:s3cret@127.0.0.1:${port}/kith`)).toBe(
-      `No PostgreSQL answers at 127.0.0.1:${port} (ECONNREFUSED): see DATABASE_URL.`,
+      `No PostgreSQL answers at 127.0.0.1:${port} (ECONNREFUSED). Check DATABASE_URL.`,
     )
     expect(await refusal('postgresql://kith:s3cret@localhost/kith?host=/nowhere')).toBe(
-      'No PostgreSQL answers at /nowhere/.s.PGSQL.5432 (ENOENT): see DATABASE_URL.',
+      'No PostgreSQL answers at /nowhere/.s.PGSQL.5432 (ENOENT). Check DATABASE_URL.',
     )
     expect(await refusal('postgresql://kith:s3cret@nobody.invalid/kith')).toMatch(
-      /^No PostgreSQL answers at nobody\.invalid:5432 \((ENOTFOUND|EAI_AGAIN)\): see DATABASE_URL\.$/,
+      /^No PostgreSQL answers at nobody\.invalid:5432 \((ENOTFOUND|EAI_AGAIN)\)\. Check DATABASE_URL\.$/,
     )
   })
 
-  it('says that the database is missing', async () => {
+  it('fails with the name of a missing database', async () => {
     const missing = await refusal(urlOfDatabase(database.url, 'nowhere_to_be_found'))
-    expect(missing).toMatch(/^The PostgreSQL at .* has no database "nowhere_to_be_found": create it/)
+    expect(missing).toMatch(/^The PostgreSQL at .* has no database "nowhere_to_be_found"\. Create it/)
   })
 
-  it('says that the login is refused, without the password', async () => {
+  it('fails with the user of a rejected login, without the password', async () => {
     const url = new URL(database.url)
     url.username = 'nobody_known'
     url.password = 's3cret-in-the-url'
     const refused = await refusal(url.href)
-    expect(refused).toMatch(/^The PostgreSQL at .* refuses the login of "nobody_known"/)
+    expect(refused).toMatch(/^The PostgreSQL at .* rejects the login of "nobody_known"/)
     expect(refused).not.toContain('s3cret')
   })
 

@@ -1,11 +1,11 @@
 import pg from 'pg'
 
-const oldestSupported = 15
+const minMajorVersion = 15
 const connectTimeoutMs = 10_000
 
 /**
- * Connects once, so that a start with a wrong DATABASE_URL ends with one readable sentence, without the password.
- * Throws an Error for a server that does not answer, refuses the login, lacks the database or is older than PostgreSQL 15.
+ * Connects once, so that a start with a wrong DATABASE_URL fails with one sentence, which omits the password.
+ * Throws an Error if the server does not answer, rejects the login, lacks the database, or is older than PostgreSQL 15.
  */
 export async function probe(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs })
@@ -16,17 +16,17 @@ export async function probe(url: string): Promise<void> {
     const problem = versionProblem(Number(rows[0]?.server_version_num))
     if (problem) throw new Error(problem)
   } catch (error) {
-    throw new Error(withoutPassword(sentence(error as ConnectionError, client), client), { cause: error })
+    throw new Error(withoutPassword(describeError(error as ConnectionError, client), client), { cause: error })
   } finally {
     await client.end().catch(() => {})
   }
 }
 
-/** Why a server is too old; undefined when it is not. `version` as `server_version_num` has it: 150018 is 15.18. */
+/** The reason why a server is too old, or undefined. `version` is a `server_version_num`: 150018 is 15.18. */
 export function versionProblem(version: number): string | undefined {
   const major = Math.floor(version / 10_000)
-  if (major >= oldestSupported) return undefined
-  return `The server of DATABASE_URL is PostgreSQL ${major}; kith needs ${oldestSupported} or newer.`
+  if (major >= minMajorVersion) return undefined
+  return `The server of DATABASE_URL is PostgreSQL ${major}; kith needs ${minMajorVersion} or newer.`
 }
 
 type ConnectionError = Error & { code?: string }
@@ -43,18 +43,18 @@ const unreachableCodes = new Set([
   'ETIMEDOUT',
 ])
 
-/** What went wrong, by the codes of the system and of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-function sentence({ code = '', message }: ConnectionError, { host, port, user, database }: pg.Client): string {
+/** The message for an error code of the system or of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+function describeError({ code = '', message }: ConnectionError, { host, port, user, database }: pg.Client): string {
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
-  if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}): see DATABASE_URL.`
+  if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}). Check DATABASE_URL.`
   if (/^timeout expired|timeout exceeded/.test(message))
-    return `No PostgreSQL answers at ${server} within ${connectTimeoutMs / 1_000} s: see DATABASE_URL.`
+    return `No PostgreSQL answers at ${server} within ${connectTimeoutMs / 1_000} s. Check DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
-    return `The PostgreSQL at ${server} refuses the login of "${user}" (${message}): see DATABASE_URL.`
+    return `The PostgreSQL at ${server} rejects the login of "${user}" (${message}). Check DATABASE_URL.`
   if (code === '3D000')
-    return `The PostgreSQL at ${server} has no database "${database}": create it, or see DATABASE_URL.`
+    return `The PostgreSQL at ${server} has no database "${database}". Create it, or check DATABASE_URL.`
   if (message.startsWith('The server of DATABASE_URL')) return message
-  return `The PostgreSQL at ${server} cannot be used (${message}): see DATABASE_URL.`
+  return `The PostgreSQL at ${server} cannot be used (${message}). Check DATABASE_URL.`
 }
 
 function withoutPassword(text: string, { password }: pg.Client): string {

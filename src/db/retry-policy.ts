@@ -1,30 +1,30 @@
 import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 
-/** What others keep getting ahead of is tried this often before it is refused. */
+/** The number of attempts of a request that keeps conflicting with concurrent writes. */
 export const maxAttempts = 10
 
-const promptAttempts = 3
+const immediateAttempts = 3
 const pauseMs = 4
 
-/** Lets others finish before the next attempt: nothing at first, then twice as long each time, 508 ms in all. */
+/** Waits before the next attempt: not at first, then 4 ms, doubled each time, 508 ms in all. Returns early when the signal aborts. */
 export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
-  if (attempt < promptAttempts || signal?.aborted) return
+  if (attempt < immediateAttempts || signal?.aborted) return
   await new Promise<void>(resolve => {
-    const goOn = () => {
+    const proceed = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', goOn)
+      signal?.removeEventListener('abort', proceed)
       resolve()
     }
-    const timer = setTimeout(goOn, pauseMs * 2 ** (attempt - promptAttempts))
-    // The next attempt notices that the time is over.
-    signal?.addEventListener('abort', goOn)
+    const timer = setTimeout(proceed, pauseMs * 2 ** (attempt - immediateAttempts))
+    // The next attempt fails with the signal's reason.
+    signal?.addEventListener('abort', proceed)
   })
 }
 
-/** Answers that others were ahead each time: it passes by itself, so it is no fault. */
+/** The 503 for a request whose attempts all conflicted. The condition passes, so it is not logged as a fault. */
 export function conflictFault(cause: unknown): Fault {
-  const refusal = refuse('operation_failed', 'Others kept changing what this request rests on.', {
+  const refusal = refuse('operation_failed', 'The request kept conflicting with concurrent writes. Retry.', {
     status: 503,
     headers: { 'Retry-After': '1' },
   })

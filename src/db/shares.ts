@@ -2,25 +2,25 @@ import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 
 /**
- * What a connection is wanted for. `reads` are by identifier, or of definitions, and quick. `pages` are lists, filters and
- * related: their cost is the client's choice. `writes` may wait for locks.
+ * The purpose of a connection. `reads` are reads by identifier, or of definitions, and fast. `pages` are lists, filters and
+ * related: the client determines their cost. `writes` may wait for locks.
  */
 export type Lane = 'reads' | 'pages' | 'writes'
 
-/** The place of one statement or transaction among those of its organization. */
-export type Place = {
-  /** Takes a place: at once where it returns undefined, else when the promise resolves. Rejects with the signal's reason. */
+/** The slots of an organization in one lane. A statement or transaction holds one slot. */
+export type Slot = {
+  /** Takes a slot: at once if it returns undefined, otherwise when the promise resolves. Rejects with the signal's reason. */
   enter(signal: Signal | undefined): Promise<void> | undefined
-  /** Gives the place back, once for each that was taken. */
+  /** Returns a slot. Call it once per slot taken. */
   leave(): void
 }
 
 type SharesOptions = {
   connections: number
-  /** A page that has waited this long is refused with 503, because little of its request's time would be left. */
+  /** A page that has waited this long is refused with 503, because too little time would be left for its request. */
   pagePatienceMs: number
   /** Called for each page that is refused. */
-  refused: () => void
+  onRefused: () => void
 }
 
 /** The connections that an organization holds. */
@@ -29,18 +29,18 @@ type Holding = Record<Lane, number> & { total: number }
 type Waiter = { lane: Lane; holding: Holding; enter(): void }
 
 /**
- * Gives each organization a share of a pool's connections, so that others always find some:
- * - pages hold at most half of the connections, and so do writes; all work of an organization together leaves a quarter;
- * - the pages of all organizations together leave a quarter.
+ * Gives each organization a share of a pool's connections, so that other organizations always find free ones:
+ * - The pages of an organization hold at most half of the connections, and so do its writes. All its work leaves a quarter free.
+ * - The pages of all organizations together leave a quarter free.
  *
- * Half is at least one connection. A quarter is at least one, too, except of a pool of one. A free place goes to the waiting
- * organization that holds the fewest connections, and within it to the first that came and may go.
+ * Half is at least one connection. A quarter is at least one as well, except in a pool of one. A free slot goes to the waiting
+ * organization that holds the fewest connections, and within it to the first waiter whose lane has room.
  */
 export class Shares {
   readonly #options: SharesOptions
-  readonly #most: number
-  readonly #mostOf: Record<Lane, number>
-  /** Kept for good, as an organization's definitions are. */
+  readonly #max: number
+  readonly #maxByLane: Record<Lane, number>
+  /** Entries are never removed, as with the cached definitions of an organization. */
   readonly #holdings = new Map<number, Holding>()
   /** In order of arrival. */
   readonly #waiting: Waiter[] = []
@@ -51,16 +51,16 @@ export class Shares {
     const half = Math.max(1, connections >> 1)
     const quarter = connections === 1 ? 0 : Math.max(1, connections >> 2)
     this.#options = options
-    this.#most = connections - quarter
-    this.#mostOf = { reads: this.#most, pages: half, writes: half }
+    this.#max = connections - quarter
+    this.#maxByLane = { reads: this.#max, pages: half, writes: half }
   }
 
-  /** How many wait for a place. */
+  /** The number of statements and transactions that wait for a slot. */
   get waiting(): number {
     return this.#waiting.length
   }
 
-  of(organizationId: number, lane: Lane): Place {
+  of(organizationId: number, lane: Lane): Slot {
     const holding = this.#holdings.get(organizationId) ?? { reads: 0, pages: 0, writes: 0, total: 0 }
     this.#holdings.set(organizationId, holding)
     return {
@@ -78,7 +78,9 @@ export class Shares {
 
   #hasRoom(holding: Holding, lane: Lane): boolean {
     return (
-      holding.total < this.#most && holding[lane] < this.#mostOf[lane] && (lane !== 'pages' || this.#pages < this.#most)
+      holding.total < this.#max &&
+      holding[lane] < this.#maxByLane[lane] &&
+      (lane !== 'pages' || this.#pages < this.#max)
     )
   }
 
@@ -104,7 +106,7 @@ export class Shares {
   }
 
   #wait(holding: Holding, lane: Lane, signal: Signal | undefined): Promise<void> {
-    const { pagePatienceMs, refused } = this.#options
+    const { pagePatienceMs, onRefused } = this.#options
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const settle = (act: () => void) => () => {
@@ -116,8 +118,8 @@ export class Shares {
       const waiter: Waiter = { lane, holding, enter: settle(resolve) }
       const abort = settle(() => reject(signal?.reason))
       const refuseLate = settle(() => {
-        refused()
-        reject(new Fault(pagesTakeAll(pagePatienceMs)))
+        onRefused()
+        reject(new Fault(buildShareRefusal(pagePatienceMs)))
       })
       const timer = lane === 'pages' ? setTimeout(refuseLate, pagePatienceMs) : undefined
       signal?.addEventListener('abort', abort, { once: true })
@@ -126,9 +128,9 @@ export class Shares {
   }
 }
 
-const pagesTakeAll = (patienceMs: number) =>
+const buildShareRefusal = (patienceMs: number) =>
   refuse(
     'operation_failed',
-    'Other lists and filters hold the database connections that this organization may have. Retry later, or make slow filters faster by an indexed attribute.',
+    'The running lists and filters hold all database connections that this organization may use. Retry later, or make slow filters faster with an indexed attribute.',
     { status: 503, headers: { 'Retry-After': `${Math.ceil(patienceMs / 1_000)}` } },
   )

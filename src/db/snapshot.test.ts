@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const copy = (select: string) => statement('', `copy (${select}) to stdout (format binary)`)
 
-/** All that is copied, with pauses where `enough` says so. */
+/** All copied rows. The COPY pauses after each row for which `enough` returns true. */
 async function takeAll(select: string, enough = () => false) {
   const taken: string[] = []
   const copying = snapshot.copy(copy(select), (bytes, start) => {
@@ -35,7 +35,7 @@ async function takeAll(select: string, enough = () => false) {
   return taken
 }
 
-it('rows are handed on whole and in order, whatever they hold and however often somebody has enough', async () => {
+it('passes on whole rows in order, whatever they contain and however often the reader pauses', async () => {
   const select = `select case when n % 7 = 0 then repeat('long ü' || n, 30000) else 'row "' || n || '" \\ ' || chr(10) end
     from generate_series(1, 500) n`
   const expected = (await query(database.url, `select text from (${select}) as all_of (text)`)).map(({ text }) => text)
@@ -46,7 +46,7 @@ it('rows are handed on whole and in order, whatever they hold and however often 
   expect(await takeAll(`select ''`)).toEqual([''])
 })
 
-it('no more is read than somebody asks for', async () => {
+it('reads no further while the reader is paused', async () => {
   let taken = 0
   const copying = snapshot.copy(copy(`select repeat('x', 1000) from generate_series(1, 100000)`), () => {
     taken += 1
@@ -61,7 +61,7 @@ it('no more is read than somebody asks for', async () => {
   expect(taken).toBeGreaterThan(before)
 })
 
-it('an error of the database comes behind the rows before it, one of whoever takes them at once', async () => {
+it('reports a database error after the rows before it, and an error of the reader at once', async () => {
   await expect(takeAll('select (6 / (3 - n))::text from generate_series(1, 5) n')).rejects.toMatchObject({
     code: '22012',
   })
@@ -74,7 +74,7 @@ it('an error of the database comes behind the rows before it, one of whoever tak
   await other.close()
 })
 
-it('what is closed while it copies ends, also where nobody reads', async () => {
+it('ends a running COPY when the snapshot is closed, even while nothing is read', async () => {
   const running = () =>
     query(database.url, `select 1 from pg_stat_activity where query like 'copy (select repeat%' and state = 'active'`)
   for (const enough of [true, false]) {
@@ -88,7 +88,7 @@ it('what is closed while it copies ends, also where nobody reads', async () => {
   }
 })
 
-it('all see the database as the first of them does', async () => {
+it('shows all reads the state of the database at the first read', async () => {
   await query(database.url, 'create table seen (text text)')
   await query(database.url, `insert into seen values ('first')`)
   expect(await snapshot.query(statement('count_seen', 'select count(*)::integer as count from seen'), [])).toEqual([

@@ -2,16 +2,16 @@ import { type CopyingOut, copyTo, type TakeRow } from './copy.ts'
 import type { Database, Row, Statement } from './db.ts'
 import { runPrepared } from './prepared.ts'
 
-/** Reads that all see the database as it stood at one moment, on a connection of their own. */
+/** A connection whose reads all see the database as it was at one moment. */
 export type Snapshot = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
   /** Runs a `copy … to stdout`, see {@link copyTo}. */
   copy(statement: Statement, take: TakeRow): CopyingOut
-  /** Ends the connection, and what is running on it. */
+  /** Closes the connection, and with it the running statement. */
   close(): Promise<void>
 }
 
-/** Opens a snapshot. Whoever is given one must close it. */
+/** Opens a snapshot. The caller must close it. */
 export async function openSnapshot(db: Database): Promise<Snapshot> {
   const client = await db.connect()
   const close = () => client.end()

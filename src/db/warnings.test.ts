@@ -5,7 +5,7 @@ import { type Database, flushed, openDatabase, statement } from './db.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
-/** One connection: what a test leaves on it, the next statement finds. */
+/** The pool has one connection, so the next statement sees the state that a test leaves on it. */
 let db: Database
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('a warning', () => {
       for each row when (new.text = 'doubtful') execute function warn_at_commit()`
   const doubtful = [1, 'doubtful']
 
-  it('of a statement leaves no doubt about its COMMIT, nor about the next one', async () => {
+  it('of a statement does not make its COMMIT or the next one uncertain', async () => {
     await db.transaction(tx =>
       flushed([tx.query(warn, []), tx.query(insert, [2, 'b']), tx.query(warn, []), tx.commit()]),
     )
@@ -41,7 +41,7 @@ describe('a warning', () => {
     expect(await notes()).toHaveLength(2)
   })
 
-  it('of a COMMIT, also of a statement that commits by itself, is an unknown outcome, and the connection is clean', async () => {
+  it('of a COMMIT, or of a statement that commits by itself, is an unknown outcome, and the connection stays usable', async () => {
     await query(database.url, deferred)
     const commits = [
       () => db.transaction(tx => tx.query(insert, doubtful)),
@@ -57,7 +57,7 @@ describe('a warning', () => {
     await query(database.url, 'drop trigger warn_at_commit on notes')
   })
 
-  it('is heard where the role is set to hear of errors alone', async () => {
+  it('is received even if the database sets client_min_messages to error', async () => {
     const name = new URL(database.url).pathname.slice(1)
     await query(database.url, `alter database ${name} set client_min_messages = error`)
     const other = openDatabase(database.url, { connections: 1, statementTimeoutMs: 1_000 })

@@ -10,7 +10,7 @@ import { type WriteLimits, writeEntities } from './write-sets.ts'
 
 const itemsLimit = 256
 const bytesLimit = 1_048_576
-const toldAtOnce = 8
+const maxSettledPerTurn = 8
 
 /**
  * Number of waiting items at which a second batch starts. Node then decides or answers one batch while PostgreSQL works
@@ -69,7 +69,7 @@ export function writeQueued(
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
   if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
-    return queue.addApart({ item: write, bytes, signal })
+    return queue.addAlone({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }
 
@@ -87,8 +87,8 @@ function createWriteQueue(db: Database, organization_id: number, limits: WriteLi
     itemsLimit,
     bytesLimit,
     secondFrom: secondFrom.write,
-    undone: true,
-    toldAtOnce,
+    rollsBackOnAbort: true,
+    maxSettledPerTurn,
     watch: watch('write', db),
   })
 }
@@ -152,7 +152,7 @@ function createReadQueue(
     itemsLimit,
     bytesLimit,
     secondFrom: secondFrom.read,
-    undone: false,
+    rollsBackOnAbort: false,
     watch: watch('read', db),
   })
 }

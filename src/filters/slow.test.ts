@@ -86,7 +86,7 @@ describe('slow filters of one organization', () => {
   it('take half of the connections, and other requests are answered meanwhile', async () => {
     const { leave } = sendSlowFilters()
     await expect.poll(countActiveConnections, patience).toBe(4)
-    await expect.poll(() => service.db.load!().heldBack, patience).toBe(filterCount - 4)
+    await expect.poll(() => service.db.load!().waitingForShare, patience).toBe(filterCount - 4)
     expect(await statusesFor(other)).toEqual([200, 200, 200, 200, 200])
     expect((await slow.send('POST', '/v1/people', { external_id: 'bo' })).status).toBe(201)
     expect((await slow.send('GET', '/v1/people/bo')).status).toBe(200)
@@ -94,7 +94,7 @@ describe('slow filters of one organization', () => {
     await expect.poll(countActiveConnections, patience).toBe(4)
     leave()
     await expect.poll(countActiveConnections, patience).toBe(0)
-    await expect.poll(() => service.db.load!(), patience).toMatchObject({ used: 0, waiting: 0, heldBack: 0 })
+    await expect.poll(() => service.db.load!(), patience).toMatchObject({ used: 0, waiting: 0, waitingForShare: 0 })
     expect((await slow.send('POST', '/v1/people/list', { cursor_configuration: { size: 1 } })).status).toBe(200)
   })
 

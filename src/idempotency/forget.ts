@@ -4,26 +4,26 @@ import type { Signal } from '../signal.ts'
 import { retentionMs } from './run-idempotent.ts'
 import { forgetKeysSql } from './sql.ts'
 
-const keysAtOnce = 1_000
+const maxKeysPerStatement = 1_000
 
-/** Removes the keys that are older than 24 hours, in small transactions. Answers how many went. */
+/** Deletes the keys that are older than 24 hours, in small transactions. Returns the number of deleted keys. */
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
   const before = new Date(Date.now() - retentionMs).toISOString()
   let forgotten = 0
-  for (const { id } of await listOrganizations(db)) forgotten += await forgetOf(db, id, before, signal)
+  for (const { id } of await listOrganizations(db)) forgotten += await forgetKeysOf(db, id, before, signal)
   return forgotten
 }
 
-async function forgetOf(db: Database, organization_id: number, before: string, signal?: Signal): Promise<number> {
+async function forgetKeysOf(db: Database, organization_id: number, before: string, signal?: Signal): Promise<number> {
   let forgotten = 0
   while (!signal?.aborted) {
     const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetKeysSql, [
       organization_id,
       before,
-      keysAtOnce,
+      maxKeysPerStatement,
     ])
     forgotten += gone
-    if (gone < keysAtOnce) break
+    if (gone < maxKeysPerStatement) break
   }
   return forgotten
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import { isLockTimeout, isUniqueViolation } from '../db/pg-errors.ts'
@@ -27,7 +27,7 @@ const counters = async () =>
   (await db.query<{ n: number }>(statement('', 'select n from counters order by id'), [])).map(({ n }) => n)
 const keys = async () => (await db.query(statement('', 'select 1 from idempotency_keys'), [])).length
 
-const kept: StoredResponse = { status: 200, headers: {}, body: 'true' }
+const response: StoredResponse = { status: 200, headers: {}, body: 'true' }
 const never = new AbortController().signal
 const run = (number: number, work: (db: Database) => Promise<StoredResponse>, signal = never) =>
   runIdempotent(
@@ -38,103 +38,103 @@ const run = (number: number, work: (db: Database) => Promise<StoredResponse>, si
   )
 const addOne = (to: Database, id: number, options = {}) => to.transaction(tx => tx.query(add, [id]), options)
 
-describe('work under a key', () => {
-  test('may fail in one of its transactions and try again: the failed part alone is undone', async () => {
-    await run(1, async joined => {
-      await addOne(joined, 1)
-      const failing = joined.transaction(async tx => {
+describe('work with an Idempotency-Key', () => {
+  it('can retry one of its transactions: only the failed part is rolled back', async () => {
+    await run(1, async nested => {
+      await addOne(nested, 1)
+      const failing = nested.transaction(async tx => {
         await tx.query(add, [2])
         await tx.query(insert, [1])
       })
       await expect(failing).rejects.toSatisfy(isUniqueViolation)
-      await addOne(joined, 1)
-      return kept
+      await addOne(nested, 1)
+      return response
     })
     expect([await counters(), await keys()]).toEqual([[2, 0], 1])
   })
 
-  test('may wait for locks as long as each of its transactions says, not as the key does', async () => {
+  it('waits for locks as long as its own transactions allow, not as the claim of the key does', async () => {
     const waited = await db.transaction(async other => {
       await other.query(add, [1])
-      return run(1, async joined => {
-        await expect(addOne(joined, 1, { lockTimeoutMs: 20 })).rejects.toSatisfy(isLockTimeout)
-        const [unlimited] = await joined.transaction(tx =>
+      return run(1, async nested => {
+        await expect(addOne(nested, 1, { lockTimeoutMs: 20 })).rejects.toSatisfy(isLockTimeout)
+        const [unlimited] = await nested.transaction(tx =>
           tx.query<{ lock_timeout: string }>(statement('', 'show lock_timeout'), []),
         )
-        await addOne(joined, 2)
-        return { ...kept, body: JSON.stringify(unlimited) }
+        await addOne(nested, 2)
+        return { ...response, body: JSON.stringify(unlimited) }
       })
     })
-    expect([waited.kept.body, await counters()]).toEqual(['{"lock_timeout":"0"}', [1, 1]])
+    expect([waited.response.body, await counters()]).toEqual(['{"lock_timeout":"0"}', [1, 1]])
   })
 
-  test('is undone with its key when it throws, and when it goes on after a statement outside of its transactions failed', async () => {
-    const throwing = run(1, async joined => {
-      await addOne(joined, 1)
+  it('is rolled back with its key when it throws, or when a statement outside its transactions fails', async () => {
+    const throwing = run(1, async nested => {
+      await addOne(nested, 1)
       throw new Error('no more')
     })
     await expect(throwing).rejects.toThrow('no more')
-    const goingOn = run(1, async joined => {
-      await addOne(joined, 1)
-      await joined.query(insert, [1]).catch(() => {})
-      await addOne(joined, 2).catch(() => {})
-      return kept
+    const goingOn = run(1, async nested => {
+      await addOne(nested, 1)
+      await nested.query(insert, [1]).catch(() => {})
+      await addOne(nested, 2).catch(() => {})
+      return response
     })
     await expect(goingOn).rejects.toSatisfy(isUniqueViolation)
     expect([await counters(), await keys()]).toEqual([[0, 0], 0])
   })
 
-  test('that a deadlock ends is run again from its beginning, whatever it has made of the error', async () => {
+  it('runs again from the start after a deadlock, even if it ignored the error', async () => {
     let arrived = 0
     let bothHere = () => {}
     const both = new Promise<void>(resolve => {
       bothHere = resolve
     })
     let runs = 0
-    const work = (first: number, then: number) => async (joined: Database) => {
+    const work = (first: number, then: number) => async (nested: Database) => {
       runs += 1
-      await addOne(joined, first)
+      await addOne(nested, first)
       if (++arrived === 2) bothHere()
       await both
-      await addOne(joined, then).catch(() => {})
-      return kept
+      await addOne(nested, then).catch(() => {})
+      return response
     }
     await Promise.all([run(1, work(1, 2)), run(2, work(2, 1))])
     expect([await counters(), await keys()]).toEqual([[2, 2], 2])
-    // Once more, or again: on a busy machine who begins anew may take its first row before the other has come by it.
+    // On a busy machine, a restarted run may take its first row before the other run has it, and deadlock again.
     expect(runs).toBeGreaterThan(2)
   })
 
-  test('that runs out of time leaves nothing, and the key is free', async () => {
+  it('leaves nothing behind when its deadline passes, and the key is free', async () => {
     const ending = new AbortController()
     const timely = run(
       1,
-      async joined => {
-        await addOne(joined, 1)
+      async nested => {
+        await addOne(nested, 1)
         ending.abort(new Error('time is over'))
-        await joined.query(statement('', 'select pg_sleep(10)'), [])
-        return kept
+        await nested.query(statement('', 'select pg_sleep(10)'), [])
+        return response
       },
       ending.signal,
     )
     await expect(timely).rejects.toThrow('time is over')
     expect([await counters(), await keys()]).toEqual([[0, 0], 0])
-    await run(1, async joined => {
-      await addOne(joined, 1)
-      return kept
+    await run(1, async nested => {
+      await addOne(nested, 1)
+      return response
     })
     expect(await counters()).toEqual([1, 0])
   })
 
-  test('that is asked for while it runs, or once more, is not begun', async () => {
-    const begun = run(1, async joined => {
-      await expect(run(1, () => Promise.reject(new Error('begun twice')))).rejects.toMatchObject({
+  it('is not started again while it runs or after it has finished', async () => {
+    const running = run(1, async nested => {
+      await expect(run(1, () => Promise.reject(new Error('started twice')))).rejects.toMatchObject({
         refusal: { status: 409 },
       })
-      await addOne(joined, 1)
-      return kept
+      await addOne(nested, 1)
+      return response
     })
-    expect(await begun).toEqual({ kept, replayed: false })
-    expect(await run(1, () => Promise.reject(new Error('begun twice')))).toEqual({ kept, replayed: true })
+    expect(await running).toEqual({ response, replayed: false })
+    expect(await run(1, () => Promise.reject(new Error('started twice')))).toEqual({ response, replayed: true })
   })
 })

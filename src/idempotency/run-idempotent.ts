@@ -5,43 +5,44 @@ import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { claimKeySql, forgetKeySql, keepAnswerSql, readKeySql } from './sql.ts'
+import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
-/** A key is kept for this long. */
+/** The retention of a key and its response. */
 export const retentionMs = 24 * 60 * 60 * 1_000
 
-/** An answer as it is kept: `body` is JSON text, of the data or of the refusal. */
+/** A stored response. `body` is JSON text, of the data or of the refusal. */
 export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
 
-/** A request under a key: `id` is the digest of who asks where under which key, `request_sha256` of what is asked. */
+/** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }
 
 /**
- * So many connections the writes under keys of an organization take at a time. Each has one to itself and may wait in it for a
- * row that is locked elsewhere; the organization's other writes shall find one, too. More would gain nothing: they wait for one head.
+ * The maximum number of concurrent writes with a key per organization. Each holds a connection, on which it may wait for a
+ * locked row, and the organization's other writes need connections too. A higher limit would gain nothing, because all of them
+ * wait for the head row of the organization.
  */
-export const turnsAtOnce = 3
-const inTurn = keyedSemaphore<number>(turnsAtOnce)
+export const maxConcurrentKeyedWrites = 3
+const limitKeyedWrites = keyedSemaphore<number>(maxConcurrentKeyedWrites)
 
-/** Whoever has taken the key and has not committed after this long is told of as still running. */
+/** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
 
 /**
- * Does `work` once for each key: claims the key, works through the database it is given, and keeps the answer, all in one
- * transaction. A key that has its answer is answered by it, `replayed`. What `work` throws undoes everything, the key
- * included. Throws a Fault: 409 while the key's first request is running, 422 when it asked for something else.
+ * Runs `work` once per key. One transaction claims the key, runs `work` with the database that it receives, and stores the response.
+ * A key with a stored response returns that response, with `replayed`. An error of `work` rolls back everything, including the
+ * key. Throws a Fault: 409 while the key's first request is running, 422 if the first request differed.
  */
 export async function runIdempotent(
   db: Database,
   request: KeyedRequest,
   work: (db: Database) => Promise<StoredResponse>,
   signal: Signal,
-): Promise<{ kept: StoredResponse; replayed: boolean }> {
+): Promise<{ response: StoredResponse; replayed: boolean }> {
   const options = { signal, lockTimeoutMs: claimTimeoutMs }
   for (let attempt = 1; ; attempt += 1) {
     try {
       const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
-      return await inTurn(db, request.organization_id, signal, transact)
+      return await limitKeyedWrites(db, request.organization_id, signal, transact)
     } catch (error) {
       if (signal.aborted || !isDeadlock(error)) throw error
       if (attempt >= maxAttempts) throw conflictFault(error)
@@ -55,56 +56,58 @@ async function claimAndWork(
   tx: Transaction,
   request: KeyedRequest,
   work: (db: Database) => Promise<StoredResponse>,
-): Promise<{ kept: StoredResponse; replayed: boolean }> {
-  const standing = await claim(tx, request)
-  if (standing) return { kept: standing, replayed: true }
-  const joined = nestedDatabase(db, tx)
-  let kept: StoredResponse
+): Promise<{ response: StoredResponse; replayed: boolean }> {
+  const stored = await claim(tx, request)
+  if (stored) return { response: stored, replayed: true }
+  const nested = nestedDatabase(db, tx)
+  let response: StoredResponse
   try {
-    kept = await work(joined.db)
+    response = await work(nested.db)
   } catch (error) {
-    throw joined.broken() ?? error
+    throw nested.broken() ?? error
   }
-  // Part of the work is undone, whatever it has made of that.
-  if (joined.broken()) throw joined.broken()
-  const { status, headers, body } = kept
+  // A part of the work was rolled back, even if the work ignored the error.
+  if (nested.broken()) throw nested.broken()
+  const { status, headers, body } = response
   const values = [request.organization_id, request.id, status, JSON.stringify(headers), body]
-  await flushed([tx.query(keepAnswerSql, values), tx.commit()])
-  return { kept, replayed: false }
+  await flushed([tx.query(storeResponseSql, values), tx.commit()])
+  return { response, replayed: false }
 }
 
-type Standing = StoredResponse & { request_sha256: Buffer; expired: boolean }
+type StoredKey = StoredResponse & { request_sha256: Buffer; expired: boolean }
 
-/** Takes the key, or reads the answer that it has. */
+/** Claims the key, or reads its stored response. */
 async function claim(
   tx: Transaction,
   { organization_id, id, request_sha256 }: KeyedRequest,
 ): Promise<StoredResponse | undefined> {
   const now = Date.now()
   const at = new Date(now).toISOString()
-  const forgotten = new Date(now - retentionMs).toISOString()
+  const expiredBefore = new Date(now - retentionMs).toISOString()
   for (;;) {
-    const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(refuseRunning)
+    const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(failIfRunning)
     if (claimed.length > 0) return undefined
-    // In a statement of its own: that of the claim does not see what it has waited for.
-    const [standing] = await tx.query<Standing>(readKeySql, [organization_id, id, forgotten]).catch(refuseRunning)
-    if (standing?.expired) await tx.query(forgetKeySql, [organization_id, id, forgotten]).catch(refuseRunning)
-    else if (standing) return sameRequest(standing, request_sha256)
+    // A separate statement is needed: the snapshot of the claim does not include the row for which it waited.
+    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id, expiredBefore]).catch(failIfRunning)
+    if (stored?.expired) await tx.query(forgetKeySql, [organization_id, id, expiredBefore]).catch(failIfRunning)
+    else if (stored) return responseForSameRequest(stored, request_sha256)
   }
 }
 
-function refuseRunning(error: unknown): never {
+function failIfRunning(error: unknown): never {
   if (!isLockTimeout(error)) throw error
-  return fail('invalid_parameter', 'A request with this Idempotency-Key is still running.', {
+  return fail('invalid_parameter', 'A request with this Idempotency-Key is still running. Retry after 1 second.', {
     status: 409,
     headers: { 'Retry-After': '1' },
   })
 }
 
-function sameRequest(
-  { request_sha256: first, status, headers, body }: Standing,
+function responseForSameRequest(
+  { request_sha256: first, status, headers, body }: StoredKey,
   request_sha256: Buffer,
 ): StoredResponse {
   if (first.equals(request_sha256)) return { status, headers, body }
-  return fail('invalid_parameter', 'The Idempotency-Key was used with another body.', { status: 422 })
+  return fail('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
+    status: 422,
+  })
 }

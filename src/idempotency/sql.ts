@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: the request's digest, $4: the time. A row when the key was free; waits for whoever is about to take it. */
+/** $2: id, $3: the request's digest, $4: the time. Returns a row if the key was free. Waits for a transaction that is claiming it. */
 export const claimKeySql = statement(
   'claim_key',
   `insert into idempotency_keys (organization_id, id, request_sha256, at) values ($1, $2, $3, $4)
@@ -8,8 +8,8 @@ export const claimKeySql = statement(
 )
 
 /**
- * $2: id, $3: a time before which keys are forgotten. The lock makes the transaction one that writes: its COMMIT waits for a
- * synchronous standby, which may lack the first answer still.
+ * $2: id, $3: the time before which keys have expired. The lock turns the transaction into a writing one, so its COMMIT waits for a
+ * synchronous standby, which may not have the first response yet.
  */
 export const readKeySql = statement(
   'read_key',
@@ -17,19 +17,19 @@ export const readKeySql = statement(
    where organization_id = $1 and id = $2 for share`,
 )
 
-/** $2: id, $3: a time before which keys are forgotten. */
+/** $2: id, $3: the time before which keys have expired. */
 export const forgetKeySql = statement(
   'forget_key',
   'delete from idempotency_keys where organization_id = $1 and id = $2 and at < $3',
 )
 
 /** $2: id, $3: status, $4: headers, $5: body. */
-export const keepAnswerSql = statement(
+export const storeResponseSql = statement(
   'keep_answer',
   'update idempotency_keys set status = $3, headers = $4, body = $5 where organization_id = $1 and id = $2',
 )
 
-/** $2: a time before which keys are forgotten, $3: how many at most. How many went. */
+/** $2: the time before which keys have expired, $3: the maximum number of keys. Returns the number of deleted keys. */
 export const forgetKeysSql = statement(
   'forget_keys',
   `with old as materialized (

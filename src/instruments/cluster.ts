@@ -1,60 +1,60 @@
 import cluster from 'node:cluster'
 import { ClusterRegistry, type Registry } from '@prometheus-io/client'
 
-const question = 'kith scrape'
-const answer = 'kith scraped'
-/** Longer than the library waits for the workers, which says then what is missing. */
+const requestType = 'kith scrape'
+const responseType = 'kith scraped'
+/** Longer than the library's own timeout for the workers, so that its more precise error arrives first. */
 const patienceMs = 6_000
 
 type Message = { type?: string; id?: number; text?: string; problem?: string }
 
 /**
- * In the process that starts the workers: answers whichever of them is asked for the metrics with those of all, and of
- * this process itself.
+ * For the process that starts the workers: answers a worker's request for the metrics with those of all workers and of
+ * this process.
  */
-export function gatherForWorkers(own: Registry): void {
+export function aggregateForWorkers(own: Registry): void {
   ClusterRegistry.setRegistries([own as never])
   const all = new ClusterRegistry()
   cluster.on('message', async (worker, message: Message) => {
-    if (message?.type !== question) return
-    const told = await all.clusterMetrics().then(
+    if (message?.type !== requestType) return
+    const response = await all.clusterMetrics().then(
       text => ({ text }),
       (error: Error) => ({ problem: error.message }),
     )
-    if (worker.isConnected()) worker.send({ type: answer, id: message.id, ...told })
+    if (worker.isConnected()) worker.send({ type: responseType, id: message.id, ...response })
   })
 }
 
-/** In a worker: what asks the process that started it for the metrics of all workers. Rejects when it cannot be told. */
+/** For a worker: returns a function that requests the metrics of all workers from the starting process. It rejects if they are unavailable. */
 export function scrapeThroughStarter(own: Registry): () => Promise<string> {
   ClusterRegistry.setRegistries([own as never])
-  // Makes this worker known to its starter, and answers it.
+  // The constructor registers this worker with the starting process, and answers its requests.
   void new ClusterRegistry()
-  let asked = 0
+  let lastId = 0
   return () => {
-    asked += 1
-    return ask(asked)
+    lastId += 1
+    return requestMetrics(lastId)
   }
 }
 
-function ask(id: number): Promise<string> {
+function requestMetrics(id: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const settle = (message: Message) => {
-      if (message?.type !== answer || message.id !== id) return
+      if (message?.type !== responseType || message.id !== id) return
       end()
       if (message.text === undefined) reject(new Error(message.problem))
       else resolve(message.text)
     }
     const timer = setTimeout(() => {
       end()
-      reject(new Error('the metrics of the other workers did not come in time'))
+      reject(new Error('the metrics of the other workers did not arrive in time'))
     }, patienceMs)
     const end = () => {
       clearTimeout(timer)
       process.off('message', settle)
     }
     process.on('message', settle)
-    process.send!({ type: question, id }, (error: Error | null) => {
+    process.send!({ type: requestType, id }, (error: Error | null) => {
       if (!error) return
       end()
       reject(error)

@@ -1,41 +1,41 @@
 import type { Database } from '../db/db.ts'
 import { estimateChangesSql } from './sql.ts'
 
-/** What one look at the database shows. */
+/** The result of one health check. `changeLogRows` is an estimate, undefined until the first answer. */
 export type DatabaseHealth = { up: boolean; changeLogRows: number | undefined }
 
-const patienceMs = 1_000
-/** Anybody may ask for the metrics, who then asks no more of the database than this. */
-const freshMs = 1_000
+const timeoutMs = 1_000
+/** The metrics need no token. Caching the result limits the queries that they cause to one per second. */
+const cacheMs = 1_000
 
 /**
- * What gives a look at the database that is no older than a second; whoever asks meanwhile gets the same. A database
- * that has answered nothing within a second is down, even where the statement itself is stuck for longer. One that answers
- * others, while this look waits for a connection, is not.
+ * Returns a function that checks the database at most once a second; calls in between share the result. A database
+ * that has answered nothing within a second is down, even if the statement itself stays stuck for longer. A database that answers
+ * other statements while the check waits for a connection is up.
  */
 export function createDatabaseHealth(db: Database, answeredAt: () => number): () => Promise<DatabaseHealth> {
-  let last: { lookedMs: number; outlook: Promise<DatabaseHealth> } | undefined
-  let knownRows: number | undefined
-  const look = async (): Promise<DatabaseHealth> => {
-    const answer = await answerInTime(db)
-    knownRows = answer ?? knownRows
-    const answers = answer !== undefined || performance.now() - answeredAt() < patienceMs
-    return { up: answers, changeLogRows: knownRows }
+  let last: { checkedAtMs: number; health: Promise<DatabaseHealth> } | undefined
+  let lastRows: number | undefined
+  const check = async (): Promise<DatabaseHealth> => {
+    const rows = await estimateInTime(db)
+    lastRows = rows ?? lastRows
+    const up = rows !== undefined || performance.now() - answeredAt() < timeoutMs
+    return { up, changeLogRows: lastRows }
   }
   return () => {
     const nowMs = performance.now()
-    if (!last || nowMs - last.lookedMs > freshMs) last = { lookedMs: nowMs, outlook: look() }
-    return last.outlook
+    if (!last || nowMs - last.checkedAtMs > cacheMs) last = { checkedAtMs: nowMs, health: check() }
+    return last.health
   }
 }
 
-/** The estimate; undefined without an answer. */
-async function answerInTime(db: Database): Promise<number | undefined> {
-  const answering = db.query<{ rows: number }>(estimateChangesSql, [], AbortSignal.timeout(patienceMs)).then(
+/** The estimated number of rows, or undefined if the database does not answer in time. */
+async function estimateInTime(db: Database): Promise<number | undefined> {
+  const answering = db.query<{ rows: number }>(estimateChangesSql, [], AbortSignal.timeout(timeoutMs)).then(
     ([row]) => row?.rows,
     () => undefined,
   )
   const waiting = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => waiting.resolve(undefined), patienceMs)
+  const timer = setTimeout(() => waiting.resolve(undefined), timeoutMs)
   return Promise.race([answering, waiting.promise]).finally(() => clearTimeout(timer))
 }

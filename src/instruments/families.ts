@@ -1,26 +1,26 @@
 import type { Metric, Registry } from '@prometheus-io/client'
-import { type Count, Distribution } from './histogram.ts'
+import { type Counter, Histogram } from './histogram.ts'
 
 export type Labels = Record<string, string>
 
 type Sample = { value: number; labels: Labels; metricName?: string }
 type Kind = 'counter' | 'gauge' | 'histogram'
-/** How the samples of several workers make one. */
+/** How the samples of several workers are combined. */
 type Aggregator = 'sum' | 'max' | 'min'
 
-/** What a metric is called and what it tells; `docs/metrics.md` has it at more length. */
-export type Name = { name: string; help: string }
+/** The name and the help text of a metric. `docs/metrics.md` describes it in more detail. */
+export type MetricInfo = { name: string; help: string }
 
-// A child of the library's counter takes 210 ns to count, one of its histograms 400, which for a GET is 1.5 µs of 30; these
-// take 10 each. So the library is handed samples when it asks, and does the rest: the text, and the sum over workers.
-function register(registry: Registry, kind: Kind, about: Name, aggregator: Aggregator, samples: () => Samples) {
-  const get = async () => ({ ...about, type: kind, aggregator, values: await samples() })
-  registry.registerMetric({ ...about, type: kind, aggregator, get } as unknown as Metric)
+// Counting takes 210 ns in a child of the library's counter and 400 ns in one of its histograms, which is 1.5 of the 30 µs of a
+// GET. These take 10 ns each. The library reads the samples at a scrape, renders the text, and sums over the workers.
+function register(registry: Registry, kind: Kind, info: MetricInfo, aggregator: Aggregator, samples: () => Samples) {
+  const get = async () => ({ ...info, type: kind, aggregator, values: await samples() })
+  registry.registerMetric({ ...info, type: kind, aggregator, get } as unknown as Metric)
 }
 
 type Samples = Sample[] | Promise<Sample[]>
 
-/** Children by their labels. Whoever counts keeps the child: looking it up costs more than counting. */
+/** Children by their labels. The caller keeps its child, because the look-up costs more than the counting. */
 class Children<C> {
   readonly #children = new Map<string, { labels: Labels; child: C }>()
   readonly #make: () => C
@@ -43,32 +43,32 @@ class Children<C> {
   }
 }
 
-/** What gives the child of some labels. */
+/** Returns the child with these labels. */
 export type Family<C> = (labels?: Labels) => C
 
-/** A number that only grows. */
-export function counters(registry: Registry, about: Name): Family<Count> {
-  const children = new Children<Count>(() => ({ value: 0 }))
-  register(registry, 'counter', about, 'sum', () =>
+/** Registers a counter, a number that only grows. */
+export function counters(registry: Registry, info: MetricInfo): Family<Counter> {
+  const children = new Children<Counter>(() => ({ value: 0 }))
+  register(registry, 'counter', info, 'sum', () =>
     children.all.map(({ labels, child }) => ({ labels, value: child.value })),
   )
   return (labels = {}) => children.of(labels)
 }
 
-/** Sizes in buckets. */
-export function histograms(registry: Registry, about: Name, bounds: readonly number[]): Family<Distribution> {
-  const children = new Children(() => new Distribution(bounds))
-  register(registry, 'histogram', about, 'sum', () =>
-    children.all.flatMap(({ labels, child }) => samplesOf(about.name, labels, child)),
+/** Registers a histogram. `bounds` are the upper bounds of the buckets, ascending. */
+export function histograms(registry: Registry, info: MetricInfo, bounds: readonly number[]): Family<Histogram> {
+  const children = new Children(() => new Histogram(bounds))
+  register(registry, 'histogram', info, 'sum', () =>
+    children.all.flatMap(({ labels, child }) => samplesOf(info.name, labels, child)),
   )
   return (labels = {}) => children.of(labels)
 }
 
-/** A bucket's sample counts what lies in it and below (https://prometheus.io/docs/concepts/metric_types/#histogram). */
-function samplesOf(name: string, labels: Labels, { bounds, counts, sum }: Distribution): Sample[] {
+/** The sample of a bucket counts the observations in it and in all lower buckets (https://prometheus.io/docs/concepts/metric_types/#histogram). */
+function samplesOf(name: string, labels: Labels, { bounds, counts, sum }: Histogram): Sample[] {
   let count = 0
-  const buckets = counts.map((own, index) => {
-    count += own
+  const buckets = counts.map((bucketCount, index) => {
+    count += bucketCount
     const le = index < bounds.length ? `${bounds[index]}` : '+Inf'
     return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
   })
@@ -79,14 +79,14 @@ function samplesOf(name: string, labels: Labels, { bounds, counts, sum }: Distri
   ]
 }
 
-/** A number that is looked up when somebody asks. */
+/** Registers a gauge, whose value is read at each scrape. */
 export function gauge(
   registry: Registry,
-  about: Name,
+  info: MetricInfo,
   aggregator: Aggregator,
   read: () => { value: number; labels?: Labels }[] | Promise<{ value: number; labels?: Labels }[]>,
 ): void {
-  register(registry, 'gauge', about, aggregator, async () =>
+  register(registry, 'gauge', info, aggregator, async () =>
     (await read()).map(({ value, labels = {} }) => ({ value, labels })),
   )
 }

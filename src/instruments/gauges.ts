@@ -5,73 +5,84 @@ import { version } from '../version.ts'
 import { createDatabaseHealth } from './database-health.ts'
 import { gauge } from './families.ts'
 
-/** What is looked at when somebody asks. */
+/** The sources that are read at each scrape. */
 export type Sources = {
   /** Pools by name. */
   pools: Record<string, Database>
-  /** How many wait to be coalesced. */
+  /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
 }
 
-/** Registers what is told of the database and of what waits for it. */
-export function watchSources(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
+/** Registers the gauges of the database, its pools and the queues. */
+export function registerSourceGauges(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
   const loads = () => Object.entries(pools).flatMap(([pool, db]) => (db.load ? [{ pool, ...db.load() }] : []))
-  gauge(registry, { name: 'kith_db_pool_connections', help: 'Connections to the database, by pool.' }, 'sum', () =>
+  gauge(registry, { name: 'kith_db_pool_connections', help: 'Database connections, by pool and state.' }, 'sum', () =>
     loads().flatMap(({ pool, idle, used }) => [
       { labels: { pool, state: 'idle' }, value: idle },
       { labels: { pool, state: 'used' }, value: used },
     ]),
   )
-  gauge(registry, { name: 'kith_db_pool_waiting', help: 'Who waits for a connection, by pool.' }, 'sum', () =>
-    loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
-  )
-  const heldBack = { name: 'kith_db_share_waiting', help: 'Work that waits for the share of its organization.' }
-  gauge(registry, heldBack, 'sum', () => loads().map(({ pool, heldBack: value }) => ({ labels: { pool }, value })))
-  const look = createDatabaseHealth(Object.values(pools)[0]!, answeredAt)
-  gauge(registry, { name: 'kith_db_up', help: 'Whether the database answers: 1 or 0.' }, 'min', async () => [
-    { value: (await look()).up ? 1 : 0 },
-  ])
   gauge(
     registry,
-    { name: 'kith_change_log_rows', help: 'About how many rows the change log has.' },
+    { name: 'kith_db_pool_waiting', help: 'Requests for a connection that are waiting, by pool.' },
+    'sum',
+    () => loads().map(({ pool, waiting }) => ({ labels: { pool }, value: waiting })),
+  )
+  const shareWaiting = {
+    name: 'kith_db_share_waiting',
+    help: 'Statements and transactions that wait because their organization holds its share of the connections.',
+  }
+  gauge(registry, shareWaiting, 'sum', () =>
+    loads().map(({ pool, waitingForShare: value }) => ({ labels: { pool }, value })),
+  )
+  const checkHealth = createDatabaseHealth(Object.values(pools)[0]!, answeredAt)
+  gauge(
+    registry,
+    { name: 'kith_db_up', help: '1 if the database answers within a second, else 0.' },
+    'min',
+    async () => [{ value: (await checkHealth()).up ? 1 : 0 }],
+  )
+  gauge(
+    registry,
+    { name: 'kith_change_log_rows', help: 'Estimated rows of the change log, of all organizations.' },
     'max',
     async () => {
-      const { changeLogRows } = await look()
+      const { changeLogRows } = await checkHealth()
       return changeLogRows === undefined ? [] : [{ value: changeLogRows }]
     },
   )
 }
 
-/** Registers which version runs, as a label of a constant. */
+/** Registers a constant gauge whose label is the running version. */
 export function registerVersionGauge(registry: Registry): void {
-  const about = { name: 'kith_build_info', help: 'The version of kith that runs, as a label; always 1.' }
-  gauge(registry, about, 'max', () => [{ labels: { version }, value: 1 }])
+  const info = { name: 'kith_build_info', help: 'Always 1; the label is the running version of kith.' }
+  gauge(registry, info, 'max', () => [{ labels: { version }, value: 1 }])
 }
 
-/** Registers whether the embedded server runs. `up` is absent where there is none in this process's care. */
-export function watchEmbedded(registry: Registry, up: (() => boolean) | undefined): void {
-  const about = {
+/** Registers whether the embedded server runs. `up` is undefined if this process does not manage one. */
+export function registerEmbeddedGauge(registry: Registry, up: (() => boolean) | undefined): void {
+  const info = {
     name: 'kith_embedded_database_up',
-    help: 'Whether the embedded PostgreSQL runs: 1 or 0; nothing of another server.',
+    help: '1 while the embedded PostgreSQL runs, 0 while it is down; no sample with DATABASE_URL.',
   }
-  gauge(registry, about, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
+  gauge(registry, info, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
 }
 
 const resolutionMs = 10
 
-/** Registers how late the event loop is. What is returned ends the watching. */
-export function watchEventLoop(registry: Registry): () => void {
+/** Registers the lag of the event loop. The function that it returns stops the measurement. */
+export function registerEventLoopGauge(registry: Registry): () => void {
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
-  const about = {
+  const info = {
     name: 'kith_event_loop_lag_seconds',
-    help: 'How late the event loop was since the last look, by quantile.',
+    help: 'Lag of the event loop since the last scrape, by quantile.',
   }
-  gauge(registry, about, 'max', () => {
-    // A delay is measured with the time that was asked for. Nothing is measured yet: NaN.
+  gauge(registry, info, 'max', () => {
+    // A measured delay includes the resolution. Before the first measurement it is NaN.
     const lag = (percentile: number) => Math.max(0, delays.percentile(percentile) / 1e9 - resolutionMs / 1e3) || 0
     const samples = [
       { labels: { quantile: '0.5' }, value: lag(50) },

@@ -1,10 +1,10 @@
-/** A number that is counted up, and read when somebody asks. */
-export type Count = { value: number }
+/** A counter, read at each scrape. */
+export type Counter = { value: number }
 
-/** How often which size was seen. `bounds` are in ascending order; what exceeds the last is counted behind it. */
-export class Distribution {
+/** A histogram of sizes. `bounds` are the ascending upper bounds of its buckets. Sizes above the last bound count in one more bucket. */
+export class Histogram {
   readonly bounds: readonly number[]
-  /** One more than there are bounds; each counts its own, not those below. */
+  /** The count of each bucket alone, without the lower ones. There is one more bucket than bounds. */
   readonly counts: number[]
   sum = 0
 

@@ -1,56 +1,62 @@
 import cluster from 'node:cluster'
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
-import { gatherForWorkers, scrapeThroughStarter } from './cluster.ts'
-import { registerVersionGauge, type Sources, watchEmbedded, watchEventLoop, watchSources } from './gauges.ts'
+import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
+import {
+  registerEmbeddedGauge,
+  registerEventLoopGauge,
+  registerSourceGauges,
+  registerVersionGauge,
+  type Sources,
+} from './gauges.ts'
 import { createMetrics } from './metrics.ts'
 
 export type RunningInstruments = Instruments & {
-  /** Begins to look at what exists only after there is an observer to tell. */
+  /** Registers the gauges of sources that exist only after the observer. */
   watch(sources: Sources): void
   stop(): void
 }
 
 type Options = {
-  /** Whether the embedded server runs; absent where this process does not look after one. */
+  /** Whether the embedded server runs. Absent if this process does not manage one. */
   embeddedUp?: (() => boolean) | undefined
   tracer?: Tracer | undefined
 }
 
-/** The instruments of a process that serves. */
+/** Creates the instruments of a process that serves requests. */
 export function createInstruments({ embeddedUp, tracer }: Options = {}): RunningInstruments {
   const registry = new Registry()
-  const counts = createMetrics(registry)
+  const metrics = createMetrics(registry)
   const observer: Observer = {
-    ...counts,
-    batch: (work, arrived, signal) => {
-      counts.batch(work, arrived.length)
-      return tracer?.batch(work, arrived, signal)
+    ...metrics,
+    batch: (work, items, signal) => {
+      metrics.batch(work, items.length)
+      return tracer?.batch(work, items, signal)
     },
     tracer,
   }
   if (tracer)
-    observer.statement = (name, begunMs, failed, under) => {
-      counts.statement(name, begunMs, failed, under)
-      tracer.statement(name, begunMs, failed, under)
+    observer.statement = (name, startedMs, failed, parent) => {
+      metrics.statement(name, startedMs, failed, parent)
+      tracer.statement(name, startedMs, failed, parent)
     }
   registerVersionGauge(registry)
-  watchEmbedded(registry, embeddedUp)
-  const unwatch = watchEventLoop(registry)
+  registerEmbeddedGauge(registry, embeddedUp)
+  const stopEventLoopGauge = registerEventLoopGauge(registry)
   collectDefaultMetrics({ register: registry })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
   return {
     observer,
     scrape: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
-    watch: sources => watchSources(registry, sources, counts.answeredAt),
-    stop: unwatch,
+    watch: sources => registerSourceGauges(registry, sources, metrics.answeredAt),
+    stop: stopEventLoopGauge,
   }
 }
 
-/** The instruments of the process that starts workers, and serves nothing itself. */
+/** Creates the instruments of the process that starts workers and serves no requests itself. */
 export function instrumentStarter({ embeddedUp }: Pick<Options, 'embeddedUp'>): void {
   const registry = new Registry()
-  watchEmbedded(registry, embeddedUp)
+  registerEmbeddedGauge(registry, embeddedUp)
   collectDefaultMetrics({ register: registry })
-  gatherForWorkers(registry)
+  aggregateForWorkers(registry)
 }

@@ -9,16 +9,16 @@ import { type Organization, type Service, startService } from '../../test/suppor
 import { urlOfDatabase } from '../db/embedded.ts'
 
 let service: Service
-let ours: Organization
+let organization: Organization
 beforeAll(async () => {
   service = await startService()
-  ours = await service.organization()
+  organization = await service.organization()
 })
 afterAll(() => service.stop())
 
 const metrics = () => readMetrics(service.address)
 
-/** By how much samples have grown through something that was done. */
+/** The growth of samples while `work` ran. */
 async function growth(samples: string[], work: () => Promise<unknown>): Promise<number[]> {
   const before = await metrics()
   await work()
@@ -26,25 +26,25 @@ async function growth(samples: string[], work: () => Promise<unknown>): Promise<
   return samples.map(sample => after.value(sample) - before.value(sample))
 }
 
-const person = (word: string, method = 'GET', status = '') =>
-  `${word}{method="${method}",route="/v1/people/{external_id}"${status && `,status="${status}"`}}`
+const person = (metric: string, method = 'GET', status = '') =>
+  `${metric}{method="${method}",route="/v1/people/{external_id}"${status && `,status="${status}"`}}`
 
 describe('/metrics', () => {
-  it('speaks the text format to whoever asks, without a token', async () => {
+  it('serves the text format without a token', async () => {
     const response = await fetch(`${service.address}/metrics`)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(await response.text()).toMatch(/^# HELP kith_/)
   })
 
-  it('takes no other method, and shows a HEAD its headers alone', async () => {
+  it('accepts only GET and HEAD, and answers HEAD with the headers alone', async () => {
     const posted = await fetch(`${service.address}/metrics`, { method: 'POST' })
     expect([posted.status, posted.headers.get('Allow')]).toEqual([405, 'GET, HEAD'])
     const head = await fetch(`${service.address}/metrics`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
-  it('counts answers by route and status, and measures how long they took', async () => {
+  it('counts responses by route and status, and measures their duration', async () => {
     const [found, missing, count, refused] = await growth(
       [
         person('kith_http_requests_total', 'GET', '200'),
@@ -53,16 +53,16 @@ describe('/metrics', () => {
         'kith_http_refusals_total{error="not_found"}',
       ],
       async () => {
-        await ours.send('POST', '/v1/people', { external_id: 'ada' })
-        await ours.send('GET', '/v1/people/ada')
-        await ours.send('GET', '/v1/people/nobody')
-        await ours.send('GET', '/v1/people/nobody')
+        await organization.send('POST', '/v1/people', { external_id: 'ada' })
+        await organization.send('GET', '/v1/people/ada')
+        await organization.send('GET', '/v1/people/nobody')
+        await organization.send('GET', '/v1/people/nobody')
       },
     )
     expect([found, missing, count, refused]).toEqual([1, 2, 3, 2])
   })
 
-  it('has buckets that contain each other, the last of them all', async () => {
+  it('has cumulative buckets, the last of which counts all requests', async () => {
     const { value, text } = await metrics()
     const buckets = [
       ...text.matchAll(
@@ -75,7 +75,7 @@ describe('/metrics', () => {
     expect(counts.at(-1)).toBe(value('kith_http_request_duration_seconds_count{method="POST",route="/v1/people"}'))
   })
 
-  it('names no address that does not exist, nor an invented method', async () => {
+  it('puts no unknown path and no unknown method into a label', async () => {
     const [unknown, other] = await growth(
       [
         'kith_http_requests_total{method="GET",route="unknown",status="401"}',
@@ -90,20 +90,20 @@ describe('/metrics', () => {
     expect((await metrics()).text).not.toContain('zqsecret')
   })
 
-  it('counts who is not answered yet, and who went away before', async () => {
-    await ours.send('POST', '/v1/people', { external_id: 'held' })
+  it('counts requests in flight, and requests whose client disconnected', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'held' })
     const lock = await lockPerson(service.databaseUrl, 'held')
     const leaving = new AbortController()
     const before = await metrics()
     const going = fetch(`${service.address}/v1/people/held`, {
       method: 'PATCH',
       signal: leaving.signal,
-      headers: { Authorization: `Bearer ${ours.token}`, 'Content-Type': 'application/json' },
+      headers: { Authorization: `Bearer ${organization.token}`, 'Content-Type': 'application/json' },
       body: '{"first_name":"x"}',
     }).catch(() => {})
     await expect.poll(lock.waiting).toBe(1)
     const during = await metrics()
-    // The scrape itself is one of them.
+    // The scrape itself counts as one.
     expect(during.value('kith_http_requests_in_flight')).toBe(2)
     expect(during.value('kith_db_pool_connections{pool="main",state="used"}')).toBeGreaterThan(0)
     leaving.abort()
@@ -113,11 +113,12 @@ describe('/metrics', () => {
     await lock.release()
   })
 
-  it('counts who waits for a batch, and how many shared it', async () => {
-    for (let index = 0; index < 6; index += 1) await ours.send('POST', '/v1/people', { external_id: `w${index}` })
+  it('counts requests that wait for a batch, and requests per batch', async () => {
+    for (let index = 0; index < 6; index += 1)
+      await organization.send('POST', '/v1/people', { external_id: `w${index}` })
     const lock = await lockPerson(service.databaseUrl, 'w0')
     const before = await metrics()
-    const patch = (index: number) => ours.send('PATCH', `/v1/people/w${index}`, { first_name: 'x' })
+    const patch = (index: number) => organization.send('PATCH', `/v1/people/w${index}`, { first_name: 'x' })
     const first = patch(0)
     await expect.poll(lock.waiting).toBe(1)
     const others = [1, 2, 3, 4, 5].map(patch)
@@ -136,14 +137,14 @@ describe('/metrics', () => {
       name => `kith_db_statement_duration_seconds_count{statement="${name}"}`,
     )
     const [reads, commits] = await growth(names, async () => {
-      await ours.send('GET', '/v1/people/ada')
-      await ours.send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+      await organization.send('GET', '/v1/people/ada')
+      await organization.send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
     })
     expect([reads, commits]).toEqual([1, 1])
   })
 
-  it('counts what is remembered and what is not', async () => {
-    const token = await service.tokenFor(ours.key)
+  it('counts cache hits and misses', async () => {
+    const token = await service.tokenFor(organization.key)
     const cache = (name: string, outcome: string) => `kith_cache_requests_total{cache="${name}",outcome="${outcome}"}`
     const samples = [cache('token', 'miss'), cache('token', 'hit'), cache('definitions', 'hit')]
     const grown = await growth(samples, async () => {
@@ -153,16 +154,18 @@ describe('/metrics', () => {
     expect(grown[2]).toBeGreaterThanOrEqual(3)
   })
 
-  it('counts the lines of imports by what became of them, and none of a dry run', async () => {
+  it('counts imported lines by outcome, and none of a dry run', async () => {
     const lines = ['created', 'unchanged', 'failed'].map(
       outcome => `kith_import_lines_total{kind="people",outcome="${outcome}"}`,
     )
     const body = linesFrom([{ external_id: 'one' }, { external_id: 'one' }, { nope: 1 }])
-    expect(await growth(lines, () => importLines(ours, '/v1/people/import?dry_run=true', body))).toEqual([0, 0, 0])
-    expect(await growth(lines, () => importLines(ours, '/v1/people/import', body))).toEqual([1, 1, 1])
+    expect(await growth(lines, () => importLines(organization, '/v1/people/import?dry_run=true', body))).toEqual([
+      0, 0, 0,
+    ])
+    expect(await growth(lines, () => importLines(organization, '/v1/people/import', body))).toEqual([1, 1, 1])
   })
 
-  it('counts the request that is one too many on its connection', async () => {
+  it('counts the request that exceeds the limit of its connection', async () => {
     const [refused] = await growth(['kith_overload_refusals_total{reason="connection"}'], async () => {
       const { hostname, port } = new URL(service.address)
       const socket = connect({ host: hostname, port: Number(port) })
@@ -174,22 +177,22 @@ describe('/metrics', () => {
     expect(refused).toBe(1)
   })
 
-  it('tells that the database answers, how long the change log is, and how late the event loop was', async () => {
+  it('reports the database as up, the rows of the change log, and the lag of the event loop', async () => {
     await service.sql('analyze changes')
     const [{ rows }] = (await service.sql<{ rows: number }>('select count(*)::integer as rows from changes')) as [
       { rows: number },
     ]
-    const told = async () => (await metrics()).value('kith_change_log_rows')
-    await expect.poll(told, { timeout: 5_000 }).toBeGreaterThanOrEqual(rows)
-    // Statistics may add what was written just before the table was counted.
-    expect(await told()).toBeLessThanOrEqual(2 * rows)
+    const changeLogRows = async () => (await metrics()).value('kith_change_log_rows')
+    await expect.poll(changeLogRows, { timeout: 5_000 }).toBeGreaterThanOrEqual(rows)
+    // The statistics may include rows that were written just before the table was counted.
+    expect(await changeLogRows()).toBeLessThanOrEqual(2 * rows)
     const { value, text } = await metrics()
     expect(value('kith_db_up')).toBe(1)
     expect(text).toContain('kith_event_loop_lag_seconds{quantile="0.99"}')
     expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
   })
 
-  it('tells that the database is away, and that it is back', async () => {
+  it('reports the database as down, and as up again', async () => {
     const admin = urlOfDatabase(service.databaseUrl, 'postgres')
     const name = new URL(service.databaseUrl).pathname.slice(1)
     const up = async () => (await metrics()).value('kith_db_up')
@@ -200,7 +203,7 @@ describe('/metrics', () => {
     await expect.poll(up, { timeout: 10_000 }).toBe(1)
   })
 
-  it('says nothing of an embedded server where there is none', async () => {
+  it('has no sample of the embedded server if there is none', async () => {
     const { text, types } = await metrics()
     expect(types.kith_embedded_database_up).toBe('gauge')
     expect(text).not.toMatch(/^kith_embedded_database_up /m)

@@ -1,7 +1,7 @@
 import type { Registry } from '@prometheus-io/client'
 import type { ImportOutcome, Observer, Overload, RequestEnd } from '../observer.ts'
 import { counters, gauge, histograms } from './families.ts'
-import type { Count, Distribution } from './histogram.ts'
+import type { Counter, Histogram } from './histogram.ts'
 
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const statementBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -10,20 +10,20 @@ const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
 
-/** What is counted as it happens. */
+/** The metrics that are counted as events happen. */
 export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
   batch(work: 'read' | 'write', items: number): void
-  /** When the database last answered a statement without an error, as performance.now() has it. */
+  /** The time of the database's last answer without an error, by performance.now(). */
   answeredAt(): number
 }
 
-/** Registers what is counted, and returns what counts it. Labels come from closed lists alone. */
+/** Registers the metrics and returns the functions that count. All labels come from closed lists. */
 export function createMetrics(registry: Registry): Metrics {
   const overloads = counters(registry, {
     name: 'kith_overload_refusals_total',
-    help: 'Requests that were turned away before any work was done for them, by reason.',
+    help: 'Requests refused by load shedding before kith processed them, by reason.',
   })
-  const byReason: Record<Overload, Count> = {
+  const byReason: Record<Overload, Counter> = {
     connection: overloads({ reason: 'connection' }),
     draining: overloads({ reason: 'draining' }),
     requests: overloads({ reason: 'requests' }),
@@ -33,11 +33,7 @@ export function createMetrics(registry: Registry): Metrics {
     connections: overloads({ reason: 'connections' }),
     share: overloads({ reason: 'share' }),
   }
-  const batches = histograms(
-    registry,
-    { name: 'kith_batch_items', help: 'Requests that shared one batch.' },
-    batchBounds,
-  )
+  const batches = histograms(registry, { name: 'kith_batch_items', help: 'Requests per batch.' }, batchBounds)
   const byWork = { read: batches({ work: 'read' }), write: batches({ work: 'write' }) }
   return {
     ...countRequests(registry),
@@ -51,46 +47,49 @@ export function createMetrics(registry: Registry): Metrics {
   }
 }
 
-type Route = { duration: Distribution; countOf: (status: number) => Count }
+type Route = { duration: Histogram; countOf: (status: number) => Counter }
 
 function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'requestEnded'> {
   let inFlight = 0
   const requests = counters(registry, {
     name: 'kith_http_requests_total',
-    help: 'Requests that were answered, by method, route and status.',
+    help: 'Answered requests, by method, route and status.',
   })
   const durations = histograms(
     registry,
     {
       name: 'kith_http_request_duration_seconds',
-      help: 'Time from the first byte of a request to the last of its answer.',
+      help: "Time from a request's head to the last byte of its response.",
     },
     requestBounds,
   )
-  gauge(registry, { name: 'kith_http_requests_in_flight', help: 'Requests that are not answered yet.' }, 'sum', () => [
-    { value: inFlight },
-  ])
+  gauge(
+    registry,
+    { name: 'kith_http_requests_in_flight', help: 'Requests without a complete response.' },
+    'sum',
+    () => [{ value: inFlight }],
+  )
   const aborted = counters(registry, {
     name: 'kith_http_aborted_total',
-    help: 'Requests whose client went away before it had its answer.',
+    help: 'Requests whose client disconnected before its response.',
   })()
   const refusals = counters(registry, {
     name: 'kith_http_refusals_total',
-    help: 'Requests that were refused, by the word of the error.',
+    help: 'Refused requests, by error code.',
   })
-  const countRefusal = keeping((word: string) => refusals({ error: word }))
-  // Two look-ups in maps of a few dozen strings; the library's own took longer than all of this.
-  const routeOf = keeping((route: string) =>
-    keeping(
+  const countRefusal = memoize((code: string) => refusals({ error: code }))
+  // Two look-ups in maps of a few dozen strings. The library's own look-up took longer than this whole function.
+  const routeOf = memoize((route: string) =>
+    memoize(
       (method: string): Route => ({
         duration: durations({ method, route }),
-        countOf: keeping((status: number) => requests({ method, route, status: `${status}` })),
+        countOf: memoize((status: number) => requests({ method, route, status: `${status}` })),
       }),
     ),
   )
-  const answered = ({ method, route = 'unknown', durationMs }: RequestEnd, status: number) => {
-    const known = methods.includes(method) ? method : 'other'
-    const { duration, countOf } = routeOf(route)(known)
+  const countResponse = ({ method, route = 'unknown', durationMs }: RequestEnd, status: number) => {
+    const methodLabel = methods.includes(method) ? method : 'other'
+    const { duration, countOf } = routeOf(route)(methodLabel)
     duration.observe(durationMs / 1_000)
     countOf(status).value += 1
   }
@@ -101,7 +100,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
     requestEnded: end => {
       inFlight -= 1
       if (end.status === undefined) aborted.value += 1
-      else answered(end, end.status)
+      else countResponse(end, end.status)
       if (end.error !== undefined) countRefusal(end.error).value += 1
     },
   }
@@ -110,25 +109,25 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
 function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'answeredAt'> {
   const durations = histograms(
     registry,
-    { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its answer, by its name.' },
+    { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its result, by its name.' },
     statementBounds,
   )
-  const durationOf = keeping((statement: string) => durations({ statement }))
-  let answeredMs = Number.NEGATIVE_INFINITY
+  const durationOf = memoize((statement: string) => durations({ statement }))
+  let answeredAtMs = Number.NEGATIVE_INFINITY
   return {
-    statement: (name, begunMs, failed) => {
+    statement: (name, startedMs, failed) => {
       const nowMs = performance.now()
-      if (!failed) answeredMs = nowMs
-      durationOf(name || 'unnamed').observe((nowMs - begunMs) / 1_000)
+      if (!failed) answeredAtMs = nowMs
+      durationOf(name || 'unnamed').observe((nowMs - startedMs) / 1_000)
     },
-    answeredAt: () => answeredMs,
+    answeredAt: () => answeredAtMs,
   }
 }
 
 function countCaches(registry: Registry): Observer['cache'] {
   const requests = counters(registry, {
     name: 'kith_cache_requests_total',
-    help: 'Look-ups in what is remembered: tokens that were verified, definitions of organizations.',
+    help: 'Cache look-ups, by cache and outcome.',
   })
   const of = (cache: string) => ({
     hit: requests({ cache, outcome: 'hit' }),
@@ -143,7 +142,7 @@ function countCaches(registry: Registry): Observer['cache'] {
 function countImports(registry: Registry): Observer['imported'] {
   const lines = counters(registry, {
     name: 'kith_import_lines_total',
-    help: 'Lines of imports, by kind and by what became of them.',
+    help: 'Imported lines, by kind and outcome.',
   })
   const of = (kind: string) => Object.fromEntries(outcomes.map(outcome => [outcome, lines({ kind, outcome })]))
   const kinds = { people: of('people'), records: of('records') }
@@ -152,14 +151,14 @@ function countImports(registry: Registry): Observer['imported'] {
   }
 }
 
-/** Keeps what was made for a key. */
-function keeping<K extends string | number, V>(make: (key: K) => V): (key: K) => V {
-  const kept = new Map<K, V>()
+/** Memoizes a function of one key. */
+function memoize<K extends string | number, V>(make: (key: K) => V): (key: K) => V {
+  const values = new Map<K, V>()
   return key => {
-    const known = kept.get(key)
-    if (known !== undefined) return known
-    const made = make(key)
-    kept.set(key, made)
-    return made
+    const existing = values.get(key)
+    if (existing !== undefined) return existing
+    const value = make(key)
+    values.set(key, value)
+    return value
   }
 }

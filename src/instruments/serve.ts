@@ -5,14 +5,14 @@ import type { Router } from '../http/pipeline/router.ts'
 import { singleFlight } from '../http/routes/single-flight.ts'
 import type { Instruments } from '../observer.ts'
 
-/** What the document says of /metrics. */
+/** The OpenAPI entry of /metrics. */
 export const metricsRow: OpenRoute = {
   path: '/metrics',
   operationId: 'getMetrics',
   summary: 'Read the metrics',
   description:
-    'In Prometheus’ text format, version 0.0.4. They tell of the service and of no organization; all the same they are ' +
-    'for whoever runs it: let the proxy in front keep this address from the outside.',
+    'In Prometheus’ text format, version 0.0.4. The metrics describe the service and name no organization, but they are meant for ' +
+    'its operator: block this path at the proxy.',
   tag: 'System',
   answer: Type.String(),
   answerType: 'text/plain',
@@ -20,27 +20,27 @@ export const metricsRow: OpenRoute = {
   refusals: { 503: 'operation_failed' },
 }
 
-/** Rendering 128 kB takes 6 ms of the event loop: an eighth of its time, however many ask. */
+/** The minimum pause between renderings. One of 128 kB takes 6 ms of the event loop, so scrapes take at most an eighth of its time. */
 const pauseMs = 50
 
-/** Serves /metrics, which wants no token. */
-export function serveMetrics(places: Router, { scrape }: Instruments): void {
+/** Serves /metrics, which needs no token. */
+export function serveMetrics(router: Router, { scrape }: Instruments): void {
   const render = singleFlight(async () => {
     const { text, contentType } = await scrape()
     return { bytes: Buffer.from(text), contentType }
   }, pauseMs)
-  places.add({
+  router.add({
     method: 'GET',
     path: metricsRow.path,
     handle: async exchange => {
-      const { bytes, contentType } = await render().catch(() => notTold())
+      const { bytes, contentType } = await render().catch(() => failUnavailable())
       exchange.send(200, bytes, contentType)
     },
   })
 }
 
-function notTold(): never {
-  fail('operation_failed', 'The metrics of the other workers cannot be had at the moment.', {
+function failUnavailable(): never {
+  fail('operation_failed', 'The metrics of the other workers are not available. Retry after 1 second.', {
     status: 503,
     headers: { 'Retry-After': '1' },
   })

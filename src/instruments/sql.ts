@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-/** About how many rows the change log has, of all organizations: what statistics know, whichever know more. */
+/** The estimated number of rows of the change log, of all organizations: the larger of PostgreSQL's two statistics. */
 export const estimateChangesSql = statement(
   'estimate_changes',
   `select greatest(reltuples, pg_stat_get_live_tuples(oid), 0)::float8 as rows

@@ -22,23 +22,23 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Config, Traces } from '../config.ts'
-import type { Arrived, EndSpan, RequestEnd, Tracer, Work } from '../observer.ts'
+import type { EndSpan, QueuedItem, RequestEnd, Tracer, Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 
 export type Tracing = { tracer: Tracer; stop(): Promise<void> }
 
-/** As many as a batch may have items. */
+/** The maximum number of items of a batch. */
 const linksLimit = 256
 const reportIntervalMs = 60_000
 const stopPatienceMs = 1_000
 
 /**
- * Sends traces over OTLP/HTTP, in JSON. Where they go, with which headers and how long that may take, the exporter reads
- * from the environment itself, by the names of its specification. `report` is told what goes wrong, once a minute at most.
+ * Sends traces over OTLP/HTTP, in JSON. The exporter itself reads the endpoint, headers and timeout from the environment, by the
+ * names of its specification. `report` receives problems, at most once a minute.
  */
 export function startTracing(traces: NonNullable<Config['traces']>, report: (problem: string) => void): Tracing {
-  const tell = tellSeldom(report)
-  setGlobalErrorHandler(tell)
+  const reportError = throttleReports(report)
+  setGlobalErrorHandler(reportError)
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'kith' }))
@@ -49,22 +49,23 @@ export function startTracing(traces: NonNullable<Config['traces']>, report: (pro
   })
   return {
     tracer: createTracer(provider),
-    // What cannot be sent by then is lost: the exporter would try for ten seconds, and a collector that is away must not
-    // keep the process.
-    stop: () => Promise.race([provider.shutdown().catch(tell), setTimeout(stopPatienceMs, undefined, { ref: false })]),
+    // Spans that cannot be sent by then are lost. The exporter would retry for ten seconds, and an unreachable collector must not
+    // delay the end of the process.
+    stop: () =>
+      Promise.race([provider.shutdown().catch(reportError), setTimeout(stopPatienceMs, undefined, { ref: false })]),
   }
 }
 
-function tellSeldom(report: (problem: string) => void): (error: unknown) => void {
-  let toldMs = Number.NEGATIVE_INFINITY
+function throttleReports(report: (problem: string) => void): (error: unknown) => void {
+  let reportedAtMs = Number.NEGATIVE_INFINITY
   return error => {
-    if (performance.now() - toldMs < reportIntervalMs) return
-    toldMs = performance.now()
+    if (performance.now() - reportedAtMs < reportIntervalMs) return
+    reportedAtMs = performance.now()
     report(`traces are not sent: ${reasonOf(error)}`)
   }
 }
 
-/** What the exporter throws is one error, or those of every processor. */
+/** The exporter throws one error, or a list with those of every processor. */
 const reasonOf = (error: unknown): string =>
   [error]
     .flat()
@@ -81,41 +82,41 @@ function samplerOf({ sampler, ratio }: Traces): Sampler {
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
 }
 
-/** Spans hang on what is handed from function to function anyway, so that no AsyncLocalStorage has to follow every promise. */
+/** Spans are keyed by objects that functions pass on anyway, so no AsyncLocalStorage has to follow every promise. */
 function createTracer(provider: TracerProvider): Tracer {
   const spans = provider.getTracer('kith')
-  const known = new WeakMap<object, Span>()
-  const contextOf = (self: object | undefined): Context => {
-    const span = self && known.get(self)
+  const spanByKey = new WeakMap<object, Span>()
+  const contextOf = (key: object | undefined): Context => {
+    const span = key && spanByKey.get(key)
     return span ? trace.setSpan(ROOT_CONTEXT, span) : ROOT_CONTEXT
   }
 
-  /** What belongs to no request, such as the tasks in the background, is not told. */
-  const isTold = (under: object | undefined): under is object => under !== undefined && known.has(under)
+  /** Work outside a request, such as a background task, is not traced. */
+  const isTraced = (parent: object | undefined): parent is object => parent !== undefined && spanByKey.has(parent)
 
-  function begin(name: string, under: object | undefined, self?: object): EndSpan {
-    if (!isTold(under)) return () => {}
-    const span = spans.startSpan(name, { startTime: performance.now() }, contextOf(under))
-    if (self) known.set(self, span)
+  function begin(name: string, parent: object | undefined, key?: object): EndSpan {
+    if (!isTraced(parent)) return () => {}
+    const span = spans.startSpan(name, { startTime: performance.now() }, contextOf(parent))
+    if (key) spanByKey.set(key, span)
     return failed => end(span, failed)
   }
 
-  function beginBatch(work: Work, arrived: readonly Arrived[], signal: Signal): EndSpan {
+  function beginBatch(work: Work, items: readonly QueuedItem[], signal: Signal): EndSpan {
     const name = `${work} batch`
     const startTime = performance.now()
-    const waiting = arrived.flatMap(({ signal }) => (isTold(signal) ? [known.get(signal)!] : []))
+    const waiting = items.flatMap(({ signal }) => (isTraced(signal) ? [spanByKey.get(signal)!] : []))
     const sampled = waiting.filter(span => span.spanContext().traceFlags & TraceFlags.SAMPLED)
-    for (const { signal, sinceMs } of arrived)
-      if (isTold(signal)) end(spans.startSpan('wait', { startTime: sinceMs }, contextOf(signal)), false)
+    for (const { signal, sinceMs } of items)
+      if (isTraced(signal)) end(spans.startSpan('wait', { startTime: sinceMs }, contextOf(signal)), false)
     if (sampled.length === 0) return () => {}
-    const attributes = { 'kith.batch.items': arrived.length }
-    // One alone goes on in its own trace; a batch of several belongs to none of them, and each names the other.
-    const alone = arrived.length === 1
-    const links = alone ? [] : sampled.map(span => ({ context: span.spanContext() }))
-    const context = alone ? trace.setSpan(ROOT_CONTEXT, sampled[0]!) : ROOT_CONTEXT
+    const attributes = { 'kith.batch.items': items.length }
+    // A batch of one request continues its trace. A batch of several belongs to none of them, so batch and requests link to each other.
+    const isSingle = items.length === 1
+    const links = isSingle ? [] : sampled.map(span => ({ context: span.spanContext() }))
+    const context = isSingle ? trace.setSpan(ROOT_CONTEXT, sampled[0]!) : ROOT_CONTEXT
     const span = spans.startSpan(name, { startTime, attributes, links }, context)
-    if (!alone) for (const each of sampled) each.addLink({ context: span.spanContext() })
-    known.set(signal, span)
+    if (!isSingle) for (const each of sampled) each.addLink({ context: span.spanContext() })
+    spanByKey.set(signal, span)
     return failed => end(span, failed)
   }
 
@@ -124,25 +125,25 @@ function createTracer(provider: TracerProvider): Tracer {
     request: (signal, method, traceparent) => {
       const attributes = { 'http.request.method': method }
       const startTime = performance.now()
-      known.set(
+      spanByKey.set(
         signal,
-        spans.startSpan(method, { kind: SpanKind.SERVER, startTime, attributes }, callerOf(traceparent)),
+        spans.startSpan(method, { kind: SpanKind.SERVER, startTime, attributes }, callerContext(traceparent)),
       )
     },
-    requestEnded: (signal, ended) => endRequest(known.get(signal)!, ended),
-    traceIdOf: signal => known.get(signal)?.spanContext().traceId,
+    requestEnded: (signal, requestEnd) => endRequest(spanByKey.get(signal)!, requestEnd),
+    traceIdOf: signal => spanByKey.get(signal)?.spanContext().traceId,
     batch: beginBatch,
-    statement: (name, begunMs, failed, under) => {
-      if (!isTold(under)) return
+    statement: (name, startedMs, failed, parent) => {
+      if (!isTraced(parent)) return
       const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name }
-      const options = { kind: SpanKind.CLIENT, startTime: begunMs, attributes }
-      end(spans.startSpan(name || 'unnamed', options, contextOf(under)), failed)
+      const options = { kind: SpanKind.CLIENT, startTime: startedMs, attributes }
+      end(spans.startSpan(name || 'unnamed', options, contextOf(parent)), failed)
     },
   }
 }
 
-/** W3C Trace Context. What is malformed begins a trace of its own; the caller's `tracestate` is nobody's here. */
-function callerOf(traceparent: string | undefined): Context {
+/** The caller's W3C Trace Context. A malformed one starts a new trace. `tracestate` is ignored. */
+function callerContext(traceparent: string | undefined): Context {
   const caller = traceparent === undefined ? null : parseTraceParent(traceparent)
   if (!caller || !isSpanContextValid(caller)) return ROOT_CONTEXT
   return trace.setSpanContext(ROOT_CONTEXT, { ...caller, isRemote: true })

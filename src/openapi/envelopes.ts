@@ -16,7 +16,8 @@ const detail = Type.Object(
 
 const outcome = Type.Optional(
   Type.Literal('unknown', {
-    description: 'The database did not confirm the write, so it may have been done. Absent if the write was not done.',
+    description:
+      'The database did not confirm the write. The write may have been done. Absent if the write was not done.',
   }),
 )
 

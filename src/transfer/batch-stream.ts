@@ -1,31 +1,32 @@
-/** What is gathered is counted and weighed. */
+/** An item with its size, which counts towards the size of a batch. */
 export type Weighed = { bytes: number }
 
 /**
- * Hands on, each time it is asked, what has arrived since, and reads on meanwhile: so whoever works slower than the source
- * gets larger parts, and nobody waits for a part to fill up. A part, and what is read ahead of it, has at most so many
- * items, and bytes but for one item. An error of the source is thrown in place of what has not been handed on.
+ * Groups the items of a source into batches. Each batch contains the items that arrived since the previous one, and the source is
+ * read meanwhile. A consumer slower than the source therefore gets larger batches, and no batch waits to fill up. A batch has at
+ * most `maxSize` items and bytes; one larger item is a batch of its own. The read-ahead stops at the same limits. An error of the
+ * source is thrown instead of the items that were not passed on yet.
  */
 export async function* batchStream<T extends Weighed>(
   source: AsyncIterable<T[]>,
-  size: { items: number; bytes: number },
+  maxSize: { items: number; bytes: number },
 ): AsyncGenerator<T[]> {
   const iterator = source[Symbol.asyncIterator]()
-  const gathered: T[] = []
+  const buffered: T[] = []
   let bytes = 0
-  let ended = false
+  let isEnded = false
   let failure: { error: unknown } | undefined
   let reading: Promise<void> | undefined
   const readOne = async () => {
     const { value, done } = await iterator.next()
-    ended = done === true
+    isEnded = done === true
     for (const item of (value as T[] | undefined) ?? []) {
-      gathered.push(item)
+      buffered.push(item)
       bytes += item.bytes
     }
   }
   const readOn = () => {
-    if (reading || ended || failure || gathered.length >= size.items || bytes >= size.bytes) return
+    if (reading || isEnded || failure || buffered.length >= maxSize.items || bytes >= maxSize.bytes) return
     reading = readOne()
       .catch(error => {
         failure = { error }
@@ -38,27 +39,27 @@ export async function* batchStream<T extends Weighed>(
   try {
     for (;;) {
       readOn()
-      while (gathered.length === 0 && reading) await reading
+      while (buffered.length === 0 && reading) await reading
       if (failure) throw failure.error
-      if (gathered.length === 0) return
-      const part = gathered.splice(0, countWithin(gathered, size))
-      for (const item of part) bytes -= item.bytes
+      if (buffered.length === 0) return
+      const batch = buffered.splice(0, countItemsWithin(buffered, maxSize))
+      for (const item of batch) bytes -= item.bytes
       readOn()
-      yield part
+      yield batch
     }
   } finally {
-    // Not waited for: it comes after the item that does not come.
+    // Not awaited: it would settle only after the pending read, which may never end.
     iterator.return?.().catch(() => {})
   }
 }
 
-/** How many of the first items make a part. */
-function countWithin(items: readonly Weighed[], size: { items: number; bytes: number }): number {
+/** The number of leading items that form a batch. */
+function countItemsWithin(items: readonly Weighed[], maxSize: { items: number; bytes: number }): number {
   let bytes = 0
-  const most = Math.min(items.length, size.items)
-  for (let count = 0; count < most; count += 1) {
+  const maxItems = Math.min(items.length, maxSize.items)
+  for (let count = 0; count < maxItems; count += 1) {
     bytes += items[count]!.bytes
-    if (count > 0 && bytes > size.bytes) return count
+    if (count > 0 && bytes > maxSize.bytes) return count
   }
-  return most
+  return maxItems
 }

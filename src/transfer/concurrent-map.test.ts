@@ -1,6 +1,6 @@
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { mapConcurrently } from './concurrent-map.ts'
 
 async function* upTo(count: number) {
@@ -18,27 +18,27 @@ async function collect<T>(results: AsyncIterable<T>): Promise<T[]> {
 
 const resolvable = () => Promise.withResolvers<string>()
 
-test('what comes of each is handed on in order, and never more are worked on than may be', async () => {
-  const sizes = fc.record({ count: fc.nat(12), at_once: fc.integer({ min: 1, max: 3 }) })
+it('yields results in order, and never exceeds the concurrency limit', async () => {
+  const sizes = fc.record({ count: fc.nat(12), maxConcurrent: fc.integer({ min: 1, max: 3 }) })
   await fc.assert(
-    fc.asyncProperty(fc.scheduler(), sizes, async (scheduler, { count, at_once: atOnce }) => {
+    fc.asyncProperty(fc.scheduler(), sizes, async (scheduler, { count, maxConcurrent }) => {
       let working = 0
       const work = async (n: number) => {
         working += 1
-        expect(working).toBeLessThanOrEqual(atOnce)
+        expect(working).toBeLessThanOrEqual(maxConcurrent)
         await scheduler.schedule(Promise.resolve(), `work ${n}`)
         working -= 1
         return n
       }
-      const all = collect(mapConcurrently(upTo(count), atOnce, work))
-      const handedOn = await scheduler.waitFor(all)
-      expect(handedOn).toEqual(Array.from({ length: count }, (_, n) => n))
+      const all = collect(mapConcurrently(upTo(count), maxConcurrent, work))
+      const yielded = await scheduler.waitFor(all)
+      expect(yielded).toEqual(Array.from({ length: count }, (_, n) => n))
     }),
     { numRuns: 50 },
   )
 })
 
-test('a result is handed on while the next item does not come', async () => {
+it('yields a result while the next item has not arrived', async () => {
   const never = Promise.withResolvers<never>()
   async function* one() {
     yield 'first'
@@ -48,23 +48,23 @@ test('a result is handed on while the next item does not come', async () => {
   expect(await results.next()).toEqual({ done: false, value: 'first done' })
 })
 
-test('after a failure nothing is begun, what is under way is handed on, and then it is thrown', async () => {
+it('starts no further item after a failure, yields the results in progress, and then throws', async () => {
   const works = [resolvable(), resolvable(), resolvable()]
-  const begun: number[] = []
+  const started: number[] = []
   const results = mapConcurrently(upTo(3), 2, n => {
-    begun.push(n)
+    started.push(n)
     return works[n]!.promise
   })
   const first = results.next()
-  while (begun.length < 2) await turn()
+  while (started.length < 2) await turn()
   works[0]!.reject(new Error('broken'))
   works[1]!.resolve('second')
   expect(await first).toEqual({ done: false, value: 'second' })
   await expect(results.next()).rejects.toThrow('broken')
-  expect(begun).toEqual([0, 1])
+  expect(started).toEqual([0, 1])
 })
 
-test('a source that fails is told after what came of its items', async () => {
+it('throws an error of the source after the results of its items', async () => {
   async function* broken() {
     yield 'item'
     throw new Error('cut off')
@@ -74,7 +74,7 @@ test('a source that fails is told after what came of its items', async () => {
   await expect(results.next()).rejects.toThrow('cut off')
 })
 
-test('a source that fails while something is worked on leaves the event loop to others', async () => {
+it('does not block the event loop when the source fails while an item is in progress', async () => {
   async function* broken() {
     yield 'item'
     await setTimeout(1)

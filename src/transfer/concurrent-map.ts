@@ -1,41 +1,41 @@
 /**
- * Works on what a source yields, up to `atOnce` at a time, and hands on what comes of each, in their order, as soon as it is
- * there. Once something has failed nothing more is begun, and what is under way is handed on before the failure is thrown.
+ * Maps the items of a source, up to `maxConcurrent` at a time, and yields each result in order as soon as it is available. After a
+ * failure no further item starts. The results of the items in progress are yielded, and then the failure is thrown.
  */
 export async function* mapConcurrently<T, R>(
   source: AsyncIterator<T, unknown>,
-  atOnce: number,
+  maxConcurrent: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
-  /** What comes of each: nothing where it fails. */
-  const working: Promise<R[]>[] = []
-  let coming: Promise<void> | undefined
-  let ended = false
+  /** The results in order. A failed item has an empty list. */
+  const pending: Promise<R[]>[] = []
+  let reading: Promise<void> | undefined
+  let isEnded = false
   let failure: { error: unknown } | undefined
   const fail = (error: unknown) => {
     failure ??= { error }
-    ended = true
+    isEnded = true
     return []
   }
-  const begin = async () => {
+  const readNext = async () => {
     const next = await source.next()
-    if (next.done) ended = true
-    else if (!ended) working.push(work(next.value).then(result => [result], fail))
+    if (next.done) isEnded = true
+    else if (!isEnded) pending.push(work(next.value).then(result => [result], fail))
   }
   for (;;) {
-    if (!ended && working.length < atOnce)
-      coming ??= begin()
+    if (!isEnded && pending.length < maxConcurrent)
+      reading ??= readNext()
         .catch(error => void fail(error))
-        // Come of it what may: a promise that is settled already would be waited for without end, and nothing else would run.
+        // Always reset: racing a promise that is already settled would loop without end and block the event loop.
         .finally(() => {
-          coming = undefined
+          reading = undefined
         })
-    const first = working[0]
-    if (!first && ended) break
-    const results = await Promise.race([first, coming].filter(awaited => awaited !== undefined))
-    if (!results) continue
-    working.shift()
-    yield* results
+    const first = pending[0]
+    if (!first && isEnded) break
+    const settled = await Promise.race([first, reading].filter(awaited => awaited !== undefined))
+    if (!settled) continue
+    pending.shift()
+    yield* settled
   }
   if (failure) throw failure.error
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
@@ -22,7 +22,7 @@ const none = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
 const named = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ external_id: `p${n}`, first_name: `First ${n}` }))
 
-/** A request whose body is still to be sent. */
+/** A request without its body, which the caller sends. */
 function begin(
   path = people,
   headers: Record<string, string> = {},
@@ -38,7 +38,7 @@ function begin(
 }
 
 describe('the connection of an import', () => {
-  test('that takes longer than a request may is served as long as lines come', async () => {
+  it('is served beyond the time limit of a request as long as lines arrive', async () => {
     const { sent, answer } = begin()
     const waited = new Promise<void>(resolve => {
       let sentLines = 0
@@ -53,16 +53,16 @@ describe('the connection of an import', () => {
     })
     const response = await answer
     await waited
-    const said = (await text(response))
+    const lines = (await text(response))
       .trim()
       .split('\n')
       .map(line => JSON.parse(line))
-    expect(said.at(-1)).toEqual({ ...none, received: 8, created: 8 })
-    expect(said.slice(0, -1).every(line => 'progress' in line)).toBe(true)
-    expect(said.length).toBeGreaterThan(1)
+    expect(lines.at(-1)).toEqual({ ...none, received: 8, created: 8 })
+    expect(lines.slice(0, -1).every(line => 'progress' in line)).toBe(true)
+    expect(lines.length).toBeGreaterThan(1)
   })
 
-  test('is the third of its organization: it is told to wait, until one has ended or is broken off', async () => {
+  it('gets 503 as the third of its organization, until another one ends or breaks', async () => {
     const open = async (count: number) => {
       const { sent, answer } = begin()
       sent.on('error', () => {})
@@ -72,9 +72,9 @@ describe('the connection of an import', () => {
     }
     const [first, second] = [await open(1), await open(2)]
     const third = () => organization.send('POST', people, linesFrom(named(3)), ndjsonHeaders)
-    const told = await third()
-    expect({ status: told.status, after: told.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
-    expect(told.body).toMatchObject({ error: 'operation_failed' })
+    const refused = await third()
+    expect({ status: refused.status, after: refused.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })
+    expect(refused.body).toMatchObject({ error: 'operation_failed' })
     expect(await exportAll(organization, '/v1/people/export')).toHaveLength(2)
     const other = await service.organization()
     expect((await importLines(other, people, linesFrom(named(3)))).counts).toEqual({ ...none, received: 3, created: 3 })
@@ -88,7 +88,7 @@ describe('the connection of an import', () => {
     await text(await another.answer)
   })
 
-  test('that breaks leaves the lines that were whole or none of them, and none of half a line', async () => {
+  it('stores whole sets and no partial line if it breaks', async () => {
     const { sent } = begin(people, { 'X-Request-Id': 'broken-off' })
     sent.on('error', () => {})
     sent.write(linesFrom(named(10)))
@@ -96,8 +96,8 @@ describe('the connection of an import', () => {
     sent.write('{"external_id":"half"}')
     await new Promise(resolve => sent.write('', resolve))
     sent.destroy()
-    const told = () => service.logs.filter(line => line.includes('broken-off'))
-    await expect.poll(() => told().some(line => line.includes('"aborted":true'))).toBe(true)
+    const logLines = () => service.logs.filter(line => line.includes('broken-off'))
+    await expect.poll(() => logLines().some(line => line.includes('"aborted":true'))).toBe(true)
     const left = await exportAll(organization, '/v1/people/export')
     expect(left).toHaveLength(10)
     expect((await importLines(organization, people, linesFrom(named(11)))).counts).toEqual({
@@ -106,16 +106,16 @@ describe('the connection of an import', () => {
       created: 1,
       unchanged: 10,
     })
-    // It is no fault of ours.
-    expect(told().filter(line => line.includes('"level":50'))).toEqual([])
+    // A disconnect of the client is not logged as an error.
+    expect(logLines().filter(line => line.includes('"level":50'))).toEqual([])
   })
 
-  test('that falls silent gets the fault, with the counts, and the lines before it stay', async () => {
+  it('gets a fault line with the counts if it falls silent, and the earlier lines stay stored', async () => {
     const { sent, answer } = begin()
     sent.on('error', () => {})
     sent.write(linesFrom(named(3)))
-    const said = (await text(await answer)).trim().split('\n')
-    const last = JSON.parse(said.at(-1)!)
+    const lines = (await text(await answer)).trim().split('\n')
+    const last = JSON.parse(lines.at(-1)!)
     expect(last).toMatchObject({
       error: 'operation_failed',
       details: [],
@@ -126,7 +126,7 @@ describe('the connection of an import', () => {
     expect(await exportAll(organization, '/v1/people/export')).toHaveLength(3)
   })
 
-  test('whose client does not read its answer is not read from either, and is cut', async () => {
+  it('is not read, and then cut, if its client does not read the response', async () => {
     const { sent, answer } = begin(people, { 'X-Request-Id': 'unread' })
     sent.on('error', () => {})
     const response = await answer
@@ -145,13 +145,13 @@ describe('the connection of an import', () => {
   })
 })
 
-test('two imports and all other writes of an organization, whose head is held, hold half of the connections', async () => {
-  const patient = await startService()
-  const [organization, other] = [await patient.organization(), await patient.organization()]
-  const standing = [...named(30), { external_id: 'q1' }, { external_id: 'q2' }]
-  for (const each of [organization, other]) await importLines(each, people, linesFrom(standing))
-  const used = () => patient.db.load!().used
-  const locker = await patient.db.connect()
+it('limits two imports and all other writes of an organization with a locked head to half of the connections', async () => {
+  const service = await startService()
+  const [organization, other] = [await service.organization(), await service.organization()]
+  const existing = [...named(30), { external_id: 'q1' }, { external_id: 'q2' }]
+  for (const each of [organization, other]) await importLines(each, people, linesFrom(existing))
+  const used = () => service.db.load!().used
+  const locker = await service.db.connect()
   const writes: Promise<unknown>[] = []
   try {
     await locker.query('begin')
@@ -164,7 +164,7 @@ test('two imports and all other writes of an organization, whose head is held, h
       writes.push(organization.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
     for (const external_id of ['q1', 'q2']) writes.push(organization.send('DELETE', `/v1/people/${external_id}`))
     await expect.poll(used).toBe(4)
-    await expect.poll(() => patient.db.load!().heldBack).toBeGreaterThan(0)
+    await expect.poll(() => service.db.load!().waitingForShare).toBeGreaterThan(0)
     expect((await other.send('GET', '/v1/people/p1')).status).toBe(200)
     expect((await other.send('PATCH', '/v1/people/p1', { first_name: 'Ada' })).status).toBe(200)
     expect((await organization.send('GET', '/v1/people/p1')).status).toBe(200)
@@ -172,6 +172,6 @@ test('two imports and all other writes of an organization, whose head is held, h
   } finally {
     await locker.end()
     await Promise.all(writes)
-    await patient.stop()
+    await service.stop()
   }
 })

@@ -3,16 +3,16 @@ import { nestedDatabase } from '../db/nested-transaction.ts'
 import type { Outcome, Write } from '../entities/write-request.ts'
 import { type WriteOptions, writeEntities } from '../entities/write-sets.ts'
 
-/** Carries what was decided out of the transaction that must not be committed. */
-class Rehearsed extends Error {
+/** Carries the outcomes out of the transaction, and rolls it back. */
+class DryRunOutcomes extends Error {
   readonly outcomes: Outcome[]
   constructor(outcomes: Outcome[]) {
-    super('rehearsed')
+    super('dry run')
     this.outcomes = outcomes
   }
 }
 
-/** As {@link writeEntities}, and nothing of it is stored. */
+/** As {@link writeEntities}, but stores nothing. */
 export async function dryRun(
   db: Database,
   organization_id: number,
@@ -22,15 +22,15 @@ export async function dryRun(
   try {
     return await db.transaction(
       async tx => {
-        const joined = nestedDatabase(db, tx)
-        const outcomes = await writeEntities(joined.db, organization_id, writes, options)
-        const broken = joined.broken()
-        throw broken ?? new Rehearsed(outcomes)
+        const nested = nestedDatabase(db, tx)
+        const outcomes = await writeEntities(nested.db, organization_id, writes, options)
+        const broken = nested.broken()
+        throw broken ?? new DryRunOutcomes(outcomes)
       },
       { signal: options.signal },
     )
   } catch (error) {
-    if (error instanceof Rehearsed) return error.outcomes
+    if (error instanceof DryRunOutcomes) return error.outcomes
     throw error
   }
 }

@@ -4,7 +4,7 @@ import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, importQuery } from './schema.ts'
 
-/** The endpoints by which all of a kind of entity comes in and goes out: people and the records of a stack have the same. */
+/** The import and export endpoints of a kind of entity. People and the records of a stack have the same ones. */
 export function transferEndpoints(kind: EntityKind): Route[] {
   const { path, params, plural, noun, body, answer } = kind
   const shared = { params, tag: plural, streams: true } as const
@@ -18,10 +18,10 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       operationId: `import${plural}`,
       summary: `Import ${plural.toLowerCase()}`,
       description:
-        `Takes lines of JSON, any number of them: the body of a create each. Whoever has the \`external_id\` of a line is ` +
-        `merged as PATCH merges; a ${noun} without one is always new. The answer tells line by line what is refused, every second ` +
-        'how far it is, and last what has become of all lines. A connection that breaks leaves whole sets of lines, and ' +
-        'what is sent again is unchanged. An Idempotency-Key is ignored.',
+        `Takes any number of lines of JSON, each the body of a create. If a ${noun} with the \`external_id\` of a line exists, the ` +
+        `line is merged into it as by PATCH; a line without \`external_id\` always creates a ${noun}. The response contains a line per ` +
+        'refused line, the progress every second, and the counts of all lines at the end. If the connection breaks, whole sets of ' +
+        'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored.',
       query: importQuery,
       item: body,
       answer: importAnswer,
@@ -29,15 +29,15 @@ export function transferEndpoints(kind: EntityKind): Route[] {
     },
     {
       ...shared,
-      // A GET would be somebody's: `export` is an external identifier like any other.
+      // Not a GET, because `export` is a valid external identifier.
       method: 'POST',
       path: `${path}/export`,
       scope: kind.reads,
       operationId: `export${plural}`,
       summary: `Export ${plural.toLowerCase()}`,
       description:
-        'All there are, as they stood at one moment, one a line, in order of their identifiers. An export that breaks ' +
-        'ends with the connection, without the end that a whole answer has; `after_id` goes on behind the last line that came.',
+        'Returns all entities as they were at one moment, one per line, in order of their identifiers. A failed export closes ' +
+        'the connection without the end of a complete response. `after_id` continues after the last line that was received.',
       body: exportBody(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
       hasDefaults: true,
       example: { body: {} },

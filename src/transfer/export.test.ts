@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
@@ -28,7 +28,7 @@ async function open(): Promise<IncomingMessage> {
   return response as IncomingMessage
 }
 
-/** How many connections an export has. */
+/** The number of database connections that run an export. */
 const connections = async () => {
   const rows = await service.sql(
     `select 1 from pg_stat_activity where datname = current_database() and query like 'copy (select%'
@@ -38,11 +38,11 @@ const connections = async () => {
 }
 
 describe('an export', () => {
-  test('of nobody is empty', async () => {
+  it('without people is empty', async () => {
     expect(await exportAll(organization, path)).toEqual([])
   })
 
-  test('shows everyone as a read does, in order of id, links and answers included', async () => {
+  it('contains each person as a read returns it, in order of id, with links and consent answers', async () => {
     await organization.send('POST', '/v1/schema/attributes', {
       owner: 'people',
       key: 'friends',
@@ -61,7 +61,7 @@ describe('an export', () => {
     expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted())
   })
 
-  test('goes on behind after_id, which need not be anybody', async () => {
+  it('continues after after_id, which may be an id that does not exist', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(5)))
     const all = await exportAll(organization, path)
     expect(await exportAll(organization, `${path}?after_id=${all[2]!.id}`)).toEqual(all.slice(3))
@@ -70,7 +70,7 @@ describe('an export', () => {
     expect((await organization.send('POST', `${path}?after_id=nobody`)).status).toBe(400)
   })
 
-  test('of records takes and shows record_ids', async () => {
+  it('of records uses record_ids', async () => {
     await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
     for (const external_id of ['a', 'b']) await organization.send('POST', '/v1/stacks/orders', { external_id })
     const all = await exportAll(organization, '/v1/stacks/orders/export')
@@ -78,20 +78,20 @@ describe('an export', () => {
     expect((await organization.send('POST', '/v1/stacks/nowhere/export')).status).toBe(404)
   })
 
-  test('shows one moment, whatever is written meanwhile', async () => {
+  it('shows one moment, regardless of concurrent writes', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
     const response = await open()
     await organization.send('PATCH', '/v1/people/p39999', { first_name: 'later' })
     await organization.send('DELETE', '/v1/people/p39998')
-    let said = ''
-    for await (const chunk of response) said += chunk
-    const lines = said.trim().split('\n')
+    let output = ''
+    for await (const chunk of response) output += chunk
+    const lines = output.trim().split('\n')
     expect(lines).toHaveLength(40_000)
-    expect(said).not.toContain('later')
+    expect(output).not.toContain('later')
     await expect.poll(connections).toBe(0)
   }, 30_000)
 
-  test('leaves its place whenever its client goes away', async () => {
+  it('frees its slot whenever its client disconnects', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(20_000)))
     for (let time = 0; time < 30; time += 1) {
       const response = await open()
@@ -100,14 +100,14 @@ describe('an export', () => {
       response.pause()
       if (time % 2) response.socket.resetAndDestroy()
       else response.destroy()
-      // Of two places one is free all the time, so that the other is seen to come free.
+      // One of two slots is always free, so the test can see the other one become free.
       await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     }
     expect(await exportAll(organization, path)).toHaveLength(20_000)
     expect(await exportAll(organization, path)).toHaveLength(20_000)
   }, 60_000)
 
-  test('whose client goes away, or does not read, gives its connection back; a third of its organization is told to wait', async () => {
+  it('frees its connection if its client disconnects or does not read; a third one of the organization gets 503', async () => {
     await importLines(organization, '/v1/people/import', linesFrom(named(40_000)))
     const [first, second] = [await open(), await open()]
     const third = await organization.send('POST', path)
@@ -115,7 +115,7 @@ describe('an export', () => {
     expect((await (await service.organization()).send('POST', path)).status).toBe(200)
     for (const response of [first, second]) response.on('error', () => {})
     first.destroy()
-    // The second is not read: it is cut, never ended.
+    // The client does not read the second export, so kith cuts it instead of completing it.
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const closed = new Promise(resolve => second.once('close', resolve))
     second.resume()

@@ -11,22 +11,25 @@ import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { semaphore } from './semaphore.ts'
 
-/** Bytes that are sent in one piece: a part is written over by the next, once it has left. */
-const partBytes = 128 * 1024
+/** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
+const chunkBytes = 128 * 1024
 
-/** Each holds a connection of its own for as long as its client takes to read: one organization takes half of them. */
-const mostAtOnce = 4
-const mostOfOne = mostAtOnce / 2
+/** An export holds a connection for as long as its client reads. One organization may run half of the exports of a process. */
+const maxExports = 4
+const maxExportsPerOrganization = maxExports / 2
 
-const enterProcess = semaphore<'export'>(mostAtOnce, `There are ${mostAtOnce} exports running already.`)
-const enterOrganization = semaphore<number>(
-  mostOfOne,
-  `There are ${mostOfOne} exports of the organization running already.`,
+const acquireProcess = semaphore<'export'>(
+  maxExports,
+  `The service already runs ${maxExports} exports. Retry after 10 seconds.`,
+)
+const acquireOrganization = semaphore<number>(
+  maxExportsPerOrganization,
+  `The organization already runs ${maxExportsPerOrganization} exports. Retry after 10 seconds.`,
 )
 
 export type ExportBody = { after_id?: string }
 
-/** Answers all entities of a stack as lines, in order of their ids, as they stood at one moment. */
+/** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
   const { db, caller, body, signal } = call
   const stack_id = await kind.stackOf(call)
@@ -34,12 +37,12 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const leave = enter(db, caller.organization.id)
+  const release = acquirePermits(db, caller.organization.id)
   const snapshot = await openSnapshot(db).catch(error => {
-    leave()
+    release()
     throw error
   })
-  const close = () => snapshot.close().finally(leave)
+  const close = () => snapshot.close().finally(release)
   try {
     const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }
@@ -49,22 +52,22 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   }
 }
 
-/** Counts an export in; what it returns counts it out. */
-function enter(db: Database, organizationId: number): () => void {
-  const leaveOrganization = enterOrganization(db, organizationId)
+/** Acquires the permits of an export. The function that it returns releases them. */
+function acquirePermits(db: Database, organizationId: number): () => void {
+  const releaseOrganization = acquireOrganization(db, organizationId)
   try {
-    const leaveProcess = enterProcess(db, 'export')
+    const releaseProcess = acquireProcess(db, 'export')
     return () => {
-      leaveProcess()
-      leaveOrganization()
+      releaseProcess()
+      releaseOrganization()
     }
   } catch (error) {
-    leaveOrganization()
+    releaseOrganization()
     throw error
   }
 }
 
-/** Definitions no older than what the snapshot shows. */
+/** The definitions, no older than the snapshot. */
 async function definitionsOf(
   db: Database,
   snapshot: Snapshot,
@@ -84,7 +87,7 @@ type Export = {
   signal: Signal
 }
 
-/** Rows are printed as they arrive, no more of them than are sent. A part's bytes are written over by the next. */
+/** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
 async function* linesFrom({
   snapshot,
   close,
@@ -98,12 +101,12 @@ async function* linesFrom({
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
-    // Who was cut off before this is not told of again.
+    // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
     await snapshot.query(prepareCopySql, [definitions.organization_id, stack_id, after_id])
     const copying = snapshot.copy(copyAllSql, (bytes, start) => {
       print(bytes, start)
-      return printer.size >= partBytes
+      return printer.size >= chunkBytes
     })
     for (let more = true; more; printer.start()) {
       more = await copying.readOn()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
@@ -20,7 +20,7 @@ const named = (count: number, prefix = 'p') =>
   Array.from({ length: count }, (_, n) => ({ external_id: `${prefix}${n}`, first_name: `First ${n}` }))
 
 describe('an import of people', () => {
-  test('creates who is not there, merges into who is, and tells both apart', async () => {
+  it('creates new people, merges into existing ones, and counts them separately', async () => {
     await organization.send('POST', '/v1/people', {
       external_id: 'ada',
       last_name: 'Lovelace',
@@ -45,7 +45,7 @@ describe('an import of people', () => {
     expect(await get('bo')).toMatchObject({ first_name: 'Bo', version: 1 })
   })
 
-  test('with create_only refuses what would change an entity that exists, and is harmless to send again', async () => {
+  it('with create_only refuses changes of existing entities, and can be sent again', async () => {
     await organization.send('POST', '/v1/schema/attributes', { key: 'friend', owner: 'people', type: 'person' })
     await organization.send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })
     const lines = linesFrom([
@@ -66,7 +66,7 @@ describe('an import of people', () => {
     expect(merged.counts).toEqual({ ...none, received: 3, updated: 1, unchanged: 2 })
   })
 
-  test('applies lines that name one entity in their order, however many sets they are in', async () => {
+  it('applies lines of the same entity in order across sets', async () => {
     const lines = linesFrom(
       Array.from({ length: 6_000 }, (_, n) => ({
         external_id: `p${n % 700}`,
@@ -85,7 +85,7 @@ describe('an import of people', () => {
     }
   })
 
-  test('links across sets, forwards and back, and to who is made by several at a time', async () => {
+  it('links across sets, in both directions, and to placeholders that several sets create at once', async () => {
     const declare = (body: object) => organization.send('POST', '/v1/schema/attributes', { owner: 'people', ...body })
     await declare({ key: 'next', type: 'person' })
     await declare({ key: 'shared', type: 'person', cardinality: 'many' })
@@ -102,7 +102,7 @@ describe('an import of people', () => {
     for (const { external_id, attribute_values } of lines) expect(stored.get(external_id)).toEqual(attribute_values)
   })
 
-  test('that is sent again changes nothing, consent answers included', async () => {
+  it('that is sent again changes nothing, including consent answers', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     const lines = linesFrom(
       named(300).map((person, n) => ({
@@ -117,14 +117,14 @@ describe('an import of people', () => {
     expect((await importLines(organization, people, lines)).counts).toEqual({ ...none, received: 300, unchanged: 300 })
     expect(await exportAll(organization, '/v1/people/export')).toEqual(before)
     expect(before.filter(({ state }) => state === 'placeholder')).toHaveLength(1)
-    const [kept] = await service.sql(
+    const [stored] = await service.sql(
       'select count(*)::integer as answers from consent_history where organization_id = $1',
       [organization.id],
     )
-    expect(kept).toEqual({ answers: 600 })
+    expect(stored).toEqual({ answers: 600 })
   })
 
-  test('completes placeholders, even by a line that says nothing but the name', async () => {
+  it('completes a placeholder, even by a line with nothing but the external_id', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     await importLines(organization, people, linesFrom([{ external_id: 'a', attribute_values: { referrer: 'b' } }]))
     expect(await get('b')).toMatchObject({ state: 'placeholder', version: 1 })
@@ -133,7 +133,7 @@ describe('an import of people', () => {
     expect(await get('b')).toMatchObject({ state: 'active', version: 2 })
   })
 
-  test('whose lines link to each other, in circles too, makes no placeholder for those that come later', async () => {
+  it('whose lines link to each other, even in circles, leaves no placeholder for later lines', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     const lines = Array.from({ length: 900 }, (_, n) => ({
       external_id: `p${n}`,
@@ -150,7 +150,7 @@ describe('an import of people', () => {
       expect(attribute_values).toEqual(lines.find(line => line.external_id === external_id)!.attribute_values)
   })
 
-  test('in which a refused line was linked to makes its placeholder, or with references=strict refuses the other, too', async () => {
+  it('leaves a placeholder for a refused line that others link to, or with references=strict refuses those too', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     const wrong = [{ consent_type_id: 9, channel: 'email', state: true }]
     const lines = (prefix: string) =>
@@ -168,7 +168,7 @@ describe('an import of people', () => {
     expect(await get('ya')).toMatchObject({ attribute_values: { referrer: 'yb' } })
   })
 
-  test('takes lines that name one entity in their order', async () => {
+  it('applies lines of the same entity in order within a set', async () => {
     const lines = linesFrom([
       { external_id: 'a', first_name: 'one', attribute_values: { x: 1 } },
       { external_id: 'a', first_name: 'two' },
@@ -183,7 +183,7 @@ describe('an import of people', () => {
     expect(await get('a')).toMatchObject({ first_name: null, attribute_values: { x: 1, y: 2 }, version: 3 })
   })
 
-  test('refuses lines one by one, with the word and the path, and writes the others', async () => {
+  it('refuses lines individually, with error code and path, and writes the others', async () => {
     const lines = [
       { external_id: 'good' },
       '{"external_id":"half"',
@@ -218,7 +218,7 @@ describe('an import of people', () => {
     ])
   })
 
-  test('refuses a line that is not UTF-8, and one of any length without holding it', async () => {
+  it('refuses a line that is not UTF-8, and a line of any length without buffering it', async () => {
     const long = Buffer.alloc(3_000_000, 'x')
     const body = Buffer.concat([
       Buffer.from('{"external_id":"\xff"}\n', 'latin1'),
@@ -233,12 +233,12 @@ describe('an import of people', () => {
     ])
   })
 
-  test('of nothing is an import of no lines', async () => {
+  it('of an empty body counts no lines', async () => {
     expect(await importLines(organization, people, '')).toEqual({ counts: none, refused: [] })
     expect(await importLines(organization, people, '\n\r\n')).toEqual({ counts: none, refused: [] })
   })
 
-  test('with references=strict refuses lines that name nobody, and makes no placeholder', async () => {
+  it('with references=strict refuses links to entities that do not exist, and creates no placeholder', async () => {
     await organization.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     const lines = linesFrom([{ external_id: 'a', attribute_values: { referrer: 'b' } }, { external_id: 'c' }])
     const { counts, refused } = await importLines(organization, people, lines, { Prefer: 'references=strict' })
@@ -246,7 +246,7 @@ describe('an import of people', () => {
     expect(refused[0]?.details[0]?.path).toBe('/attribute_values/referrer')
   })
 
-  test('counts and refuses with dry_run as it would without, and stores nothing', async () => {
+  it('with dry_run counts and refuses the same lines, and stores nothing', async () => {
     await organization.send('POST', '/v1/people', { external_id: 'p0' })
     const lines = linesFrom([...named(3), { nope: 1 }])
     const { counts, refused } = await importLines(organization, `${people}?dry_run=true`, lines)
@@ -260,7 +260,7 @@ describe('an import of people', () => {
     expect(log).toEqual({ changes: 1 })
   })
 
-  test('writes the change log as any write does', async () => {
+  it('writes the change log', async () => {
     await importLines(organization, people, linesFrom(named(2)), { 'X-Request-Id': 'the-import' })
     const log = await service.sql(
       `select sequence::integer, operation, actor, request_id, after->>'external_id' as name from changes
@@ -273,7 +273,7 @@ describe('an import of people', () => {
     ])
   })
 
-  test('twice at once of the same file leaves each entity once', async () => {
+  it('of the same file twice at once stores each entity once', async () => {
     const lines = linesFrom(named(1_500))
     const both = await Promise.all([importLines(organization, people, lines), importLines(organization, people, lines)])
     const sum = (of: 'created' | 'unchanged') => both.reduce((total, { counts }) => total + counts[of], 0)
@@ -288,7 +288,7 @@ describe('an import of records', () => {
     { external_id: 'e2', attribute_values: { n: 2 } },
   ]
 
-  test('of an event stack takes equal events for unchanged and refuses those that differ', async () => {
+  it('of an event stack counts equal events as unchanged and refuses different ones', async () => {
     await organization.send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
     const path = '/v1/stacks/visits/import'
     expect((await importLines(organization, path, linesFrom(events))).counts).toEqual({
@@ -302,7 +302,7 @@ describe('an import of records', () => {
     expect(refused).toMatchObject([{ line: 2, error: 'duplicate_entry' }])
   })
 
-  test('of an item stack merges', async () => {
+  it('of an item stack merges', async () => {
     await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
     const path = '/v1/stacks/orders/import'
     await importLines(organization, path, linesFrom(events))
@@ -318,21 +318,21 @@ describe('an import of records', () => {
     ])
   })
 
-  test('of a stack that is not there is 404', async () => {
+  it('of a missing stack is 404', async () => {
     expect((await organization.send('POST', '/v1/stacks/nowhere/import', '{}', ndjsonHeaders)).status).toBe(404)
   })
 })
 
-describe('before a line is read', () => {
-  test.each([['application/json'], ['text/csv'], ['application/x-ndjsonx']])(
-    'a body of type %s is refused',
+describe('the request of an import', () => {
+  it.each([['application/json'], ['text/csv'], ['application/x-ndjsonx']])(
+    'is refused with the content type %s',
     async type => {
       const { status, body } = await organization.send('POST', people, '{}', { 'Content-Type': type })
       expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_parameter' })
     },
   )
 
-  test('a compressed body, a query that is not known and the wrong scope are refused', async () => {
+  it('is refused with a compressed body, an unknown query parameter or the wrong scope', async () => {
     expect(
       (await organization.send('POST', people, '{}', { ...ndjsonHeaders, 'Content-Encoding': 'gzip' })).status,
     ).toBe(415)
@@ -344,7 +344,7 @@ describe('before a line is read', () => {
     expect((await writer('POST', '/v1/people/export')).status).toBe(403)
   })
 
-  test('an Idempotency-Key is ignored', async () => {
+  it('ignores an Idempotency-Key', async () => {
     const headers = { 'Idempotency-Key': 'again' }
     const lines = linesFrom(named(1))
     expect((await importLines(organization, people, lines, headers)).counts.created).toBe(1)
@@ -352,8 +352,8 @@ describe('before a line is read', () => {
   })
 })
 
-describe('beside an import', () => {
-  test('a single write of the same organization is answered, and nothing of either is lost', async () => {
+describe('during an import', () => {
+  it('single writes of the same organization succeed, and no update is lost', async () => {
     await importLines(organization, people, linesFrom(named(2_000)))
     const lines = linesFrom(named(2_000).map(person => ({ ...person, last_name: 'imported' })))
     const importing = importLines(organization, people, lines)
@@ -367,7 +367,7 @@ describe('beside an import', () => {
     expect(all.every(({ last_name }) => last_name === 'imported')).toBe(true)
   })
 
-  test('another organization sees nothing of it', async () => {
+  it('another organization sees none of its entities', async () => {
     const other = await service.organization()
     await importLines(organization, people, linesFrom(named(3)))
     expect(await exportAll(other, '/v1/people/export')).toEqual([])
@@ -376,18 +376,21 @@ describe('beside an import', () => {
 })
 
 describe('an import of many bad lines', () => {
-  test('tells the first 10,000 in full and the others by number: an answer is not many times as long as what was sent', async () => {
-    // Two bytes a line; blank lines are no lines, and every 5,000th is good.
+  it('reports the first 10,000 in full and the others by number, so that the response stays small', async () => {
+    // Each line has two bytes. Every 5,000th is good, and line 25,001 is blank.
     const good = (number: number) => number % 5_000 === 0
     const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
     const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
-    const said = (await organization.send('POST', people, body, ndjsonHeaders)).body.data as Record<string, unknown>[]
-    const told = said.flatMap(line => ('line' in line ? [line.line as number] : []))
-    const ranges = said.flatMap(line => (line.refused_lines ?? []) as [number, number][])
+    const responseLines = (await organization.send('POST', people, body, ndjsonHeaders)).body.data as Record<
+      string,
+      unknown
+    >[]
+    const reported = responseLines.flatMap(line => ('line' in line ? [line.line as number] : []))
+    const ranges = responseLines.flatMap(line => (line.refused_lines ?? []) as [number, number][])
     const further = ranges.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => first + at))
-    expect([...told, ...further]).toEqual(numbers.filter(number => !good(number) && number !== 25_001))
-    expect(told.length).toBeLessThanOrEqual(10_000)
-    expect(said.at(-1)).toEqual({ ...none, received: 29_999, created: 6, failed: 29_993 })
-    expect(JSON.stringify(said).length).toBeLessThan(1_500_000)
+    expect([...reported, ...further]).toEqual(numbers.filter(number => !good(number) && number !== 25_001))
+    expect(reported.length).toBeLessThanOrEqual(10_000)
+    expect(responseLines.at(-1)).toEqual({ ...none, received: 29_999, created: 6, failed: 29_993 })
+    expect(JSON.stringify(responseLines).length).toBeLessThan(1_500_000)
   })
 })

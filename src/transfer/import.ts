@@ -16,46 +16,48 @@ import { createRefusals, type RefusedLine } from './refusals.ts'
 import { semaphore } from './semaphore.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
-/** Of lines in one transaction: see docs/decisions/0018, 0020 and 0022. */
+/** The maximum size of a set, the lines of one transaction: see docs/decisions/0018, 0020 and 0022. */
 const setSize = { items: 448, bytes: 1_048_576 }
 
 /**
- * One is decided while those before it are stored. Each holds a connection, and both imports of an organization together
- * leave one of the four that its writes may have (docs/decisions/0025) to its other writes.
+ * The maximum number of concurrent sets of an organization. One is decided while the ones before it are stored. Each holds a
+ * connection. The two imports of an organization together leave one of its four write connections (docs/decisions/0025) to its
+ * other writes.
  */
-const maxSetsAtOnce = 3
-const inTurn = keyedSemaphore<number>(maxSetsAtOnce)
+const maxConcurrentSets = 3
+const limitSets = keyedSemaphore<number>(maxConcurrentSets)
 
-/** Of an organization, in a process: each holds some sets of lines. */
-const importsAtOnce = 2
-const enter = semaphore<number>(
-  importsAtOnce,
-  `There are ${importsAtOnce} imports of the organization running already.`,
+/** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
+const maxImports = 2
+const acquireImport = semaphore<number>(
+  maxImports,
+  `The organization already runs ${maxImports} imports. Retry after 10 seconds.`,
 )
 
 const progressMs = 1_000
 
 export type ImportQuery = { dry_run?: boolean; create_only?: boolean }
 
-/** One line, read: what it asks to write, or why it is refused. */
+/** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
 type Counts = { received: number } & Record<ImportOutcome, number>
 
-/** Counts a line that has come to its end. */
-type Count = (outcome: ImportOutcome) => unknown
+/** Counts the outcome of a line. */
+type CountOutcome = (outcome: ImportOutcome) => unknown
 
-/** Writes the lines of a body, set after set, and answers line by line what was refused, and counts. */
+/** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: Call<ImportQuery>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const readEntry = (line: Line) => entryOf(call, stack_id, line)
-  const told = kind.noun === 'person' ? 'people' : 'records'
-  // What a dry run counts has not happened.
-  const tell: Count = outcome => call.body.dry_run || call.db.observer?.imported(told, outcome, 1)
-  // Two sets that looked them up themselves could come by them in the wrong order.
+  const metricKind = kind.noun === 'person' ? 'people' : 'records'
+  // A dry run stores nothing, so the metrics do not count it.
+  const countInMetrics: CountOutcome = outcome =>
+    call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
+  // The definitions are loaded here because two sets that load them concurrently could receive them in the wrong order.
   await cachedDefinitions(call.db, call.caller.organization.id, call.signal)
-  const leave = enter(call.db, call.caller.organization.id)
-  return { status: 200, stream: answerLines(call, readEntry, tell, leave) }
+  const release = acquireImport(call.db, call.caller.organization.id)
+  return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
 }
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
@@ -63,16 +65,16 @@ const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 async function* answerLines(
   call: Call<ImportQuery>,
   readEntry: (line: Line) => Entry,
-  tell: Count,
-  leave: () => void,
+  countInMetrics: CountOutcome,
+  release: () => void,
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
-  const count: Count = outcome => {
+  const count: CountOutcome = outcome => {
     counts.received += 1
     counts[outcome] += 1
-    tell(outcome)
+    countInMetrics(outcome)
   }
-  const pace = { saidAtMs: performance.now(), everyMs: progressMs }
+  const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
   const writeOrder = new WriteOrder()
   const writing = new Set<Promise<RefusedLine[]>>()
   const textOfRefused = createRefusals()
@@ -83,7 +85,7 @@ async function* answerLines(
     return textOf({ progress: counts })
   }
   const write = (set: Entry[]) =>
-    inTurn(call.db, call.caller.organization.id, undefined, () => {
+    limitSets(call.db, call.caller.organization.id, undefined, () => {
       if (isOver || call.draining()) throw shuttingDown
       const written = writeSet(call, set, writeOrder, count)
         .catch(error => {
@@ -95,10 +97,10 @@ async function* answerLines(
       return written
     })
   const sets = batchStream(entriesOf(call, readEntry), setSize)
-  const written = mapConcurrently(sets, setsAtOnce(call), write)
+  const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
     for (;;) {
-      const { value: refused, done } = yield* withHeartbeat(written.next(), pace, progress)
+      const { value: refused, done } = yield* withHeartbeat(written.next(), heartbeat, progress)
       if (done) break
       if (refused.length > 0) yield textOfRefused(refused)
     }
@@ -107,16 +109,19 @@ async function* answerLines(
     const { word, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
     yield textOf({ error: word, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
-    // Not waited for: it may wait for bytes that do not come.
+    // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
-    void Promise.allSettled(writing).then(leave)
+    void Promise.allSettled(writing).then(release)
   }
 }
 
-/** A dry run stores nothing that the next set could find, and a link that must lead to somebody may lead into the set before. */
-const setsAtOnce = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || preferences.references === 'strict' ? 1 : maxSetsAtOnce
+/**
+ * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
+ * with strict references, because a link may refer to the previous set.
+ */
+const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
+  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
 
 const shuttingDown = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
 
@@ -126,7 +131,7 @@ async function* entriesOf(call: Call<ImportQuery>, readEntry: (line: Line) => En
 
 function entryOf(call: Call<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
   if (!text) {
-    const message = `A line may have ${call.limits.bodyBytes} bytes.`
+    const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
@@ -162,12 +167,12 @@ function writeOf(
   }
 }
 
-/** Writes one set within its own time, counts, and answers the refused lines. Throws what fails for all of them. */
+/** Writes one set within its own deadline, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */
 async function writeSet(
   call: Call<ImportQuery>,
   set: Entry[],
   writeOrder: WriteOrder,
-  count: Count,
+  count: CountOutcome,
 ): Promise<RefusedLine[]> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, writeOrder)
@@ -196,9 +201,9 @@ async function writeWithin(
   writeOrder: WriteOrder,
 ): Promise<Outcome[]> {
   const controller = new AbortController()
-  const late = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
+  const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   const timer = setTimeout(
-    () => controller.abort(new Fault(refuse('operation_failed', late, { status: 504 }))),
+    () => controller.abort(new Fault(refuse('operation_failed', timeoutMessage, { status: 504 }))),
     limits.requestMs,
   )
   const options = { limits, signal: controller.signal, setSize, writeOrder }

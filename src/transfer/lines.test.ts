@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { batchStream } from './batch-stream.ts'
 import { type Line, linesOf } from './lines.ts'
 
@@ -26,7 +26,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength
 const text = fc.stringMatching(/^[ab \t]{0,12}$/)
 const ending = fc.constantFrom('\n', '\r\n')
 
-test('however bytes are cut, the lines are the same: blank ones counted and left out, long ones without their text', () =>
+it('splits bytes into the same lines however they are chunked, without blank lines and the text of long ones', () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(text, ending)), text, sizes, async (lines, last, sizes) => {
       const bytes = Buffer.from(lines.map(([line, ending]) => line + ending).join('') + last)
@@ -38,7 +38,7 @@ test('however bytes are cut, the lines are the same: blank ones counted and left
     }),
   ))
 
-test('what is gathered is all there is, in order, in parts of no more than was asked for', () =>
+it('batches all items in order, within the limits', () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 6 }))), async parts => {
       const source = async function* () {
@@ -54,7 +54,7 @@ test('what is gathered is all there is, in order, in parts of no more than was a
     }),
   ))
 
-test('an error of the source comes to whoever gathers', async () => {
+it('throws an error of the source', async () => {
   const source = async function* () {
     yield [{ bytes: 1 }]
     throw new Error('gone')

@@ -1,40 +1,40 @@
-/** A line at its place in the file, counted from 1; without its text where it is longer than any may be. */
+/** A line and its number in the body, counted from 1. `text` is undefined if the line is too long. */
 export type Line = { number: number; text: Buffer | undefined }
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /**
- * Cuts bytes into lines, as many at a time as have arrived. Blank lines are counted and left out. Of a line longer than
- * `lineBytes` no more than that is held. A line that the bytes break off in, by an error, is none.
+ * Splits bytes into lines, and yields those that have arrived so far. Blank lines are numbered but omitted. At most `maxLineBytes`
+ * of a line are buffered. If an error ends the bytes within a line, that line is dropped.
  */
-export async function* linesOf(chunks: AsyncIterable<Buffer>, lineBytes: number): AsyncGenerator<Line[]> {
-  let begun: Buffer[] = []
-  let begunBytes = 0
+export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes: number): AsyncGenerator<Line[]> {
+  let parts: Buffer[] = []
+  let partBytes = 0
   let number = 0
   const hold = (part: Buffer) => {
-    begunBytes += part.length
-    // One byte more for the carriage return before a line feed.
-    if (begunBytes <= lineBytes + 1) begun.push(part)
-    else begun = []
+    partBytes += part.length
+    // One byte more, for the carriage return before a line feed.
+    if (partBytes <= maxLineBytes + 1) parts.push(part)
+    else parts = []
   }
   const end = (): Line => {
     number += 1
-    const whole = begun.length === 1 ? begun[0]! : Buffer.concat(begun)
+    const whole = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     const text = whole.at(-1) === carriageReturn ? whole.subarray(0, -1) : whole
-    const isWhole = whole.length === begunBytes && text.length <= lineBytes
-    begun = []
-    begunBytes = 0
+    const isWhole = whole.length === partBytes && text.length <= maxLineBytes
+    parts = []
+    partBytes = 0
     return { number, text: isWhole ? text : undefined }
   }
   for await (const chunk of chunks) {
     const lines: Line[] = []
     let at = 0
-    for (let feed = chunk.indexOf(lineFeed); feed !== -1; feed = chunk.indexOf(lineFeed, at)) {
-      hold(chunk.subarray(at, feed))
+    for (let lineEnd = chunk.indexOf(lineFeed); lineEnd !== -1; lineEnd = chunk.indexOf(lineFeed, at)) {
+      hold(chunk.subarray(at, lineEnd))
       const line = end()
       if (!isBlank(line)) lines.push(line)
-      at = feed + 1
+      at = lineEnd + 1
     }
     if (at < chunk.length) hold(chunk.subarray(at))
     if (lines.length > 0) yield lines

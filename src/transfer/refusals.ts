@@ -3,31 +3,31 @@ import type { Refusal } from '../errors.ts'
 /** A refused line, counted from 1. */
 export type RefusedLine = { number: number; refusal: Refusal }
 
-/** Refusals are told in full up to so many of an import, */
-const mostLines = 10_000
-/** or so many characters: lines of two bytes are answered in 150, and 400 kB of them in 30 MB. */
-const mostCharacters = 1_048_576
+/** The maximum number of refusals that an import reports in full. */
+const maxLines = 10_000
+/** The maximum size of the full refusals. A refusal of a line of two bytes has 150, so 400 kB of such lines would give 30 MB. */
+const maxCharacters = 1_048_576
 
-/** An import's refusals as lines of its answer: the first in full, the others by the numbers of their lines. */
+/** Formats the refusals of an import as lines of its response: the first ones in full, the others as ranges of line numbers. */
 export function createRefusals(): (refused: readonly RefusedLine[]) => string {
   let [lines, characters] = [0, 0]
   return refused => {
-    let told = ''
+    let output = ''
     let next = 0
-    for (; next < refused.length && lines < mostLines && characters < mostCharacters; next += 1) {
+    for (; next < refused.length && lines < maxLines && characters < maxCharacters; next += 1) {
       const { number, refusal } = refused[next]!
       const { word, message, details } = refusal
       const text = `${JSON.stringify({ line: number, error: word, message, details })}\n`
       lines += 1
       characters += text.length
-      told += text
+      output += text
     }
-    if (next === refused.length) return told
-    return `${told}${JSON.stringify({ refused_lines: rangesOf(refused.slice(next)) })}\n`
+    if (next === refused.length) return output
+    return `${output}${JSON.stringify({ refused_lines: rangesOf(refused.slice(next)) })}\n`
   }
 }
 
-/** The first and the last line of each run of lines that follow each other. */
+/** The first and the last line number of each run of consecutive lines. */
 function rangesOf(refused: readonly RefusedLine[]): [first: number, last: number][] {
   const ranges: [first: number, last: number][] = []
   for (const { number } of refused) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
@@ -14,7 +14,7 @@ const stacks = ['orders', 'visits'] as const
 const names = ['a', 'b', 'c', 'd', 'É', 'x y'] as const
 const paths = ['/v1/people', ...stacks.map(stack => `/v1/stacks/${stack}`)]
 
-/** Both organizations declare the same, in the same order, so that numbers of consent types mean the same. */
+/** Declares the same definitions in the same order, so that the ids of consent types are equal in both organizations. */
 async function define({ send }: Organization) {
   const add = async (path: string, body: object) =>
     expect((await send('POST', `/v1/schema/${path}`, body)).status).toBe(201)
@@ -81,7 +81,7 @@ const organization = fc.record({
   '/v1/stacks/visits': fc.dictionary(name, record({ visitor: optional(name) })),
 })
 
-/** What is equal in another organization: all but identifiers, versions and times. */
+/** An entity without the fields that differ between organizations: identifiers, versions and times. */
 function comparable(read: Record<string, unknown>) {
   const { id, record_id, version, created_at, updated_at, ...rest } = read
   const consents = (rest.consents as { answered_at: string | null }[] | undefined)?.map(
@@ -95,12 +95,12 @@ function comparable(read: Record<string, unknown>) {
 
 async function reads(from: Organization): Promise<Record<string, unknown>[][]> {
   const all: Record<string, unknown>[][] = []
-  // One by one: no more than two exports run at a time.
+  // One after the other, because an organization may run two exports at a time.
   for (const path of paths) all.push((await exportAll(from, `${path}/export`)).map(comparable))
   return all.map(entities => entities.sort((a, b) => (String(a.external_id) < String(b.external_id) ? -1 : 1)))
 }
 
-test('what is exported and imported into an empty organization reads the same', async () => {
+it('reads the same after an export and an import into an empty organization', async () => {
   await fc.assert(
     fc.asyncProperty(organization, async generated => {
       const [from, to] = [await service.organization(), await service.organization()]

@@ -2,16 +2,16 @@ import { type Database, rootOf } from '../db/db.ts'
 import { fail } from '../errors.ts'
 
 /**
- * Counts in what goes on at the same time in a process, for each key of a database. Throws a Fault of 503 where `most` go on
- * already, and says `refusal`; what it returns counts one out again, and must be called once.
+ * Limits concurrent work to `max` per key of a database, within this process. Throws a Fault of 503 with the message `refusal` if
+ * the limit is reached. The function that it returns releases the permit, and must be called exactly once.
  */
-export function semaphore<Key>(most: number, refusal: string): (db: Database, key: Key) => () => void {
+export function semaphore<Key>(max: number, refusal: string): (db: Database, key: Key) => () => void {
   const running = new WeakMap<Database, Map<Key, number>>()
   return (db, key) => {
     const counts = running.get(rootOf(db)) ?? new Map<Key, number>()
     running.set(rootOf(db), counts)
     const before = counts.get(key) ?? 0
-    if (before >= most) fail('operation_failed', refusal, { status: 503, headers: { 'Retry-After': '10' } })
+    if (before >= max) fail('operation_failed', refusal, { status: 503, headers: { 'Retry-After': '10' } })
     counts.set(key, before + 1)
     return () => {
       const left = counts.get(key)! - 1

@@ -1,24 +1,28 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** When something was said last, and how long that may be ago. */
-export type Pace = { saidAtMs: number; everyMs: number }
+/** The time of the last output, and the maximum interval between outputs. */
+export type Heartbeat = { lastAtMs: number; intervalMs: number }
 
-/** Waits for work and returns what comes of it; says something whenever nothing has been said for long enough. */
-export async function* withHeartbeat<T>(work: Promise<T>, pace: Pace, say: () => string): AsyncGenerator<string, T> {
-  const over = new AbortController()
-  const ended = work.then(
+/** Waits for `work` and returns its result. Meanwhile it yields `beat()` whenever the interval has passed without output. */
+export async function* withHeartbeat<T>(
+  work: Promise<T>,
+  heartbeat: Heartbeat,
+  beat: () => string,
+): AsyncGenerator<string, T> {
+  const stopTimer = new AbortController()
+  const settled = work.then(
     () => true,
     () => true,
   )
   try {
     for (;;) {
-      const leftMs = Math.max(0, pace.saidAtMs + pace.everyMs - performance.now())
-      const tick = setTimeout(leftMs, false, { signal: over.signal, ref: false }).catch(() => true)
-      if (await Promise.race([ended, tick])) return await work
-      pace.saidAtMs = performance.now()
-      yield say()
+      const leftMs = Math.max(0, heartbeat.lastAtMs + heartbeat.intervalMs - performance.now())
+      const timer = setTimeout(leftMs, false, { signal: stopTimer.signal, ref: false }).catch(() => true)
+      if (await Promise.race([settled, timer])) return await work
+      heartbeat.lastAtMs = performance.now()
+      yield beat()
     }
   } finally {
-    over.abort()
+    stopTimer.abort()
   }
 }

@@ -50,7 +50,7 @@ const writes: [what: string, write: () => Promise<Reply>][] = [
 
 const readOnly = {
   error: 'operation_failed',
-  message: 'The database is read-only, as a standby is: it takes no writes.',
+  message: 'The database is read-only (a standby). It accepts no writes.',
 }
 
 describe('a service on a standby', () => {

@@ -82,7 +82,7 @@ it('replaces a worker that dies, and keeps serving', async () => {
   process.kill(first!, 'SIGKILL')
   await expect.poll(() => workersOf(kith).filter(pid => pid !== first).length, { timeout: 15_000 }).toBe(2)
   await expect.poll(() => send('GET', '/v1/people/nobody').then(({ status }) => status)).toBe(404)
-  expect(kith.output.stdout).toContain('a worker has ended, and is replaced')
+  expect(kith.output.stdout).toContain('a worker ended and will be replaced')
   expect(await terminate(kith)).toBe(0)
 })
 

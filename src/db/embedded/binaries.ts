@@ -6,25 +6,25 @@ import { run, type ServerUser } from './processes.ts'
 
 export type Binaries = { postgres: string; initdb: string; major: number }
 
-/** Where root keeps what another user must reach: the binaries, and data of a closed folder. */
+/** The folder for files that root shares with the server's user: the binaries, and the data if the data folder is closed to that user. */
 export const sharedFolder = '/var/lib/kith'
 
 /**
- * The PostgreSQL programs of this platform, proven to run as `user`. Where `user` cannot reach them (a checkout below
+ * Finds the PostgreSQL programs of this platform, and checks that they run as `user`. If `user` cannot reach them (a checkout below
  * a closed home directory), they are copied once to {@link sharedFolder}. Throws {@link EmbeddedError}.
  */
 export async function findBinaries(user: ServerUser): Promise<Binaries> {
   const installed = locatePackage()
-  const inPlace = await tryBinaries(join(installed, 'native'), user)
-  if (typeof inPlace !== 'string') return inPlace
-  if (user === undefined) throw new EmbeddedError(cannotRun(inPlace))
-  const copied = await tryBinaries(await copyBinaries(installed), user)
-  if (typeof copied !== 'string') return copied
-  throw new EmbeddedError(cannotRun(copied))
+  const installedBinaries = await tryBinaries(join(installed, 'native'), user)
+  if (typeof installedBinaries !== 'string') return installedBinaries
+  if (user === undefined) throw new EmbeddedError(cannotRun(installedBinaries))
+  const copiedBinaries = await tryBinaries(await copyBinaries(installed), user)
+  if (typeof copiedBinaries !== 'string') return copiedBinaries
+  throw new EmbeddedError(cannotRun(copiedBinaries))
 }
 
 const cannotRun = (reason: string) =>
-  `The embedded PostgreSQL cannot run on this machine (${reason}); set DATABASE_URL to a PostgreSQL server instead.`
+  `The embedded PostgreSQL cannot run on this machine (${reason}). Set DATABASE_URL to a PostgreSQL server instead.`
 
 function locatePackage(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
@@ -33,13 +33,13 @@ function locatePackage(): string {
     return dirname(dirname(createRequire(import.meta.url).resolve(name)))
   } catch (cause) {
     throw new EmbeddedError(
-      `The package ${name} with the embedded PostgreSQL is not installed; set DATABASE_URL to a PostgreSQL server instead.`,
+      `The package ${name} with the embedded PostgreSQL is not installed. Set DATABASE_URL to a PostgreSQL server instead.`,
       { cause },
     )
   }
 }
 
-/** The programs below `native`, or why they do not run. */
+/** The programs below `native`, or the reason why they do not run. */
 async function tryBinaries(native: string, user: ServerUser): Promise<Binaries | string> {
   const postgres = join(native, 'bin', 'postgres')
   const { ok, output } = await run(postgres, ['--version'], user)
@@ -47,7 +47,7 @@ async function tryBinaries(native: string, user: ServerUser): Promise<Binaries |
   return ok && major ? { postgres, initdb: join(native, 'bin', 'initdb'), major: Number(major) } : output
 }
 
-/** Copies under a random name and renames: what bears the final name is whole. */
+/** Copies under a random name, then renames. A folder with the final name is therefore complete. */
 async function copyBinaries(installed: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as { version: string }
   const final = join(sharedFolder, `postgresql-${version}`)
@@ -55,27 +55,27 @@ async function copyBinaries(installed: string): Promise<string> {
   const copy = await mkdtemp(join(await openSharedFolder(), '.copy-'))
   try {
     await cp(join(installed, 'native'), copy, { recursive: true, verbatimSymlinks: true })
-    // A strict umask at installation time left them to root alone.
+    // After an installation with a strict umask, only root can read the files.
     await run('chmod', ['-R', 'u+rwX,go+rX,go-w', copy], undefined)
-    // A power failure must not leave empty files behind a good name.
+    // Without the sync, a power failure could leave empty files under the final name.
     await run('sync', [], undefined)
     await rename(copy, final)
   } catch (error) {
     await rm(copy, { recursive: true, force: true })
-    // Another start was first.
+    // Another start may have published its copy first.
     if (!(await stat(final).catch(() => undefined))) throw error
   }
   return final
 }
 
-/** Makes {@link sharedFolder}, and refuses one that anybody but root could fill. */
+/** Makes {@link sharedFolder}. Throws if a user other than root owns it or can write to it. */
 export async function openSharedFolder(): Promise<string> {
   try {
-    const made = await mkdir(sharedFolder, { recursive: true })
-    // Whatever the umask: the server's user passes through.
-    if (made !== undefined) await chmod(sharedFolder, 0o755)
+    const created = await mkdir(sharedFolder, { recursive: true })
+    // The server's user must be able to enter it, whatever the umask.
+    if (created !== undefined) await chmod(sharedFolder, 0o755)
     const { uid, mode } = await stat(sharedFolder)
-    if (uid !== 0 || (mode & 0o022) !== 0) throw new Error('it must belong to root, writable by root alone')
+    if (uid !== 0 || (mode & 0o022) !== 0) throw new Error('it must belong to root and be writable only by root')
     return sharedFolder
   } catch (error) {
     throw new EmbeddedError(`The folder ${sharedFolder} cannot be used: ${(error as Error).message}.`, {

@@ -1,4 +1,4 @@
-/** Why the embedded PostgreSQL cannot be used, as one sentence for the person who started it. */
+/** The reason why the embedded PostgreSQL cannot be used, as one sentence for the operator. */
 export class EmbeddedError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 
-/** Whom the server's processes run as; absent: as ourselves. */
+/** The user of the server's processes. Undefined is the user of this process. */
 export type ServerUser = { uid: number; gid: number } | undefined
 
-/** All that the server's programs see of the environment: no PGDATA, PGPORT or LD_* of the caller. */
+/** The whole environment of the server's programs. It has no PGDATA, PGPORT or LD_* of the caller. */
 export const cleanEnvironment = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' }
 
-/** Runs a program to its end, as `user`, from `/`. `output` is what it printed, or why it could not run. */
+/** Runs a program to its end as `user`, in `/`. `output` is its output, or the reason why it could not run. */
 export function run(file: string, args: string[], user: ServerUser): Promise<{ ok: boolean; output: string }> {
   return new Promise(resolve => {
     execFile(file, args, { ...user, cwd: '/', env: cleanEnvironment }, (error, stdout, stderr) =>
@@ -16,14 +16,14 @@ export function run(file: string, args: string[], user: ServerUser): Promise<{ o
   })
 }
 
-/** Whether `user` can enter the folder, with every folder above it. */
+/** Whether `user` can enter the folder and all folders above it. */
 export async function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   return user === undefined || (await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user)).ok
 }
 
 /**
- * A process's program and arguments, joined by spaces; empty when there is none or when it is a zombie.
- * Anybody may read it, while `/proc/<pid>/cwd` of another user's process is closed to root inside most containers.
+ * The program and arguments of a process, joined by spaces. Empty if there is no such process, or if it is a zombie.
+ * Every user can read it, but in most containers not even root can read `/proc/<pid>/cwd` of another user's process.
  */
 export async function commandLine(pid: number): Promise<string> {
   if (process.platform !== 'linux') {
@@ -34,7 +34,7 @@ export async function commandLine(pid: number): Promise<string> {
   return text.replaceAll('\0', ' ').trim()
 }
 
-/** The user that root runs the server as, since PostgreSQL refuses root: `postgres`, else `nobody`. */
+/** The user as which root runs the server, because PostgreSQL refuses root: `postgres`, else `nobody`. */
 export async function unprivilegedUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return undefined
   for (const name of ['postgres', 'nobody']) {

@@ -8,25 +8,25 @@ import { ensureServer, serverUrl, stopServer } from './server.ts'
 
 export type Purpose = 'serve' | 'command'
 
-/** Being there: a connection that holds our locks for as long as we use the server. */
+/** A lease on the server: a connection that holds the advisory locks of this process while it uses the server. */
 export type SessionLease = {
   url: string
-  /** Whether the server has not been lost, as far as we know. */
+  /** Whether the connection to the server is open. */
   up(): boolean
   leave(): Promise<void>
 }
 
 type Session = { client: pg.Client; lost: Promise<void>; url: string; socketDir: string }
 
-// Advisory locks of the database `postgres`. `owner` is exclusive to the one that serves. `use` is shared by all who
-// are there; the last one out gets it exclusively and turns off the light.
+// Advisory locks in the database `postgres`. The serving process holds `owner` exclusively. All processes that use the server share
+// `use`. A process that ends tries to take `use` exclusively; if it succeeds, it is the last one and stops the server.
 const lock = { class: 0x6b697468, owner: 1, use: 2 }
 const retryMs = 100
 const patienceMs = 10_000
 
 /**
- * Attends the server of a cluster, starting it where it does not run. While we attend as `serve` we own the data
- * folder, and the server is started again whenever it is lost. Throws {@link EmbeddedError}.
+ * Acquires a lease on the server of a cluster, and starts the server if it does not run. A lease for `serve` owns the data
+ * folder, and restarts the server whenever it is lost. Throws {@link EmbeddedError}.
  */
 export async function acquireSessionLease(
   cluster: Cluster,
@@ -42,7 +42,7 @@ export async function acquireSessionLease(
       if (purpose === 'serve' && !leaving.signal.aborted) recovery = recover()
     })
   const recover = async () => {
-    log('the embedded PostgreSQL is lost; starting it again')
+    log('the connection to the embedded PostgreSQL is lost; restarting the server')
     session = await enterAgain(cluster, socketDir, leaving.signal, log)
     if (!session) return
     log('the embedded PostgreSQL is back')
@@ -52,10 +52,10 @@ export async function acquireSessionLease(
   const leave = async () => {
     leaving.abort()
     await recovery
-    const last = session ? await isLastOut(session) : undefined
-    // Where our locks were lost with the server, tidying up is left to the one that serves.
-    if (last ?? purpose === 'serve') await stopServer(cluster)
-    else if (last === false) log('another kith process uses the embedded PostgreSQL still, and stops it at its end')
+    const isLast = session ? await isLastUser(session) : undefined
+    // If the locks were lost with the server, only the serving process stops it.
+    if (isLast ?? purpose === 'serve') await stopServer(cluster)
+    else if (isLast === false) log('another kith process still uses the embedded PostgreSQL, and stops it when it ends')
     await session?.client.end().catch(() => {})
   }
   let left: Promise<void> | undefined
@@ -69,7 +69,7 @@ export async function acquireSessionLease(
   }
 }
 
-/** The server, a connection and our locks. Another may be turning the server off meanwhile: then again from the start. */
+/** Starts or finds the server, connects and takes the locks. Starts over if another process stops the server meanwhile. */
 async function enter(cluster: Cluster, purpose: Purpose, signal: AbortSignal): Promise<Session> {
   const giveUpAt = Date.now() + patienceMs
   for (;;) {
@@ -87,7 +87,7 @@ async function enter(cluster: Cluster, purpose: Purpose, signal: AbortSignal): P
   }
 }
 
-/** Enters until it succeeds; undefined when we leave before that. Each new problem is logged once. */
+/** Retries {@link enter} until it succeeds. Resolves with undefined when `signal` aborts. Each new problem is logged once. */
 async function enterAgain(cluster: Cluster, socketDir: string, signal: AbortSignal, log: (line: string) => void) {
   let logged = ''
   while (!signal.aborted) {
@@ -95,7 +95,7 @@ async function enterAgain(cluster: Cluster, socketDir: string, signal: AbortSign
       const session = await enter(cluster, 'serve', signal)
       if (session.socketDir === socketDir) return session
       await session.client.end()
-      throw new EmbeddedError(`The embedded PostgreSQL listens in ${session.socketDir} now: start the service anew.`)
+      throw new EmbeddedError(`The embedded PostgreSQL now listens in ${session.socketDir}. Restart the service.`)
     } catch (error) {
       const message = explainFullDisk((error as Error).message, cluster.path)
       if (message !== logged && !signal.aborted) log(message)
@@ -126,12 +126,15 @@ async function openSession(cluster: Cluster, socketDir: string, purpose: Purpose
   }
 }
 
-/** Throws naming the owner, unless that one is dead and the server is about to notice. */
+/** Takes the ownership. Throws with the name of the owner, unless the owner is dead and the server has not noticed yet. */
 async function takeOwnership(client: pg.Client, cluster: Cluster) {
   const giveUpAt = Date.now() + patienceMs
   for (;;) {
-    const { rows: taken } = await client.query('select pg_try_advisory_lock($1, $2) as ours', [lock.class, lock.owner])
-    if (taken[0].ours) return
+    const { rows: locks } = await client.query('select pg_try_advisory_lock($1, $2) as acquired', [
+      lock.class,
+      lock.owner,
+    ])
+    if (locks[0].acquired) return
     const { rows: holders } = await client.query<{ application_name: string }>(
       `select application_name from pg_stat_activity join pg_locks using (pid)
         where locktype = 'advisory' and classid = $1 and objid = $2 and granted`,
@@ -141,7 +144,7 @@ async function takeOwnership(client: pg.Client, cluster: Cluster) {
     const pid = Number(owner?.split(' ').at(-1))
     if (owner !== undefined && ((await commandLine(pid)) !== '' || Date.now() > giveUpAt))
       throw new EmbeddedError(
-        `The data folder ${cluster.path} is in use by another service, ${owner}: stop that one, or set KITH_DATA_DIR to another folder.`,
+        `The data folder ${cluster.path} is in use by another service, ${owner}: stop that service, or set KITH_DATA_DIR to another folder.`,
       )
     await setTimeout(retryMs)
   }
@@ -151,13 +154,13 @@ async function createDatabase(client: pg.Client) {
   const { rows } = await client.query(`select from pg_database where datname = 'kith'`)
   if (rows.length > 0) return
   await client.query('create database kith').catch(error => {
-    // Two first starts at once: the other's will do.
+    // Two first starts ran at once, and the other one has created it.
     if (!['42P04', '23505'].includes(error.code)) throw error
   })
 }
 
-/** Whether nobody else is there; undefined when the server is lost. Until we end, nobody comes in either. */
-async function isLastOut({ client }: Session): Promise<boolean | undefined> {
+/** Whether no other process uses the server. Undefined if the server is lost. The exclusive lock keeps other processes out. */
+async function isLastUser({ client }: Session): Promise<boolean | undefined> {
   try {
     await client.query('select pg_advisory_unlock_shared($1, $2)', [lock.class, lock.use])
     const { rows } = await client.query('select pg_try_advisory_lock($1, $2) as last', [lock.class, lock.use])

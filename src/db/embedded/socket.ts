@@ -5,39 +5,39 @@ import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { canEnter } from './processes.ts'
 
-// The server listens on a Unix socket alone, in a folder that only its user enters. The path may have 107 bytes, so
-// the folder lies below the system's temporary one; a file beside the data remembers it, so that a server started
-// anew, by whomever, listens where its clients look for it.
-const longestPathBytes = 107
+// The server listens only on a Unix socket, in a folder that only its user can enter. The path may have 107 bytes, so
+// the folder is below the system's temporary folder. A file beside the data records its path. A restarted server therefore
+// listens where its clients connect, whichever process restarts it.
+const maxPathBytes = 107
 const nameTemplate = 'kith-XXXXXX/.s.PGSQL.5432.lock'
 
 const recordOf = (cluster: Cluster) => join(cluster.path, 'socket')
 
-/** The socket folder of a cluster, made when there is none. */
+/** The socket folder of a cluster. Makes it if there is none. */
 export async function socketFolder(cluster: Cluster): Promise<string> {
-  const known = await readRecord(cluster)
-  if (known !== undefined) {
-    if (await isPrivate(known, cluster)) return known
+  const recorded = await readRecord(cluster)
+  if (recorded !== undefined) {
+    if (await isPrivate(recorded, cluster)) return recorded
     await rm(recordOf(cluster), { force: true })
   }
-  const made = await mkdtemp(join(await temporaryFolder(cluster), 'kith-'))
-  if (cluster.user) await chown(made, cluster.user.uid, cluster.user.gid)
+  const created = await mkdtemp(join(await temporaryFolder(cluster), 'kith-'))
+  if (cluster.user) await chown(created, cluster.user.uid, cluster.user.gid)
   try {
-    await writeFile(recordOf(cluster), made, { flag: 'wx', mode: 0o600 })
-    return made
+    await writeFile(recordOf(cluster), created, { flag: 'wx', mode: 0o600 })
+    return created
   } catch (error) {
-    await rm(made, { recursive: true })
-    // Another start wrote it down first.
+    await rm(created, { recursive: true })
+    // Another start recorded its folder first.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return socketFolder(cluster)
     throw error
   }
 }
 
-/** Forgets the folder and returns it; it may be removed when no server is in it any more. */
+/** Deletes the record of the socket folder and returns its path. The caller may remove the folder once no server listens in it. */
 export async function forgetSocketFolder(cluster: Cluster): Promise<string | undefined> {
-  const known = await readRecord(cluster)
+  const recorded = await readRecord(cluster)
   await rm(recordOf(cluster), { force: true })
-  return known
+  return recorded
 }
 
 async function readRecord(cluster: Cluster): Promise<string | undefined> {
@@ -49,9 +49,7 @@ async function readRecord(cluster: Cluster): Promise<string | undefined> {
   }
 }
 
-/**
- * Whether the folder is the server's alone. One that the system cleaned away is made again: clients know its path.
- */
+/** Whether only the server's user can enter the folder. A folder that the system has cleaned up is made again, because clients know its path. */
 async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
   const uid = user?.uid ?? process.getuid?.()
   if (!(await lstat(folder).catch(() => undefined))) {
@@ -65,7 +63,6 @@ async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
 
 async function temporaryFolder({ user }: Cluster): Promise<string> {
   for (const folder of [tmpdir(), '/tmp'])
-    if (Buffer.byteLength(join(folder, nameTemplate)) <= longestPathBytes && (await canEnter(user, folder)))
-      return folder
-  throw new EmbeddedError('There is no temporary folder that the embedded PostgreSQL can reach; set TMPDIR to one.')
+    if (Buffer.byteLength(join(folder, nameTemplate)) <= maxPathBytes && (await canEnter(user, folder))) return folder
+  throw new EmbeddedError('There is no temporary folder that the embedded PostgreSQL can reach. Set TMPDIR to one.')
 }

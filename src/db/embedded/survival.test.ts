@@ -23,51 +23,51 @@ const ground = useEmbeddedFixture()
 const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
 const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
 const read = (url: string) => queryOnceUp(url, 'select text from notes')
-const kept = [{ text: 'kept' }]
+const writtenRows = [{ text: 'kept' }]
 
-describe('what was written survives kill -9', () => {
-  it('of the service: the next one adopts the server left behind, and can stop it', async () => {
+describe('written data after kill -9', () => {
+  it('of the service survive: the next service adopts the running server, and can stop it', async () => {
     const killed = await ground.start('serve')
     await write(killed.url)
     const pid = await serverPid(killed.dataDir)
     await kill(killed.child)
     const next = await ground.start('serve')
     expect(await serverPid(next.dataDir)).toBe(pid)
-    expect(await read(next.url)).toEqual(kept)
+    expect(await read(next.url)).toEqual(writtenRows)
     await stop(next)
     expect(await serverPid(next.dataDir)).toBeUndefined()
   })
 
-  it('of the server: the service lives on, starts it again under the same URL and is its owner still', async () => {
+  it('of the server survive: the service restarts it under the same URL and still owns it', async () => {
     const { child, url, dataDir: path, logged } = await ground.start('serve')
     await write(url)
     const pid = await killServer(path)
-    expect(await read(url)).toEqual(kept)
+    expect(await read(url)).toEqual(writtenRows)
     expect(await serverPid(path)).not.toBe(pid)
     expect(isRunning(child)).toBe(true)
     await until(() => logged.some(line => line.endsWith('is back')))
     await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${child.pid}`)
   })
 
-  it('of the server that was adopted', async () => {
+  it('of an adopted server survive', async () => {
     await kill((await ground.start('serve')).child)
     const service = await ground.start('serve')
     await write(service.url)
     await killServer(service.dataDir)
-    expect(await read(service.url)).toEqual(kept)
+    expect(await read(service.url)).toEqual(writtenRows)
   })
 
-  it('of both', async () => {
+  it('of service and server survive', async () => {
     const { child, url, dataDir: path } = await ground.start('serve')
     await write(url)
     const exit = once(child, 'exit')
     child.kill('SIGKILL')
     process.kill((await serverPid(path))!, 'SIGKILL')
     await exit
-    expect(await read((await ground.start('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
   })
 
-  it('and stopping right after the server died ends all the same', async () => {
+  it('of the server do not keep the service from stopping', async () => {
     const service = await ground.start('serve')
     await killServer(service.dataDir)
     await stop(service)
@@ -75,7 +75,7 @@ describe('what was written survives kill -9', () => {
     expect(await exists(socketFolder(service.url))).toBe(false)
   })
 
-  it('and a lock file whose process id is another program’s by now does not keep the next start waiting', async () => {
+  it('are served again although the stale lock file has the pid of another program', async () => {
     const service = await ground.start('serve')
     await write(service.url)
     await stop(service)
@@ -86,13 +86,13 @@ describe('what was written survives kill -9', () => {
       join(path, 'data', 'postmaster.pid'),
       `${other.pid}\n${path}/data\n1\n5432\n/nowhere\n\n1 1\nready\n`,
     )
-    expect(await read((await ground.start('serve')).url)).toEqual(kept)
+    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
     expect(isRunning(other)).toBe(true)
   })
 })
 
 describe('the first start', () => {
-  it('begins again after one that was killed half way, and removes its leftovers', async () => {
+  it('starts over after one that was killed half way, and removes its leftovers', async () => {
     const half = ground.launch('serve')
     const leftovers = async () => (await readdir(ground.dataDir).catch(() => [])).filter(name => name.includes('.new-'))
     await until(async () => {
@@ -103,11 +103,11 @@ describe('the first start', () => {
     expect(await exists(join(ground.dataDir, 'postgresql'))).toBe(false)
     const service = await ground.start('serve')
     await write(service.url)
-    expect(await read(service.url)).toEqual(kept)
+    expect(await read(service.url)).toEqual(writtenRows)
     expect(await leftovers()).toEqual([])
   })
 
-  it('is done once when two begin together', async () => {
+  it('initialises once when two processes start together', async () => {
     const [first, second] = await Promise.all([ground.start('command'), ground.start('command')])
     expect(second.url).toBe(first.url)
     expect((await readdir(ground.dataDir)).filter(name => name.includes('.new-'))).toEqual([])
@@ -115,14 +115,14 @@ describe('the first start', () => {
     expect(await serverPid(first.dataDir)).toBeUndefined()
   })
 
-  it('has one owner when two services begin together', async () => {
+  it('has one owner when two services start together', async () => {
     const outcomes = await Promise.allSettled([ground.start('serve'), ground.start('serve')])
     const refused = outcomes.filter(outcome => outcome.status === 'rejected')
     expect(refused.map(({ reason }) => reason.message)).toEqual([expect.stringMatching(/in use by another service/)])
   })
 
   it.runIf(isRoot)(
-    'of root below a closed folder keeps data and programs where the server’s user reaches them',
+    'by root below a closed folder keeps data and programs where the server’s user can reach them',
     async () => {
       await chmod(ground.base, 0o700)
       const service = await ground.start('serve')
@@ -130,11 +130,11 @@ describe('the first start', () => {
       expect(service.logged.join()).toContain(service.dataDir)
       await write(service.url)
       await stop(service)
-      expect(await read((await ground.start('serve')).url)).toEqual(kept)
+      expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
     },
   )
 
-  it.runIf(isRoot)('of root below a closed folder begins again too after one that was killed half way', async () => {
+  it.runIf(isRoot)('by root below a closed folder starts over after one that was killed half way', async () => {
     await chmod(ground.base, 0o700)
     const half = ground.launch('serve')
     const leftover = async () => (await readdir(ground.dataDir).catch(() => [])).find(name => name.includes('.new-'))

@@ -40,7 +40,7 @@ it.each([1, 2, 3])(
       ]
       const replies = await Promise.all([...rounds.flat(), ...streams])
       expect(replies.filter(({ status }) => status >= 300).map(({ status, body }) => ({ status, body }))).toEqual([])
-      expect(service.db.load!()).toMatchObject({ waiting: 0, heldBack: 0 })
+      expect(service.db.load!()).toMatchObject({ waiting: 0, waitingForShare: 0 })
     } finally {
       await service.stop()
     }

@@ -4,7 +4,7 @@ import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
-import { turnsAtOnce } from '../../idempotency/run-idempotent.ts'
+import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
 
 let service: Service
 let second: Service
@@ -146,7 +146,7 @@ describe('writes with idempotency keys', () => {
     const patches = Array.from({ length: 20 }, (_, n) =>
       ask('PATCH', '/v1/people/held', { attribute_values: { [`k${n}`]: n } }, { key: `k${n}` }),
     )
-    await expect.poll(lock.waiting).toBe(turnsAtOnce)
+    await expect.poll(lock.waiting).toBe(maxConcurrentKeyedWrites)
     const otherOrganization = await service.organization()
     expect((await organization.send('POST', '/v1/people', {})).status).toBe(201)
     expect((await organization.send('GET', '/v1/people/held')).status).toBe(200)

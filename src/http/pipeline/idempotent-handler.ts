@@ -26,8 +26,8 @@ export async function idempotentHandler(
     id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
     request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], source),
   }
-  const { kept, replayed } = await runIdempotent(call.db, request, db => runHandler(row, { ...call, db }), signal)
-  return restoreResult(replayed ? { ...kept, headers: { ...kept.headers, ...replayedHeader } } : kept)
+  const { response, replayed } = await runIdempotent(call.db, request, db => runHandler(row, { ...call, db }), signal)
+  return restoreResult(replayed ? { ...response, headers: { ...response.headers, ...replayedHeader } } : response)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
