@@ -23,11 +23,11 @@ export type Refusal = {
   message: string
   details: Detail[]
   headers?: Record<string, string>
-  /** Present if it is unknown whether the write was done. Without it, a refused write was not done. */
-  outcome?: 'unknown'
+  /** `unknown`: the write may have been done. `done`: it was done, but its response is missing. Absent: it was not done. */
+  outcome?: 'unknown' | 'done'
 }
 
-type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string> }
+type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string>; outcome?: 'done' }
 
 /** Builds a refusal. The default status is the first one of the error code. */
 export function refuse(word: ErrorWord, message: string, options: RefusalOptions = {}): Refusal {
@@ -38,6 +38,7 @@ export function refuse(word: ErrorWord, message: string, options: RefusalOptions
     details: options.details ?? [],
   }
   if (options.headers) refusal.headers = options.headers
+  if (options.outcome) refusal.outcome = options.outcome
   return refusal
 }
 

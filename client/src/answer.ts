@@ -44,7 +44,7 @@ function buildKithError(response: Response, envelope: Envelope, nowMs: number): 
     request_id: typeof envelope.request_id === 'string' ? envelope.request_id : response.headers.get('x-request-id'),
     errorstack: (envelope.errorstack ?? null) as KithError['errorstack'],
     retryAfterSeconds: secondsUntil(response.headers.get('retry-after'), nowMs),
-    outcome: envelope.outcome === 'unknown' ? 'unknown' : null,
+    outcome: envelope.outcome === 'unknown' || envelope.outcome === 'done' ? envelope.outcome : null,
   })
 }
 

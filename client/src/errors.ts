@@ -10,7 +10,7 @@ export type Refusal = {
   errorstack: { reason: string; request_id: string } | null
   /** The value of `Retry-After`, in seconds. */
   retryAfterSeconds: number | null
-  outcome?: 'unknown' | null
+  outcome?: 'unknown' | 'done' | null
 }
 
 /**
@@ -38,8 +38,8 @@ export class KithError extends Error {
   readonly errorstack: Refusal['errorstack']
   /** The value of `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | null
-  /** `unknown` if the service does not know whether the write was done. */
-  readonly outcome: 'unknown' | null
+  /** `unknown` if the write may have been done. `done` if it was done and only its response is missing. */
+  readonly outcome: 'unknown' | 'done' | null
   /** How many times the request was sent. */
   attempts = 1
   /**

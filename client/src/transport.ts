@@ -74,8 +74,8 @@ export function createTransport(options: ClientOptions): Transport {
           renewed = true
           continue
         }
-        // The service does not know whether the write was done. A retry without a key could misreport the outcome.
-        const repeatable = !sent || hasKey || (request.repeatable && !isOutcomeUnknown(error))
+        // The write was done, or may have been. A retry without a key could misreport the outcome.
+        const repeatable = !sent || hasKey || (request.repeatable && !mayBeDone(error))
         const pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pauseMs === null) throw error
         answerLost ||= sent && outcomeOf(error) === 'unknown'
@@ -152,7 +152,7 @@ function validToken(token: string): string {
   return trimmed
 }
 
-const isOutcomeUnknown = (error: Failure) => error instanceof KithError && error.outcome === 'unknown'
+const mayBeDone = (error: Failure) => error instanceof KithError && error.outcome !== null
 
 function isFailure(error: unknown): error is Failure {
   return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError

@@ -113,7 +113,9 @@ async function respondWritten(
   const entity = done.representation!
   if (isWhole(entity)) return responseOf(entity, status, headers)
   const response = await respondLarge(call, stack_id, 'id', entity, status, headers).catch(error => {
-    throw new Fault(refuse('operation_failed', unreadResponseMessage, { status: 503 }), { cause: error })
+    throw new Fault(refuse('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
+      cause: error,
+    })
   })
   return response ?? fail('not_found', `The ${noun} was written, but it was deleted before the response could be read.`)
 }

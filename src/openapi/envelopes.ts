@@ -15,9 +15,9 @@ const detail = Type.Object(
 )
 
 const outcome = Type.Optional(
-  Type.Literal('unknown', {
+  Type.Enum(['unknown', 'done'], {
     description:
-      'The database did not confirm the write. The write may have been done. Absent if the write was not done.',
+      '`unknown`: the database did not confirm the write, so it may have been done. `done`: the write was done, but its response is missing. Absent if the write was not done.',
   }),
 )
 

@@ -79,6 +79,6 @@ describe('one of two kith processes on one database killed under write load', ()
   })
 })
 
-/** Of a person who is not there; or of writes that others got ahead of ten times, as those of the mix may. */
+/** The mix of writes may address a person who does not exist, and may conflict with concurrent writes ten times. */
 const isExpectedOfMix = ({ body }: Reply) =>
   body.error === 'not_found' || /^The request kept conflicting/.test(body.message ?? '')

@@ -101,7 +101,9 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       const key = exchange.request.headers['idempotency-key']
       const isKeyed = key !== undefined && honorsIdempotencyKey(row)
       const result = await (isKeyed ? idempotentHandler(row, call, key, sourceOf(exchange, call)) : row.handle(call))
-      const sending = sendResult(exchange, reduceToIdentifiers(result, row, call.caller), call)
+      const { memory, limits } = call
+      const isWrite = row.scope.endsWith(':write')
+      const sending = sendResult(exchange, reduceToIdentifiers(result, row, call.caller), { memory, limits, isWrite })
       await sending?.catch(error => {
         if (!exchange.response.headersSent) throw error
         // The failed response has closed its connection, so this only logs the error.

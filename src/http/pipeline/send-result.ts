@@ -15,14 +15,15 @@ const maxUncountedCharacters = 64 * 1024
 export function sendResult(
   exchange: Exchange,
   result: HandlerResult,
-  { memory, limits }: Pick<Call, 'memory' | 'limits'>,
+  { memory, limits, isWrite }: Pick<Call, 'memory' | 'limits'> & { isWrite: boolean },
 ): undefined | Promise<void> {
   if (result.headers) exchange.headers(result.headers)
   const idleMs = limits.requestMs
   if ('stream' in result) return exchange.sendParts(result.status, result.stream, { contentType: ndjsonType, idleMs })
   if ('parts' in result) return sendChunked(exchange, result, idleMs)
   const body = success(result)
-  const release = result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory) : undefined)
+  const release =
+    result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory, isWrite) : undefined)
   if (release) releaseWith(exchange, release)
   exchange.send(result.status, body)
   return undefined
@@ -44,18 +45,24 @@ async function* prepend(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buff
   }
 }
 
-function takeMemoryFor(body: string, memory: Call['memory']): Release {
+function takeMemoryFor(body: string, memory: Call['memory'], isWrite: boolean): Release {
   const release = memory.take(Buffer.byteLength(body))
-  if (!release) throw outOfMemory
+  if (!release) throw isWrite ? unsentResponse : outOfMemory
   return release
 }
 
+const tooManyUnread = 'the organization has too many large responses that its clients have not read'
 const outOfMemory = new Fault(
-  refuse(
-    'operation_failed',
-    'The request was processed, but the organization has too many large responses that its clients have not read. Read them, then retry after 1 second.',
-    { status: 503, headers: { 'Retry-After': '1' } },
-  ),
+  refuse('operation_failed', `There is no memory for the response: ${tooManyUnread}. Read them, then retry.`, {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  }),
+)
+const unsentResponse = new Fault(
+  refuse('operation_failed', `The write was committed, but its response was not sent: ${tooManyUnread}.`, {
+    status: 503,
+    outcome: 'done',
+  }),
 )
 
 /**
