@@ -1,9 +1,8 @@
-import { defineConfig, mergeConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
 import { unitTests } from './test/support/unit-tests.ts'
-import whole from './vitest.config.ts'
+import { config } from './vitest.config.ts'
 
-/** `npm run test:unit`: the tests of pure rules, without a service or a database. */
-const { include, ...rest } = whole.test!
-export default mergeConfig(defineConfig({}), {
-  test: { ...rest, include: unitTests(include!), globalSetup: [], isolate: false },
-})
+const { include, ...rest } = config
+
+/** `npm run test:unit`: the tests of rules, without a service or a database. */
+export default defineConfig({ test: { ...rest, include: unitTests(include), globalSetup: [] } })

@@ -152,7 +152,7 @@ describe('kith doctor, on a server of its own', () => {
     }
     expect(findingsOf(await doctor({ ...environment, ...issuer }), 'issuer')).toMatchObject([{ verdict: 'ok' }])
     await expectWrong('issuer', /has no usable key/, issuer)
-    await expectWrong('issuer', /answered 500/, issuer)
+    await expectWrong('issuer', /status 500/, issuer)
     server.close()
   })
 

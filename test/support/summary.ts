@@ -19,10 +19,24 @@ export function countTests(modules: readonly TestModule[], strayErrors: number):
   return { passed, failed: failed + broken + strayErrors, skipped: states.length - passed - failed }
 }
 
-/** Writes the summary line to the file that TEST_SUMMARY_FILE names. Without the variable it does nothing. */
+/** The slowest files of a run, each with its seconds, slowest first. */
+export function slowestFiles(modules: readonly TestModule[], max: number): string[] {
+  return modules
+    .map(module => ({ path: module.relativeModuleId, seconds: module.diagnostic().duration / 1_000 }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, max)
+    .map(({ path, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${path}`)
+}
+
+/**
+ * Writes the summary line to the file that TEST_SUMMARY_FILE names, and prints the ten slowest files. Without the variable it
+ * does nothing.
+ */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const file = process.env.TEST_SUMMARY_FILE
-    if (file) writeFileSync(file, `${summaryLine(countTests(modules, errors.length))}\n`)
+    if (!file) return
+    writeFileSync(file, `${summaryLine(countTests(modules, errors.length))}\n`)
+    console.log(['slowest files:', ...slowestFiles(modules, 10)].join('\n'))
   }
 }

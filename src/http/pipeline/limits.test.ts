@@ -33,7 +33,10 @@ const small = {
 } satisfies Limits
 
 const environment = Object.fromEntries(
-  Object.entries(small).map(([name, value]) => [`KITH_LIMIT_${name.toUpperCase()}`, String(value)]),
+  Object.entries(small).map(([name, value]) => [
+    `KITH_LIMIT_${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`,
+    String(value),
+  ]),
 )
 
 let service: Service

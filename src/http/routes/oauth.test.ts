@@ -243,6 +243,6 @@ describe('a revoked client', () => {
     expect((await requestToken({ fields: good() })).status).toBe(200)
     await revokeClient(service.db, client.client_id)
     expect((await requestToken({ fields: good() })).body.error).toBe('invalid_client')
-    await expect(revokeClient(service.db, client.client_id)).rejects.toThrow('no client')
+    await expect(revokeClient(service.db, client.client_id)).rejects.toThrow('does not exist')
   })
 })
