@@ -139,7 +139,7 @@ describe('a failed start', () => {
 
   it.each(['/proc/kith', '/proc/kith/data'])('names a data folder that cannot be created: %s', async dataDir => {
     expect(await expectStartFailure({ KITH_DATA_DIR: dataDir })).toBe(
-      `The data folder ${dataDir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith may write to.\n`,
+      `The data folder ${dataDir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith can write to.\n`,
     )
   })
 
