@@ -64,7 +64,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * The organization of the token, with its counts and limits. Takes the scope `schema:read`.
    *
    * ```ts
-   * console.log((await client.organization()).key) // default
+   * console.log((await client.organization()).limits.page) // 500
    * ```
    */
   async organization(options?: CallOptions): Promise<Organization> {

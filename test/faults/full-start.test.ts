@@ -37,7 +37,7 @@ async function expectFullDisk() {
     code: 1,
     stderr: expect.stringMatching(
       new RegExp(
-        `^The disk is full where ${environment.KITH_DATA_DIR} lies: the embedded PostgreSQL cannot write\\. Make room there, or [^\\n]*\\n$`,
+        `^The disk that holds ${environment.KITH_DATA_DIR} is full, so the embedded PostgreSQL cannot write\\. Free space on it, or [^\\n]*\\n$`,
       ),
     ),
   })

@@ -106,7 +106,7 @@ describe('a service on a standby', () => {
     await until(() => query(url.href, 'select 1').then(Boolean, () => false))
     const other = launch({ DATABASE_URL: url.href })
     expect(await other.ended).toBe(1)
-    expect(other.output.stderr).toMatch(/read-only.*migrate the primary/)
+    expect(other.output.stderr).toMatch(/read-only.*Migrate the primary/)
   })
 
   it('takes writes once the standby is promoted, and has logged its state only once', async () => {
