@@ -42,7 +42,7 @@ export const tooManyPipelined = new Fault(
  * it. The connection then closes, and the requests left in its buffers are not started. If a request is answered before
  * its body has arrived, the rest of the body has the usual limits of bytes and time.
  */
-export function guardConnections(limits: Pick<Limits, 'bodyBytes' | 'requestMs'>): Connections {
+export function guardConnections(limits: Pick<Limits, 'batchBytes' | 'requestMs'>): Connections {
   return {
     enter: exchange => {
       const { socket } = exchange.request
@@ -103,15 +103,16 @@ export function mayEndConnection(exchange: Exchange): boolean {
 }
 
 /**
- * Reads a short rest of a body to its end, so that the client sees its response. Closes the connection of a long or
+ * Reads the rest of a body to its end, so that the client sees its response: as much as the largest body may have. Closes the
+ * connection of a longer or
  * slow one.
  */
 export function drainUnreadBody(
   request: IncomingMessage,
-  { bodyBytes, requestMs }: Pick<Limits, 'bodyBytes' | 'requestMs'>,
+  { batchBytes, requestMs }: Pick<Limits, 'batchBytes' | 'requestMs'>,
 ): void {
   const { socket } = request
-  const [maxBytes, untilMs] = [socket.bytesRead + bodyBytes, Date.now() + requestMs]
+  const [maxBytes, untilMs] = [socket.bytesRead + batchBytes, Date.now() + requestMs]
   const timer = setInterval(() => {
     // Bytes behind a complete request belong to the next one.
     if (request.complete || socket.destroyed) return clearInterval(timer)
