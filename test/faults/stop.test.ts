@@ -41,7 +41,7 @@ describe.each([
     async round => {
       const random = createRandom('stop', stop, round)
       const world = await withDatabase(url => makeWorld(url, address))
-      const clients = { clients: 8, untilBroken: true, patient: true }
+      const clients = { clients: 8, stopsOnDisconnect: true, honorsRetryAfter: true }
       const load = startLoad({ world, addresses: [address], seedParts: ['stop', stop, round], ...clients })
       await load.waitForAcknowledged(20 + random.below(120))
       await setTimeout(random.below(20))
