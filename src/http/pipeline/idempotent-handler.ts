@@ -75,7 +75,7 @@ async function runHandler(row: Route, call: Call & { db: Database }): Promise<St
     return { status: result.status, headers: result.headers ?? {}, body }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    // The write is not committed yet. What kept its response from being read rolls it back.
+    // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
     const { word, status, message, details, headers = {} } = refusalOf(error, row.statuses)
     if (status >= 500 || status === 429) throw error
