@@ -5,20 +5,18 @@ import { describe, expect, it } from 'vitest'
 import {
   exists,
   query,
-  queryOnceUp,
+  readNotes,
   serverPid,
+  socketFolderOf,
   stop,
   until,
   useEmbeddedFixture,
+  writeNotes,
+  writtenRows,
 } from '../../test/support/embedded-service.ts'
 import { urlOfDatabase } from './embedded.ts'
 
 const ground = useEmbeddedFixture()
-
-const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
-const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
-const read = (url: string) => queryOnceUp(url, 'select text from notes')
-const writtenRows = [{ text: 'kept' }]
 
 describe('the embedded PostgreSQL', () => {
   it('is durable, listens only in a private socket folder, and keeps its data across restarts', async () => {
@@ -29,13 +27,13 @@ describe('the embedded PostgreSQL', () => {
     expect(await query(first.url, settings)).toEqual([
       { fsync: 'on', commits: 'on', addresses: '', encoding: 'UTF8', checksums: 'on', database: 'kith' },
     ])
-    expect((await stat(socketFolder(first.url))).mode & 0o777).toBe(0o700)
+    expect((await stat(socketFolderOf(first.url))).mode & 0o777).toBe(0o700)
     expect((await stat(join(first.dataDir, 'password'))).mode & 0o777).toBe(0o600)
-    await write(first.url)
+    await writeNotes(first.url)
     await stop(first)
     expect(await serverPid(first.dataDir)).toBeUndefined()
-    expect(await exists(socketFolder(first.url))).toBe(false)
-    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
+    expect(await exists(socketFolderOf(first.url))).toBe(false)
+    expect(await readNotes((await ground.start('serve')).url)).toEqual(writtenRows)
   })
 
   it('rejects a connection with a wrong password', async () => {
@@ -82,25 +80,25 @@ describe('the service that owns a data folder', () => {
 describe('a command', () => {
   it('shares the server of a running service and leaves it running', async () => {
     const service = await ground.start('serve')
-    await write(service.url)
+    await writeNotes(service.url)
     const command = await ground.start('command')
-    expect(await read(command.url)).toEqual(writtenRows)
+    expect(await readNotes(command.url)).toEqual(writtenRows)
     await stop(command)
     expect(await query(service.url, 'select text from notes')).toEqual(writtenRows)
   })
 
   it('starts a server if none runs, and stops it at the end', async () => {
     const command = await ground.start('command')
-    await write(command.url)
+    await writeNotes(command.url)
     await stop(command)
     expect(await serverPid(command.dataDir)).toBeUndefined()
-    expect(await exists(socketFolder(command.url))).toBe(false)
+    expect(await exists(socketFolderOf(command.url))).toBe(false)
   })
 
   it('leaves the server that it started to a service that joined meanwhile', async () => {
     const command = await ground.start('command')
     const service = await ground.start('serve')
-    await write(service.url)
+    await writeNotes(service.url)
     await stop(command)
     expect(await query(service.url, 'select text from notes')).toEqual(writtenRows)
   })
@@ -108,7 +106,7 @@ describe('a command', () => {
   it('keeps the server running when the service stops, and then stops it', async () => {
     const service = await ground.start('serve')
     const command = await ground.start('command')
-    await write(service.url)
+    await writeNotes(service.url)
     await stop(service)
     expect(await query(command.url, 'select text from notes')).toEqual(writtenRows)
     await stop(command)

@@ -76,6 +76,15 @@ export const readBearersSql = statement(
    ) e`,
 )
 
+/** Whether an entity of the organization ever released a name. */
+const hasReleases = `exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`
+
+/** The version at which the last entity released the name a.e of the stack a.s. */
+const lastRelease = `select c.version from changes c
+       where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
+         and c.before->>'external_id' is not null
+       order by c.version desc limit 1`
+
 /**
  * $2: [{s: stack, e: external id}]. Returns the version at which the last entity released each name by deletion or
  * rename. If the organization never released a name, 1,000 names cost one index look-up.
@@ -84,12 +93,9 @@ export const readNamesLeftSql = statement(
   'read_names_left',
   `select a.s as stack_id, a.e as external_id, c.version
    from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
-     select c.version from changes c
-     where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
-       and c.before->>'external_id' is not null
-     order by c.version desc limit 1
+     ${lastRelease}
    ) c
-   where exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`,
+   where ${hasReleases}`,
 )
 
 /**
@@ -132,14 +138,11 @@ export const checkVersionsMadeSql = statement(
   'check_versions_made',
   `update change_heads set sequence = null
    where organization_id = $1
-     and exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)
+     and ${hasReleases}
      and exists (
        select from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, v integer)
        where a.v is distinct from 1 + coalesce((
-         select c.version from changes c
-         where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
-           and c.before->>'external_id' is not null
-         order by c.version desc limit 1
+         ${lastRelease}
        ), 0)
      )`,
 )

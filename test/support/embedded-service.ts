@@ -141,3 +141,11 @@ export async function queryOnceUp(url: string, text: string): Promise<Record<str
     await setTimeout(20)
   }
 }
+
+/** The folder of the socket that the URL of an embedded PostgreSQL names. */
+export const socketFolderOf = (url: string) => new URL(url).searchParams.get('host')!
+
+/** Writes one row, which {@link readNotes} finds as long as it is not lost: {@link writtenRows}. */
+export const writeNotes = (url: string) => query(url, `create table notes as select 'kept' as text`)
+export const readNotes = (url: string) => queryOnceUp(url, 'select text from notes')
+export const writtenRows = [{ text: 'kept' }]

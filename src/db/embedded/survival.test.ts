@@ -8,41 +8,38 @@ import {
   isRunning,
   kill,
   killServer,
-  query,
-  queryOnceUp,
+  readNotes,
   serverPid,
+  socketFolderOf,
   stop,
   until,
   useEmbeddedFixture,
+  writeNotes,
+  writtenRows,
 } from '../../../test/support/embedded-service.ts'
 import { unprivilegedUser } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
 const ground = useEmbeddedFixture()
 
-const socketFolder = (url: string) => new URL(url).searchParams.get('host')!
-const write = (url: string) => query(url, `create table notes as select 'kept' as text`)
-const read = (url: string) => queryOnceUp(url, 'select text from notes')
-const writtenRows = [{ text: 'kept' }]
-
 describe('written data after kill -9', () => {
   it('of the service survive: the next service adopts the running server, and can stop it', async () => {
     const killed = await ground.start('serve')
-    await write(killed.url)
+    await writeNotes(killed.url)
     const pid = await serverPid(killed.dataDir)
     await kill(killed.child)
     const next = await ground.start('serve')
     expect(await serverPid(next.dataDir)).toBe(pid)
-    expect(await read(next.url)).toEqual(writtenRows)
+    expect(await readNotes(next.url)).toEqual(writtenRows)
     await stop(next)
     expect(await serverPid(next.dataDir)).toBeUndefined()
   })
 
   it('of the server survive: the service restarts it under the same URL and still owns it', async () => {
     const { child, url, dataDir: path, logged } = await ground.start('serve')
-    await write(url)
+    await writeNotes(url)
     const pid = await killServer(path)
-    expect(await read(url)).toEqual(writtenRows)
+    expect(await readNotes(url)).toEqual(writtenRows)
     expect(await serverPid(path)).not.toBe(pid)
     expect(isRunning(child)).toBe(true)
     await until(() => logged.some(line => line.endsWith('is back')))
@@ -52,19 +49,19 @@ describe('written data after kill -9', () => {
   it('of an adopted server survive', async () => {
     await kill((await ground.start('serve')).child)
     const service = await ground.start('serve')
-    await write(service.url)
+    await writeNotes(service.url)
     await killServer(service.dataDir)
-    expect(await read(service.url)).toEqual(writtenRows)
+    expect(await readNotes(service.url)).toEqual(writtenRows)
   })
 
   it('of service and server survive', async () => {
     const { child, url, dataDir: path } = await ground.start('serve')
-    await write(url)
+    await writeNotes(url)
     const exit = once(child, 'exit')
     child.kill('SIGKILL')
     process.kill((await serverPid(path))!, 'SIGKILL')
     await exit
-    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
+    expect(await readNotes((await ground.start('serve')).url)).toEqual(writtenRows)
   })
 
   it('of the server do not keep the service from stopping', async () => {
@@ -72,12 +69,12 @@ describe('written data after kill -9', () => {
     await killServer(service.dataDir)
     await stop(service)
     expect(await serverPid(service.dataDir)).toBeUndefined()
-    expect(await exists(socketFolder(service.url))).toBe(false)
+    expect(await exists(socketFolderOf(service.url))).toBe(false)
   })
 
   it('are served again although the stale lock file has the pid of another program', async () => {
     const service = await ground.start('serve')
-    await write(service.url)
+    await writeNotes(service.url)
     await stop(service)
     const other = spawn('sleep', ['60'], { ...(await unprivilegedUser()) })
     ground.children.push(other)
@@ -86,7 +83,7 @@ describe('written data after kill -9', () => {
       join(path, 'data', 'postmaster.pid'),
       `${other.pid}\n${path}/data\n1\n5432\n/nowhere\n\n1 1\nready\n`,
     )
-    expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
+    expect(await readNotes((await ground.start('serve')).url)).toEqual(writtenRows)
     expect(isRunning(other)).toBe(true)
   })
 })
@@ -102,8 +99,8 @@ describe('the first start', () => {
     await kill(half)
     expect(await exists(join(ground.dataDir, 'postgresql'))).toBe(false)
     const service = await ground.start('serve')
-    await write(service.url)
-    expect(await read(service.url)).toEqual(writtenRows)
+    await writeNotes(service.url)
+    expect(await readNotes(service.url)).toEqual(writtenRows)
     expect(await leftovers()).toEqual([])
   })
 
@@ -128,9 +125,9 @@ describe('the first start', () => {
       const service = await ground.start('serve')
       expect(dirname(service.dataDir)).toBe('/var/lib/kith')
       expect(service.logged.join()).toContain(service.dataDir)
-      await write(service.url)
+      await writeNotes(service.url)
       await stop(service)
-      expect(await read((await ground.start('serve')).url)).toEqual(writtenRows)
+      expect(await readNotes((await ground.start('serve')).url)).toEqual(writtenRows)
     },
   )
 
