@@ -36,10 +36,12 @@ try {
     stdio: 'inherit',
   })
   const [code] = await once(child, 'close')
-  const [passed = 0, failed = 0, skipped = 0] = (await readFile(summaryFile, 'utf8')).match(/\d+/g)!.map(Number)
+  const [counts = '', ...failures] = (await readFile(summaryFile, 'utf8')).trimEnd().split('\n')
+  const [passed = 0, failed = 0, skipped = 0] = counts.match(/\d+/g)!.map(Number)
   // A skipped test counts as failed.
   const summary = `${passed} passed, ${failed + skipped} failed\n`
-  if (process.env.TEST_SUMMARY_FILE) await writeFile(process.env.TEST_SUMMARY_FILE, summary)
+  if (process.env.TEST_SUMMARY_FILE)
+    await writeFile(process.env.TEST_SUMMARY_FILE, [summary, ...failures.map(failure => `${failure}\n`)].join(''))
   console.log(`fault tests: seed ${seed}`)
   process.stdout.write(summary)
   process.exitCode = failed + skipped > 0 ? 1 : (code ?? 1)

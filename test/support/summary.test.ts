@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 const vitest = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
 const reporter = fileURLToPath(new URL('./summary.ts', import.meta.url))
 
-/** Runs test files with only this reporter. Returns the summary line that it writes. */
+/** Runs test files with only this reporter. Returns the summary that it writes. */
 async function summaryOf(files: Record<string, string>): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'kith-summary-'))
   const summaryFile = join(directory, 'summary')
@@ -38,5 +38,12 @@ it('counts files, suites and unhandled rejections that fail outside a test as fa
     'suite.test.js': `describe('suite', () => { beforeAll(() => { throw new Error('suite') }); it('d', () => {}) })`,
     'promise.test.js': `it('e', () => { Promise.reject(new Error('promise')) })`,
   })
-  expect(summary).toBe('2 passed, 4 failed, 2 skipped\n')
+  const [counts, ...failures] = summary.trimEnd().split('\n')
+  expect(counts).toBe('2 passed, 4 failed, 2 skipped')
+  expect(failures.sort()).toEqual([
+    'file.test.js: file',
+    'outside a test: promise',
+    'suite.test.js: suite',
+    'tests.test.js > b: b',
+  ])
 })

@@ -19,6 +19,21 @@ export function countTests(modules: readonly TestModule[], strayErrors: number):
   return { passed, failed: failed + broken + strayErrors, skipped: states.length - passed - failed }
 }
 
+/** Each failure of a run, with the name of the test or file and the first line of its error. */
+export function listFailures(modules: readonly TestModule[], strayErrors: readonly unknown[]): string[] {
+  const failures = modules.flatMap(module => [
+    ...[module, ...module.children.allSuites()].flatMap(container =>
+      container.errors().map(error => `${module.relativeModuleId}: ${firstLine(error)}`),
+    ),
+    ...[...module.children.allTests('failed')].map(
+      test => `${module.relativeModuleId} > ${test.fullName}: ${firstLine(test.result().errors?.[0])}`,
+    ),
+  ])
+  return [...failures, ...strayErrors.map(error => `outside a test: ${firstLine(error)}`)]
+}
+
+const firstLine = (error: unknown) => `${(error as Error | undefined)?.message ?? error}`.split('\n', 1)[0]
+
 /** The slowest files of a run, each with its seconds, slowest first. */
 export function slowestFiles(modules: readonly TestModule[], max: number): string[] {
   return modules
@@ -29,14 +44,15 @@ export function slowestFiles(modules: readonly TestModule[], max: number): strin
 }
 
 /**
- * Writes the summary line to the file that TEST_SUMMARY_FILE names, and prints the ten slowest files. Without the variable it
- * does nothing.
+ * Writes the summary line and a line per failure to the file that TEST_SUMMARY_FILE names, and prints the ten slowest files.
+ * Without the variable it does nothing.
  */
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const file = process.env.TEST_SUMMARY_FILE
     if (!file) return
-    writeFileSync(file, `${summaryLine(countTests(modules, errors.length))}\n`)
+    const lines = [summaryLine(countTests(modules, errors.length)), ...listFailures(modules, errors)]
+    writeFileSync(file, `${lines.join('\n')}\n`)
     console.log(['slowest files:', ...slowestFiles(modules, 10)].join('\n'))
   }
 }
