@@ -2,8 +2,10 @@ import { describe, expect, it, vi } from 'vitest'
 import { authenticate, encode, invalidToken, now, signOwn, useGate, validClaims } from '../../test/support/gate.ts'
 import { loadConfig } from '../config.ts'
 import type { Database } from '../db/db.ts'
+import { findOrganizationSql } from '../organizations/sql.ts'
 import { createAuthenticator } from './authenticator.ts'
 import { revokeKey, rotateKeys, takeSigningKey } from './keys.ts'
+import { readVerifyingKeysSql } from './sql.ts'
 
 const gate = useGate()
 
@@ -28,8 +30,9 @@ describe('a key that the process has not loaded yet', () => {
     const token = await tokenOfNewKey()
     const answers = await Promise.all(Array.from({ length: 20 }, () => presentToken(token, authenticator)))
     for (const answer of answers) expect(answer).toMatchObject({ subject: 'attacker' })
-    // One query for the key, and one for each request's organization, which is not cached yet.
-    expect(gate.queries).toBe(21)
+    // A request whose signature is verified late may find the organization in the cache.
+    const names = gate.queries.filter(name => name !== findOrganizationSql.name)
+    expect(names).toEqual([readVerifyingKeysSql.name])
   })
 
   it('waits for the next look-up if others were looked up just before, and is then accepted', async () => {
@@ -37,7 +40,7 @@ describe('a key that the process has not loaded yet', () => {
     const tokens = await Promise.all(['a', 'b', 'c'].map(unknownKidToken))
     const attacks = await Promise.all(tokens.map(token => presentToken(token, authenticator)))
     for (const refusal of attacks) expect(refusal).toMatchObject(invalidToken)
-    expect(gate.queries).toBe(1)
+    expect(gate.queries).toHaveLength(1)
     const token = await tokenOfNewKey()
     const more = Array.from({ length: 50 }, async (_, index) =>
       presentToken(await unknownKidToken(String.fromCharCode(65 + (index % 26))), authenticator),
@@ -45,7 +48,7 @@ describe('a key that the process has not loaded yet', () => {
     expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalidToken)
     // The clock stands still, so all requests share the look-ups of one second. One more query reads the organization.
-    expect(gate.queries).toBeLessThanOrEqual(4)
+    expect(gate.queries.length).toBeLessThanOrEqual(4)
   })
 
   it('that does not exist gets the same response as a wrong signature', async () => {
@@ -64,7 +67,7 @@ describe('a key that the process has not loaded yet', () => {
       { alg: 'HS256', kid: 'a'.repeat(43) },
     ])
       expect(await presentToken(`${encode(header)}.${payload}.${signature}`)).toMatchObject(invalidToken)
-    expect(gate.queries).toBe(0)
+    expect(gate.queries).toEqual([])
   })
 
   it('causes an error, not a rejection, while the database is unavailable', async () => {
@@ -89,13 +92,13 @@ describe('a cached token', () => {
     const { kid } = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
     await rotateKeys(gate.db)
     await revokeKey(gate.db, kid)
-    gate.queries = 0
+    gate.queries = []
     gate.nowMs += 4_999
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
-    expect(gate.queries).toBe(0)
+    expect(gate.queries).toEqual([])
     gate.nowMs += 1
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ subject: 'attacker' })
-    await vi.waitFor(() => expect(gate.queries).toBe(2))
+    await vi.waitFor(() => expect(gate.queries).toHaveLength(2))
     gate.nowMs += 5_000
     expect(await presentToken(token, authenticator)).toMatchObject(invalidToken)
   })
@@ -142,7 +145,7 @@ it('the published keys are those of the database, with at most one query a secon
   const newKid = await rotateKeys(gate.db)
   gate.nowMs += 1_000
   expect(await kids()).toEqual([newKid, ...before])
-  gate.queries = 0
+  gate.queries = []
   await Promise.all(Array.from({ length: 20 }, () => kids()))
-  expect(gate.queries).toBe(0)
+  expect(gate.queries).toEqual([])
 })

@@ -22,8 +22,8 @@ export type Gate = {
   /** The key id of the service's own key. */
   kid: string
   nowMs: number
-  /** The number of queries of all authenticators since the start of the test. */
-  queries: number
+  /** The names of the statements of all authenticators since the start of the test. */
+  queries: string[]
   authenticator: Authenticator
   /** Creates another authenticator with this environment, on the same database and clock. */
   open(environment: Record<string, string>): Authenticator
@@ -55,7 +55,7 @@ export function useGate(): Gate {
     const counted: Database = {
       ...gate.db,
       query: (...queryArguments) => {
-        gate.queries++
+        gate.queries.push(queryArguments[0].name)
         return gate.db.query(...queryArguments)
       },
     }
@@ -65,7 +65,7 @@ export function useGate(): Gate {
   })
   beforeEach(() => {
     gate.nowMs = now * 1_000 + 500
-    gate.queries = 0
+    gate.queries = []
   })
   afterAll(async () => {
     await gate.db.close()
@@ -123,5 +123,5 @@ export const invalidToken = {
 /** Asserts that a token gets 401 `invalid_token` without any query. */
 export async function expectRefused(gate: Gate, token: string, to = gate.authenticator): Promise<void> {
   expect(await authenticate(to, `Bearer ${token}`)).toMatchObject(invalidToken)
-  expect(gate.queries).toBe(0)
+  expect(gate.queries).toEqual([])
 }
