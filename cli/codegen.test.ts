@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   const { token } = await service.organization()
-  environment = { SERVICE_URL: service.address, TOKEN: token }
+  environment = { KITH_URL: service.address, KITH_TOKEN: token }
   client = createClient({ url: service.address, token })
   await rm(fileOf('schema.ts'), { force: true })
 })
@@ -159,16 +159,16 @@ describe('kith codegen', () => {
   })
 
   it('prefers the options --url and --token to the environment', async () => {
-    const options = ['--url', environment.SERVICE_URL!, '--token', environment.TOKEN!]
-    environment = { SERVICE_URL: 'http://nowhere.invalid', TOKEN: 'none' }
+    const options = ['--url', environment.KITH_URL!, '--token', environment.KITH_TOKEN!]
+    environment = { KITH_URL: 'http://nowhere.invalid', KITH_TOKEN: 'none' }
     expect(await codegen(...options)).toMatchObject({ code: 0 })
   })
 
   it.each([
-    ['no service on this machine', { SERVICE_URL: '', PORT: '1' }, 1, /127\.0\.0\.1:1 cannot be reached/],
-    ['no token', { TOKEN: '' }, 2, /KITH_TOKEN/],
-    ['an invalid token', { TOKEN: 'none' }, 1, /token/],
-    ['an invalid address', { SERVICE_URL: 'nowhere' }, 2, /not a URL/],
+    ['no service on this machine', { KITH_URL: '', PORT: '1' }, 1, /127\.0\.0\.1:1 cannot be reached/],
+    ['no token', { KITH_TOKEN: '' }, 2, /KITH_TOKEN/],
+    ['an invalid token', { KITH_TOKEN: 'none' }, 1, /token/],
+    ['an invalid address', { KITH_URL: 'nowhere' }, 2, /not a URL/],
   ])('reports %s in one line', async (_, change, exitCode, pattern) => {
     environment = { ...environment, ...change }
     const { code, stdout, stderr } = await codegen()

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { schemaText } from './codegen-text.ts'
 import { newCommand, printResult } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
-import { readFileOrNull } from './read-if-there.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { pathOf, readFileOrNull } from './files.ts'
 
 type CodegenOptions = ConnectionOptions & { out: string; check?: true; json?: true }
 

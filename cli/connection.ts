@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
 import { loadConfig } from '../src/config.ts'
 import { UsageError } from './command.ts'
+import { readInput } from './files.ts'
 import { withSession } from './session.ts'
 import { makeToken } from './token.ts'
 
@@ -49,7 +47,7 @@ export async function connect(
   options: ConnectionOptions,
   { scope, retries }: { scope: string; retries?: number },
 ): Promise<Connection> {
-  const url = options.url ?? (environment.KITH_URL || environment.SERVICE_URL || undefined)
+  const url = options.url ?? (environment.KITH_URL || undefined)
   if (url !== undefined && !/^https?:/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageError(`${JSON.stringify(url)} is not a URL. Give one such as https://kith.example.org.`)
   const access = await resolveAccess(environment, options, { url, scope })
@@ -74,14 +72,14 @@ async function resolveAccess(
   const clientId = options.clientId ?? environment.KITH_CLIENT_ID
   const explicitCredentials = [options.token, options.tokenFile, options.clientId].filter(value => value !== undefined)
   if (explicitCredentials.length > 1) throw new UsageError('Give one of --token, --token-file and --client-id.')
-  const hasGivenAccess =
-    explicitCredentials.length > 0 || clientId || environment.KITH_TOKEN || environment.TOKEN || url
+  const hasGivenAccess = explicitCredentials.length > 0 || clientId || environment.KITH_TOKEN || url
   if (options.subject !== undefined && hasGivenAccess)
     throw new UsageError(
       '--subject applies only to a token that the command creates itself. A given token has its own subject.',
     )
-  if (options.tokenFile !== undefined) return { token: await readToken(options.tokenFile, environment) }
-  const token = options.token ?? (clientId ? undefined : environment.KITH_TOKEN || environment.TOKEN)
+  if (options.tokenFile !== undefined)
+    return { token: (await readInput(environment, options.tokenFile)).toString().trim() }
+  const token = options.token ?? (clientId ? undefined : environment.KITH_TOKEN)
   if (token) return { token }
   if (clientId) {
     const clientSecret = options.clientSecret ?? environment.KITH_CLIENT_SECRET
@@ -91,15 +89,6 @@ async function resolveAccess(
   if (url) throw new UsageError(`A token with the scope ${scope} is missing. Use --token, --token-file or KITH_TOKEN.`)
   const tokenOptions = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
   return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
-}
-
-async function readToken(file: string, environment: NodeJS.ProcessEnv): Promise<string> {
-  return (file === '-' ? await text(process.stdin) : await readFile(pathOf(environment, file), 'utf8')).trim()
-}
-
-/** The path of a file that was typed on the command line. npm changes to the package's folder before it runs a script. */
-export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
-  return environment.npm_lifecycle_event === 'kith' ? resolve(environment.INIT_CWD ?? '', file) : file
 }
 
 function createTokenCache(makeToken: () => Promise<string>): () => Promise<string> {

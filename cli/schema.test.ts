@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
 async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
-  const env = { SERVICE_URL: service.address, TOKEN: token }
+  const env = { KITH_URL: service.address, KITH_TOKEN: token }
   const child = spawn(process.execPath, [program, 'schema', ...args], { cwd: directory, env })
   child.stdin.end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

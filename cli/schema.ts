@@ -1,10 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { buffer } from 'node:stream/consumers'
+import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
 import { newCommand, newGroup, printResult } from './command.ts'
-import { addConnectionOptions, type ConnectionOptions, connect, pathOf } from './connection.ts'
-import { readFileOrNull } from './read-if-there.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { pathOf, readFileOrNull, readInput } from './files.ts'
 import { applyStep } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
@@ -105,8 +104,7 @@ async function readPlan(
   file: string,
   { client, archiveMissing }: PlanOptions,
 ): Promise<Plan> {
-  const bytes = file === '-' ? await buffer(process.stdin) : await readFile(pathOf(environment, file))
-  const declared = parseSchemaFile(bytes, file)
+  const declared = parseSchemaFile(await readInput(environment, file), file)
   const plan = planPush(declared, await client.schema.get(), archiveMissing)
   if (plan.faults.length > 0) throw new SchemaFileError(file, plan.faults)
   return plan

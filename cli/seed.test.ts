@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 
 async function seed(...args: string[]) {
-  const env = { SERVICE_URL: service.address, TOKEN: organization.token }
+  const env = { KITH_URL: service.address, KITH_TOKEN: organization.token }
   const child = spawn(process.execPath, [program, 'seed', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { code: child.exitCode, stdout, stderr }

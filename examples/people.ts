@@ -2,12 +2,12 @@
 // sent in shuffled order, so that most links are written before their targets exist.
 //
 //   npm run example                                   with a temporary service
-//   SERVICE_URL=… TOKEN=… node examples/people.ts     with a running service; use a new organization
+//   KITH_URL=… KITH_TOKEN=… node examples/people.ts     with a running service; use a new organization
 
 import { faker } from '@faker-js/faker'
 
-const serviceUrl = process.env.SERVICE_URL ?? 'http://127.0.0.1:8080'
-const token = process.env.TOKEN ?? ''
+const serviceUrl = process.env.KITH_URL ?? 'http://127.0.0.1:8080'
+const token = process.env.KITH_TOKEN ?? ''
 const peopleCount = Number(process.env.PEOPLE ?? 2_000)
 const seed = Number(process.env.SEED ?? 7)
 const concurrency = 16

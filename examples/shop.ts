@@ -3,14 +3,14 @@
 // filters, and compares the answers with the generated data.
 //
 //   npm run example:shop                              with a temporary service
-//   SERVICE_URL=… TOKEN=… node examples/shop.ts       with a running service; use a new organization
+//   KITH_URL=… KITH_TOKEN=… node examples/shop.ts       with a running service; use a new organization
 
 import { faker } from '@faker-js/faker'
 import { createClient, type Filter } from '../client/index.ts'
 
 const client = createClient({
-  url: process.env.SERVICE_URL ?? 'http://127.0.0.1:8080',
-  token: process.env.TOKEN ?? '',
+  url: process.env.KITH_URL ?? 'http://127.0.0.1:8080',
+  token: process.env.KITH_TOKEN ?? '',
 })
 const seed = Number(process.env.SEED ?? 11)
 const concurrency = 8

@@ -38,7 +38,7 @@ async function openShop() {
   await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper' })
   await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
-  return { client, environment: { SERVICE_URL: service.address, TOKEN: token } }
+  return { client, environment: { KITH_URL: service.address, KITH_TOKEN: token } }
 }
 
 describe('every example of the documentation', () => {

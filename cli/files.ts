@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { UsageError } from './command.ts'
+
+/** The path of a file that was typed on the command line. npm changes to the package's folder before it runs a script. */
+export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
+  return environment.npm_lifecycle_event === 'kith' ? resolve(environment.INIT_CWD ?? '', file) : file
+}
+
+/** The content of a file that was typed on the command line; `-` is standard input. Throws a UsageError if it does not exist. */
+export async function readInput(environment: NodeJS.ProcessEnv, file: string): Promise<Buffer> {
+  if (file === '-') return buffer(process.stdin)
+  const bytes = await readOrNull(pathOf(environment, file))
+  if (bytes === null) throw new UsageError(`The file ${file} does not exist.`)
+  return bytes
+}
+
+/** The text of a file, or null if the file does not exist. */
+export async function readFileOrNull(file: string): Promise<string | null> {
+  return (await readOrNull(file))?.toString() ?? null
+}
+
+async function readOrNull(file: string): Promise<Buffer | null> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
