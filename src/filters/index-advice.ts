@@ -4,15 +4,15 @@ import { fieldOf } from './fields.ts'
 import { Parameter } from './fragment.ts'
 import { selectTerms } from './index-candidates.ts'
 import { operandTypeOf } from './operand-types.ts'
-import { testFrom } from './operands.ts'
+import { operandFromQuery, testFrom } from './operands.ts'
 
-/** A part of a filter, its path, and the stack whose fields it names. */
-type Part = { value: unknown; stackId: number; path: readonly (string | number)[] }
+/** A part of a filter, its path, and the stack whose fields it names. All operands of a query string are texts. */
+type Part = { value: unknown; stackId: number; path: readonly (string | number)[]; boundFrom: 'body' | 'query' }
 
 /** Adds advice to a 504 of a filter: which attributes to index, or which condition to add. Other errors are unchanged. */
-export function withIndexAdvice(error: unknown, filter: unknown, definitions: Definitions, stackId: number): unknown {
+export function withIndexAdvice(error: unknown, filter: Omit<Part, 'path'>, definitions: Definitions): unknown {
   if (!(error instanceof Fault) || error.refusal.status !== 504) return error
-  const details = adviceOn({ value: filter, stackId, path: ['filter'] }, definitions)
+  const details = adviceOn({ ...filter, path: ['filter'] }, definitions)
   const advice =
     details.length > 0
       ? 'Index the attributes that the details name.'
@@ -21,30 +21,35 @@ export function withIndexAdvice(error: unknown, filter: unknown, definitions: De
 }
 
 /** Lists the conditions that an index would answer but none does. No index helps under `$not`, `$none` and `$every`. */
-function adviceOn({ value, stackId, path }: Part, definitions: Definitions): Detail[] {
+function adviceOn(part: Part, definitions: Definitions): Detail[] {
+  const { value, stackId, path } = part
   return entriesOf(value).flatMap(([name, operand]) => {
     const memberPath = [...path, name]
     if (name === '$and' || name === '$or')
       return entriesOf(operand).flatMap(([index, filter]) =>
-        adviceOn({ value: filter, stackId, path: [...memberPath, index] }, definitions),
+        adviceOn({ ...part, value: filter, path: [...memberPath, index] }, definitions),
       )
     const field = fieldOf(name, stackId)
     const attribute = field?.kind === 'attribute' ? definitions.declared.get(stackId)?.get(field.key) : undefined
-    return attribute ? adviceOnAttribute(attribute, { value: operand, stackId, path: memberPath }, definitions) : []
+    return attribute ? adviceOnAttribute(attribute, { ...part, value: operand, path: memberPath }, definitions) : []
   })
 }
 
-function adviceOnAttribute(attribute: Attribute, { value, path }: Part, definitions: Definitions): Detail[] {
+function adviceOnAttribute(attribute: Attribute, part: Part, definitions: Definitions): Detail[] {
+  const { value, path, boundFrom } = part
   const operators = typeof value === 'object' && value !== null ? entriesOf(value) : ([['$eq', value]] as const)
   if (isRelationship(attribute)) {
     const some = operators.find(([operator]) => operator === '$some')
-    const inner = { value: some?.[1], stackId: attribute.target_stack_id, path: [...path, '$some'] }
-    return adviceOn(inner, definitions)
+    return adviceOn(
+      { ...part, value: some?.[1], stackId: attribute.target_stack_id, path: [...path, '$some'] },
+      definitions,
+    )
   }
   if (attribute.index?.ready || attribute.type === 'json') return []
   const type = operandTypeOf({ kind: 'attribute', key: attribute.key }, definitions, attribute.owner_stack_id)
   const tests = operators.flatMap(([operator, operand]) => {
-    const test = testFrom(type, operator, operand)
+    const typed = boundFrom === 'query' ? operandFromQuery(type, operator, operand) : operand
+    const test = testFrom(type, operator, typed)
     return 'fault' in test ? [] : [test]
   })
   // The tests are compiled as if the attribute had an index, to see whether one would help.

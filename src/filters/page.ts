@@ -48,7 +48,8 @@ export async function readFilteredPage(
     try {
       return { ...(await readPageWithDefinitions(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
-      if (!(error instanceof DefinitionsChanged)) throw withIndexAdvice(error, filter, definitions, stack_id)
+      const part = { value: filter, stackId: stack_id, boundFrom: options.boundFrom ?? 'body' }
+      if (!(error instanceof DefinitionsChanged)) throw withIndexAdvice(error, part, definitions)
       if (attempt === maxAttempts) throw conflictFault(error)
       await pauseAfter(attempt, options.signal)
       definitions = await reloadDefinitions(db, organization_id, options.signal)
