@@ -23,11 +23,12 @@ export async function withClient<T>(
 ): Promise<T> {
   const entering = slot?.enter(signal)
   if (entering) await entering
+  const heldSinceMs = performance.now()
   let client: pg.PoolClient
   try {
     client = await acquire(pool, liveness, signal)
   } catch (error) {
-    slot?.leave()
+    slot?.leave(performance.now() - heldSinceMs)
     throw error
   }
   const untrack = liveness.enter({ giveUp: () => destroySocket(client) })
@@ -53,7 +54,7 @@ export async function withClient<T>(
     signal?.removeEventListener('abort', cancel)
     // A cancel request names a process, not a statement. The connection is reused only after the request was answered.
     client.release(cancelling !== undefined && !(await settlesInTime(cancelling)))
-    slot?.leave()
+    slot?.leave(performance.now() - heldSinceMs)
   }
 }
 

@@ -5,9 +5,18 @@ import { type Lane, Shares } from './shares.ts'
 
 const lanes: Lane[] = ['reads', 'pages', 'writes']
 
-/** Takes slots, and tracks the holders and the waiters. */
+/** Takes a slot for a page and returns it. */
+function readPage(shares: Shares, organization: number, { heldMs }: { heldMs: number }) {
+  const slot = shares.of(organization, 'pages')
+  expect(slot.enter(undefined)).toBeUndefined()
+  slot.leave(heldMs)
+}
+
+/** Takes slots, and tracks the holders and the waiters. All organizations are known for fast pages. */
 function createLedger(connections: number) {
   const shares = new Shares({ connections, pagePatienceMs: 60_000, onRefused: () => {} })
+  // Organizations with slow pages have a test of their own.
+  for (let organization = 1; organization <= 5; organization += 1) readPage(shares, organization, { heldMs: 1 })
   const held: { organization: number; lane: Lane; leave: () => void }[] = []
   const waiting: { organization: number; lane: Lane; signal: Cancellation; rejected: Promise<unknown> }[] = []
   return {
@@ -18,7 +27,7 @@ function createLedger(connections: number) {
       const slot = shares.of(organization, lane)
       const signal = new Cancellation()
       const entering = slot.enter(signal)
-      const hold = { organization, lane, leave: slot.leave }
+      const hold = { organization, lane, leave: () => slot.leave(1) }
       if (!entering) return held.push(hold)
       const rejected = Promise.withResolvers<unknown>()
       const entry = { organization, lane, signal, rejected: rejected.promise }
@@ -77,6 +86,41 @@ describe('an organization that needs more connections than the pool has', () => 
   })
 })
 
+describe('an organization with slow pages', () => {
+  const countAdmitted = (shares: Shares) => {
+    const slot = shares.of(1, 'pages')
+    const signal = new Cancellation()
+    let admitted = 0
+    for (let count = 0; count < 24; count += 1) {
+      const waiting = slot.enter(signal)
+      if (!waiting) admitted += 1
+      waiting?.catch(() => {})
+    }
+    signal.abort('counted')
+    return admitted
+  }
+  const slow = { heldMs: 10_000 }
+  const fast = { heldMs: 5 }
+
+  it.each([
+    ['before its first page', [], 1],
+    ['after one fast page', [fast], 4],
+    ['after a slow page among fast ones', [fast, fast, fast, slow], 1],
+    ['after a slow page and seven fast ones', [slow, ...Array(7).fill(fast)], 1],
+    ['after a slow page and twenty fast ones', [slow, ...Array(20).fill(fast)], 4],
+  ])('%s gets this many of eight connections for its pages', (_, pages, connections) => {
+    const shares = new Shares({ connections: 8, pagePatienceMs: 60_000, onRefused: () => {} })
+    for (const page of pages) readPage(shares, 1, page)
+    expect(countAdmitted(shares)).toBe(connections)
+  })
+
+  it('gets an eighth of many connections', () => {
+    const shares = new Shares({ connections: 64, pagePatienceMs: 60_000, onRefused: () => {} })
+    readPage(shares, 1, slow)
+    expect(countAdmitted(shares)).toBe(8)
+  })
+})
+
 describe('several organizations that need more connections than the pool has', () => {
   it('leave a quarter of the connections free of pages', () => {
     const ledger = createLedger(8)
@@ -108,7 +152,7 @@ it('refuses a page that waits too long, with Retry-After', async () => {
     refusal: { status: 503, headers: { 'Retry-After': '1' } },
   })
   expect([refused, shares.waiting]).toEqual([1, 0])
-  slot.leave()
+  slot.leave(1)
   expect(slot.enter(undefined)).toBeUndefined()
 })
 

@@ -11,8 +11,8 @@ export type Lane = 'reads' | 'pages' | 'writes'
 export type Slot = {
   /** Takes a slot: at once if it returns undefined, otherwise when the promise resolves. Rejects with the signal's reason. */
   enter(signal: Signal | undefined): Promise<void> | undefined
-  /** Returns a slot. Call it once per slot taken. */
-  leave(): void
+  /** Returns a slot that was held for `heldMs`. Call it once per slot taken. */
+  leave(heldMs: number): void
 }
 
 type SharesOptions = {
@@ -23,23 +23,33 @@ type SharesOptions = {
   onRefused: () => void
 }
 
-/** The connections that an organization holds. */
-type Holding = Record<Lane, number> & { total: number }
+/**
+ * The connections that an organization holds. `meanPageMs` is the moving average of the time that its pages hold a connection. It
+ * begins at the limit, so that an organization gets its whole share after its first fast page.
+ */
+type Holding = Record<Lane, number> & { total: number; meanPageMs: number }
+
+/** Pages are slow if they hold a connection for longer than this on average. */
+const slowPageMs = 250
+/** The weight of one page in the moving average: after a page of 10 s it takes 13 fast ones to end the limit. */
+const pageWeight = 1 / 4
 
 type Waiter = { lane: Lane; holding: Holding; enter(): void }
 
 /**
  * Gives each organization a share of a pool's connections, so that other organizations always find free ones:
  * - The pages of an organization hold at most half of the connections, and so do its writes. All its work leaves a quarter free.
+ * - Slow pages of an organization hold at most an eighth, because each occupies a processor core of the database.
  * - The pages of all organizations together leave a quarter free.
  *
- * Half is at least one connection. A quarter is at least one as well, except in a pool of one. A free slot goes to the waiting
+ * Half and an eighth are at least one connection. A quarter is at least one as well, except in a pool of one. A free slot goes to the waiting
  * organization that holds the fewest connections, and within it to the first waiter whose lane has room.
  */
 export class Shares {
   readonly #options: SharesOptions
   readonly #max: number
   readonly #maxByLane: Record<Lane, number>
+  readonly #maxSlowPages: number
   /** Entries are never removed, as with the cached definitions of an organization. */
   readonly #holdings = new Map<number, Holding>()
   /** In order of arrival. */
@@ -53,6 +63,7 @@ export class Shares {
     this.#options = options
     this.#max = connections - quarter
     this.#maxByLane = { reads: this.#max, pages: half, writes: half }
+    this.#maxSlowPages = Math.max(1, connections >> 3)
   }
 
   /** The number of statements and transactions that wait for a slot. */
@@ -61,7 +72,13 @@ export class Shares {
   }
 
   of(organizationId: number, lane: Lane): Slot {
-    const holding = this.#holdings.get(organizationId) ?? { reads: 0, pages: 0, writes: 0, total: 0 }
+    const holding = this.#holdings.get(organizationId) ?? {
+      reads: 0,
+      pages: 0,
+      writes: 0,
+      total: 0,
+      meanPageMs: slowPageMs,
+    }
     this.#holdings.set(organizationId, holding)
     return {
       enter: signal => {
@@ -69,7 +86,8 @@ export class Shares {
         this.#count(holding, lane, 1)
         return undefined
       },
-      leave: () => {
+      leave: heldMs => {
+        if (lane === 'pages') holding.meanPageMs += (heldMs - holding.meanPageMs) * pageWeight
         this.#count(holding, lane, -1)
         if (this.#waiting.length > 0) this.#admitWaiting()
       },
@@ -80,7 +98,8 @@ export class Shares {
     return (
       holding.total < this.#max &&
       holding[lane] < this.#maxByLane[lane] &&
-      (lane !== 'pages' || this.#pages < this.#max)
+      (lane !== 'pages' ||
+        (this.#pages < this.#max && (holding.meanPageMs < slowPageMs || holding.pages < this.#maxSlowPages)))
     )
   }
 

@@ -82,8 +82,15 @@ const statusesFor = ({ send }: Organization) =>
     send('GET', '/v1/schema'),
   ]).then(replies => replies.map(({ status }) => status))
 
+/** After a few fast pages an organization has its whole share. Slow pages reduce it. */
+async function readFastPages({ send }: Pick<Organization, 'send'>) {
+  for (let page = 0; page < 20; page += 1)
+    expect((await send('POST', '/v1/people/list', { cursor_configuration: { size: 1 } })).status).toBe(200)
+}
+
 describe('slow filters of one organization', () => {
   it('take half of the connections, and other requests are answered meanwhile', async () => {
+    await readFastPages(slow)
     const { leave } = sendSlowFilters()
     await expect.poll(countActiveConnections, patience).toBe(4)
     await expect.poll(() => service.db.load!().waitingForShare, patience).toBe(filterCount - 4)
@@ -99,6 +106,7 @@ describe('slow filters of one organization', () => {
   })
 
   it('are refused in time: with 503 if they have not started, with 504 if they have', async () => {
+    await readFastPages({ send: impatient.sender(slow.token) })
     const { responses } = sendSlowFilters(impatient)
     const replies = await Promise.all(responses)
     const [timedOut, shed] = [504, 503].map(status => replies.filter(reply => reply.status === status))
@@ -106,6 +114,19 @@ describe('slow filters of one organization', () => {
     for (const { headers } of shed!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
     const metrics = await (await fetch(`${impatient.address}/metrics`)).text()
     expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${filterCount - 4}\n`)
+    await expect.poll(countActiveConnections, patience).toBe(0)
+  })
+
+  it('take one connection of eight once the organization is known for them', async () => {
+    await readFastPages(slow)
+    const first = sendSlowFilters()
+    await expect.poll(countActiveConnections, patience).toBe(4)
+    first.leave()
+    await expect.poll(countActiveConnections, patience).toBe(0)
+    const { leave } = sendSlowFilters()
+    await expect.poll(() => service.db.load!().waitingForShare, patience).toBe(filterCount - 1)
+    expect(await countActiveConnections()).toBe(1)
+    leave()
     await expect.poll(countActiveConnections, patience).toBe(0)
   })
 })
@@ -156,6 +177,25 @@ describe('a filter that reaches the time limit of a request', () => {
         message: 'the index of this attribute is still being filled: GET /v1/schema/attributes shows how far it is',
       },
     ])
+  })
+
+  it('reads the operands of a query string by the types of their fields', async () => {
+    const send = impatient.sender(slow.token)
+    const { body } = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'visits', type: 'number' })
+    const parameters = new URLSearchParams({
+      'filter[$or][0][attribute_values.visits][$gte]': '3',
+      [`filter[$or][1]${'[attribute_values.friends][$some]'.repeat(3)}[attribute_values.note][$contains]`]: 'nowhere',
+    })
+    const reply = await send('POST', `/v1/people/filter?${parameters}`)
+    expect({ status: reply.status, details: reply.body.details }).toEqual({
+      status: 504,
+      details: [
+        {
+          path: '/filter/$or/0/attribute_values.visits',
+          message: `this attribute is not indexed: PATCH /v1/schema/attributes/${body.data.id} {"indexed": true}`,
+        },
+      ],
+    })
   })
 
   it('suggests another condition if no index would help', async () => {
