@@ -148,7 +148,7 @@ it.each([
 
 describe('kith schema diff', () => {
   it.each<[string, { token?: string; file?: string }, RegExp]>([
-    ['a missing file', { file: 'nothing.json' }, /nothing\.json/],
+    ['a missing file', { file: 'nothing.json' }, /^The file nothing\.json does not exist\.$/m],
     ['an invalid file', { file: 'broken.json' }, /broken\.json cannot be used/],
     ['an invalid token', { token: 'none' }, /token/],
   ])('exits with 2, not with 1, for %s', async (_, { token = organization.token, file }, pattern) => {
