@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
+import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import { requireScope } from '../../auth/scopes.ts'
-import type { Config } from '../../config.ts'
+import type { Config, Limits } from '../../config.ts'
 import type { Lane } from '../../db/shares.ts'
 import { fail } from '../../errors.ts'
 import { type Bound, bind } from '../input/bind.ts'
@@ -17,7 +18,7 @@ import type { Endpoint, Exchange } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
-import { type Call, type HandlerResult, honorsIdempotencyKey, type Route } from './route.ts'
+import { type Call, type HandlerResult, honorsIdempotencyKey, type Route, type StreamingCall } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import type { Router } from './router.ts'
 import { sendResult } from './send-result.ts'
@@ -66,10 +67,10 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
   const { config, rateLimiter } = services
   const schema = row.body ?? row.query
   const validate = schema && compile(schema)
-  const checkItem = createItemChecker(row, config.limits)
+  const handle = createHandler(services, row)
   const { tracer } = services.instruments.observer
   const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(services, exchange))
-  const readCall = createCallReader(services, row, checkItem)
+  const readCall = createCallReader(services, row)
   const bindCall = traced(tracer, 'bind', exchange => {
     const call = readCall(exchange)
     if (validate) validate(call.body, call.boundFrom)
@@ -88,7 +89,7 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
     method: row.method,
     path,
     row,
-    streams: row.streams && row.item !== undefined,
+    streams: row.line !== undefined,
     ...(row.bodyBytes !== undefined && { bodyBytes: row.bodyBytes }),
     guard: exchange => {
       const caller = authenticateCaller(exchange)
@@ -100,7 +101,13 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       const call = bindCall(exchange)
       const key = exchange.request.headers['idempotency-key']
       const isKeyed = key !== undefined && honorsIdempotencyKey(row)
-      const result = await (isKeyed ? idempotentHandler(row, call, key, sourceOf(exchange, call)) : row.handle(call))
+      const result = await (isKeyed
+        ? idempotentHandler(row, call, {
+            key,
+            source: sourceOf(exchange, call),
+            handle: keyed => handle(keyed, exchange),
+          })
+        : handle(call, exchange))
       const { memory, limits } = call
       const isWrite = row.scope.endsWith(':write')
       const sending = sendResult(exchange, reduceToIdentifiers(result, row, call.caller), { memory, limits, isWrite })
@@ -129,18 +136,38 @@ function reduceToIdentifiers(result: HandlerResult, { reveals }: Route, { scopes
 
 const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
 
+/** Returns a function that runs the handler of a row, with the parts of a call that its kind of row has. */
+function createHandler(
+  services: RouteServices,
+  row: Route,
+): (call: Call, exchange: Exchange) => Promise<HandlerResult> {
+  const { limits } = services.config
+  if (row.line) {
+    const checkLine = createItemChecker(row.line, limits)
+    return (call, exchange) => row.handle({ ...call, ...streamOf(services, exchange, checkLine) })
+  }
+  if (row.item) {
+    const { item } = row
+    const checkItem = createItemChecker(item, limits)
+    return call =>
+      row.handle({
+        ...call,
+        checkItem: value => checkItem(call.boundFrom === 'query' ? coerce(item, value) : value, call.boundFrom),
+      })
+  }
+  return call => row.handle(call)
+}
+
 /** The nesting level of an element within the body of a batch. */
 const itemDepth = 3
 
 type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => Record<string, unknown>
 
-function createItemChecker({ item }: Route, limits: Config['limits']): CheckItem {
-  const validate = item && compile(item)
+function createItemChecker(item: TSchema, limits: Limits): CheckItem {
+  const validate = compile(item)
   return (value, boundFrom) => {
-    if (!validate) throw new Error('the route has no elements')
-    const coerced = boundFrom === 'query' ? coerce(item, value) : value
-    validate(coerced, boundFrom)
-    return trimAndCheck(coerced as Record<string, unknown>, limits)
+    validate(value, boundFrom)
+    return trimAndCheck(value as Record<string, unknown>, limits)
   }
 }
 
@@ -185,7 +212,7 @@ function reusePrevious(socket: Socket & { [previousAuthorization]?: string }, te
   return socket[previousAuthorization]!
 }
 
-function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { streams, item }: Route) {
+function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { line }: Route) {
   // A character has at most three bytes, so most URLs need no counting.
   if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
     fail('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
@@ -195,22 +222,21 @@ function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limit
     })
   if (isOther(headers['transfer-encoding'], 'chunked'))
     fail('invalid_parameter', 'The only supported Transfer-Encoding is chunked.', { status: 415 })
-  if (streams && item) requireLines(headers['content-type'])
+  if (line) requireLines(headers['content-type'])
 }
 
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function createCallReader(services: RouteServices, row: Route, checkItem: CheckItem): (exchange: Exchange) => Call {
+function createCallReader(services: RouteServices, row: Route): (exchange: Exchange) => Call {
   const { limits } = services.config
   const readParameters = createParameterReader(row)
   const lane = laneOf(row)
   // An element of a batch is three levels deep and may nest as deeply as a body. Its strings are checked with the
   // element.
-  const bindLimits =
-    row.item && row.body
-      ? { ...limits, jsonDepth: limits.jsonDepth + itemDepth, stringBytes: limits.bodyBytes }
-      : limits
+  const bindLimits = row.item
+    ? { ...limits, jsonDepth: limits.jsonDepth + itemDepth, stringBytes: limits.bodyBytes }
+    : limits
   const source = row.body ? { ...row, body: row.body } : row.query && { body: row.query, hasDefaults: true }
   return exchange => {
     const { url, body } = exchange
@@ -229,8 +255,6 @@ function createCallReader(services: RouteServices, row: Route, checkItem: CheckI
       boundFrom: bound.boundFrom,
       bytes: bound.bytes,
       preferences: readPreferences(headers['if-match'], headers.prefer as string | undefined),
-      checkItem: value => checkItem(value, bound.boundFrom),
-      ...(row.streams ? streamOf(services, exchange, checkItem) : noStream),
       request_id: exchange.id,
       memory: memoryOf(services, exchange),
       within: exchange.deadline.within,
@@ -258,27 +282,15 @@ const memoryOf = ({ responseMemory }: RouteServices, { caller, deadline }: Excha
   }
 }
 
-type Streaming = Pick<Call, 'chunks' | 'checkLine' | 'explain' | 'draining'>
-
 function streamOf(
   { config: { limits }, drain, logger }: Services,
   exchange: Exchange,
-  checkItem: CheckItem,
-): Streaming {
+  checkLine: CheckItem,
+): Omit<StreamingCall, keyof Call> {
   return {
     chunks: readChunks(exchange.request, limits.requestMs),
-    checkLine: line => checkItem(parseJson(line, limits), 'body'),
+    checkLine: line => checkLine(parseJson(line, limits), 'body'),
     explain: error => explain(exchange, error, logger),
     draining: () => !drain.isAccepting(),
   }
 }
-
-const notStreaming = () => {
-  throw new Error('the route does not stream')
-}
-const noStream = {
-  chunks: { [Symbol.asyncIterator]: notStreaming },
-  checkLine: notStreaming,
-  explain: notStreaming,
-  draining: notStreaming,
-} as Streaming
