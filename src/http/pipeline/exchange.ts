@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../auth/caller.ts'
 import type { ErrorWord, Refusal } from '../../errors.ts'
+import type { Connection } from '../server/connection.ts'
 import type { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
@@ -27,11 +28,21 @@ export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
 export const ndjsonType = 'application/x-ndjson'
 
+type ExchangeOptions = {
+  id: string
+  url: string
+  /** The headers of every response, as alternating names and values. */
+  headers: readonly string[]
+  /** Whether this response closes its connection. */
+  shouldClose: (exchange: Exchange) => boolean
+}
+
 /**
  * A request and its response. Headers are set by name until the response is sent. The first response is sent; later
  * ones are ignored.
  */
 export class Exchange {
+  readonly connection: Connection
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** The request id, which occurs in the response, the log and the change log. */
@@ -54,15 +65,8 @@ export class Exchange {
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
 
-  /**
-   * `headers` are those of every response, as alternating names and values. `shouldClose` tells whether this response
-   * closes its connection.
-   */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    options: { id: string; url: string; headers: readonly string[]; shouldClose: (exchange: Exchange) => boolean },
-  ) {
+  constructor(connection: Connection, request: IncomingMessage, response: ServerResponse, options: ExchangeOptions) {
+    this.connection = connection
     this.request = request
     this.response = response
     this.id = options.id

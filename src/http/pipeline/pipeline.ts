@@ -8,13 +8,12 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
 import { hasBody, readBody } from '../input/body.ts'
-import { guardConnections, tooManyPipelined } from '../overload/connection-limits.ts'
-import type { Gate } from '../overload/gate.ts'
+import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import { createCorsHandler } from '../server/cors.ts'
 import type { Drain } from '../server/drain.ts'
-import { throwIfMalformed } from '../server/server.ts'
-import { admit, throwIfDraining } from './admission.ts'
+import { type Serve, throwIfMalformed } from '../server/server.ts'
+import { beginRequest, throwIfDraining } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
@@ -30,24 +29,16 @@ export type Services = {
   rateLimiter?: RateLimiter | undefined
 }
 
-/** The services that the pipeline needs. */
-type PipelineServices = Services & { gate: Gate }
-
 /**
- * Returns a function that runs the steps of every request, in this order: connection · admission · malformed request ·
+ * Returns a function that runs the steps of every request, in this order: admission · connection · malformed request ·
  * CORS · path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown
  * paths.
  */
-export function createPipeline(
-  services: PipelineServices,
-  router: Router,
-  notFound: Endpoint,
-): (exchange: Exchange) => void {
-  const { config, drain, logger, gate } = services
+export function createPipeline(services: Services, router: Router, notFound: Endpoint): Serve {
+  const { config, drain, logger } = services
   const { observer } = services.instruments
   const { limits } = config
-  const connections = guardConnections(limits)
-  const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
+  const admission = { limits, drain, logger, observer }
   const handleCors = createCorsHandler(config.corsOrigins)
 
   async function run(exchange: Exchange): Promise<void> {
@@ -63,17 +54,14 @@ export function createPipeline(
     if (!streams && hasBody(request)) exchange.body = await readBody(request, bodyBytes)
     exchange.deadline.signal.throwIfAborted()
     exchange.work = handle(exchange) ?? Promise.resolve()
-    gate.hold(request, exchange.work)
     await exchange.work
   }
 
-  return exchange => {
-    const decision = connections.enter(exchange)
-    if (decision === 'dropped') return
-    admit(exchange, admission)
-    if (decision === 'refused') {
+  return (exchange, leave) => {
+    beginRequest(exchange, leave, admission)
+    if (exceedsLimits(exchange.connection)) {
       observer.overloaded('connection')
-      exchange.refuse(tooManyPipelined.refusal)
+      exchange.refuse(tooManyPipelined)
     } else run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }

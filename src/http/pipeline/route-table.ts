@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import { requireScope } from '../../auth/scopes.ts'
@@ -177,8 +176,8 @@ function sourceOf({ body, request }: Exchange, { boundFrom }: Call): Buffer | st
 }
 
 /** The result is synchronous for a cached token and a promise for a new one. */
-function authenticate({ authenticator }: Services, { request, deadline }: Exchange): Caller | Promise<Caller> {
-  return authenticator.authenticate(authorizationsOf(request), deadline.signal)
+function authenticate({ authenticator }: Services, exchange: Exchange): Caller | Promise<Caller> {
+  return authenticator.authenticate(authorizationsOf(exchange), exchange.deadline.signal)
 }
 
 /** Authenticates a request for an unknown path or method. It counts as a read. */
@@ -190,26 +189,21 @@ async function authenticateUnrouted(services: Services, exchange: Exchange): Pro
 
 const authorization = 'authorization'
 
-/** Returns every Authorization header. Node's `headers` has only the first. */
-export function authorizationsOf({ rawHeaders: headers, socket }: Exchange['request']): string[] {
+/**
+ * Returns every Authorization header. Node's `headers` has only the first. If a header equals that of the connection's
+ * previous request, this returns the earlier string object: V8 has its hash already, which saves 1 µs.
+ */
+export function authorizationsOf({ connection, request }: Exchange): string[] {
+  const { rawHeaders: headers } = request
+  const previous = connection.authorization
   const found: string[] = []
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!
-    if (name.length === authorization.length && name.toLowerCase() === authorization)
-      found.push(reusePrevious(socket, headers[index + 1]!))
+    if (name.length !== authorization.length || name.toLowerCase() !== authorization) continue
+    const text = headers[index + 1]!
+    found.push(text === previous ? previous : text)
   }
   return found
-}
-
-const previousAuthorization = Symbol('authorization')
-
-/**
- * Returns the string object of the connection's previous request if the header is equal. V8 has its hash already, which
- * saves 1 µs.
- */
-function reusePrevious(socket: Socket & { [previousAuthorization]?: string }, text: string): string {
-  if (socket[previousAuthorization] !== text) socket[previousAuthorization] = text
-  return socket[previousAuthorization]!
 }
 
 function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { line }: Route) {

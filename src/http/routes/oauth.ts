@@ -88,9 +88,10 @@ export const tokenRow: OpenRoute = {
 export function registerTokenRoute(router: Router, { db, authenticator, config }: Services): void {
   const throttle = createLoginThrottle()
 
-  async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
+  async function grant(exchange: Exchange): Promise<Granted | GrantRefusal> {
+    const { request, url, body, deadline } = exchange
     const requested = readGrant({
-      authorizations: authorizationsOf(request),
+      authorizations: authorizationsOf(exchange),
       contentType: request.headers['content-type'],
       queryString: url.split('?').slice(1).join('?'),
       body,
