@@ -4,7 +4,6 @@ import { Fault, refuse } from '../../errors.ts'
 import type { Observer } from '../../observer.ts'
 import { drainUnreadBody } from '../overload/connection-limits.ts'
 import type { Drain } from '../server/drain.ts'
-import { startDeadline } from './deadline.ts'
 import type { Exchange } from './exchange.ts'
 import { logExchange } from './log.ts'
 import { beginObserving, endObserving } from './request-telemetry.ts'
@@ -14,18 +13,12 @@ export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 type Admission = { limits: Limits; drain: Drain; logger: Logger; observer: Observer }
 
 /**
- * Begins a request that the gate has admitted, with its deadline. When the connection is done with the request, answered or not, this logs
+ * Begins a request that the gate has admitted. When the connection is done with the request, answered or not, this logs
  * it. When its work has ended too, this calls `leave`, which counts it out.
  */
 export function beginRequest(exchange: Exchange, leave: () => void, admission: Admission): void {
   const { limits, drain, logger, observer } = admission
   const { connection, request, response } = exchange
-  exchange.deadline = startDeadline(Math.min(limits.requestMs, drain.leftMs()), fault => {
-    if (exchange.work) return
-    // The body has not arrived completely. No other code checks the deadline while kith waits for it.
-    exchange.header('Connection', 'close')
-    exchange.refuse(fault.refusal)
-  })
   const end = () => {
     if (!connection.unanswered.delete(end)) return
     if (connection.newest === request) connection.newest = undefined
@@ -59,12 +52,12 @@ export function throwIfDraining({ url, connection }: Exchange, observer: Observe
 const clientDisconnected = new Fault(refuse('operation_failed', 'The client disconnected.'))
 
 /** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
-function finish({ work, endpoint, deadline, response }: Exchange, leave: () => void) {
+function finish({ work, isRead, deadline, response }: Exchange, leave: () => void) {
   const end = () => {
     deadline.end()
     leave()
   }
   if (!work) return end()
   work.then(end, end)
-  if (!response.writableFinished && endpoint?.row?.scope.endsWith(':read')) deadline.cancel(clientDisconnected)
+  if (!response.writableFinished && isRead) deadline.cancel(clientDisconnected)
 }

@@ -16,6 +16,7 @@ import { type Serve, throwIfMalformed } from '../server/server.ts'
 import { beginRequest, throwIfDraining } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
+import type { Route } from './route.ts'
 import type { Router } from './router.ts'
 
 export type Services = {
@@ -42,19 +43,26 @@ export function createPipeline(services: Services, router: Router, notFound: End
   const handleCors = createCorsHandler(config.corsOrigins)
 
   async function run(exchange: Exchange): Promise<void> {
-    const { request } = exchange
-    throwIfDraining(exchange, observer)
-    throwIfMalformed(exchange)
-    if (handleCors(exchange)) return
-    exchange.endpoint = router.find(request.method!, exchange.url)
-    const { guard, handle, streams, bodyBytes = limits.bodyBytes } = exchange.endpoint ?? notFound
-    // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
-    const guarded = guard?.(exchange)
-    if (guarded) await guarded
-    if (!streams && hasBody(request)) exchange.body = await readBody(request, bodyBytes)
-    exchange.deadline.signal.throwIfAborted()
-    exchange.work = handle(exchange) ?? Promise.resolve()
-    await exchange.work
+    const { request, url, deadline } = exchange
+    let statuses: Route['statuses']
+    try {
+      throwIfDraining(exchange, observer)
+      throwIfMalformed(exchange)
+      if (handleCors(exchange)) return
+      const endpoint = router.find(request.method!, url) ?? notFound
+      exchange.route = endpoint.path
+      statuses = endpoint.row?.statuses
+      const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
+      // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
+      const handle = guarded instanceof Promise ? await guarded : guarded
+      const { streams, bodyBytes = limits.bodyBytes } = endpoint
+      const body = !streams && hasBody(request) ? await readBody(request, bodyBytes) : undefined
+      deadline.signal.throwIfAborted()
+      exchange.work = handle(exchange, body) ?? Promise.resolve()
+      await exchange.work
+    } catch (error) {
+      exchange.refuse(explain(error, { id: exchange.id, statuses, logger }))
+    }
   }
 
   return (exchange, leave) => {
@@ -62,13 +70,19 @@ export function createPipeline(services: Services, router: Router, notFound: End
     if (exceedsLimits(exchange.connection)) {
       observer.overloaded('connection')
       exchange.refuse(tooManyPipelined)
-    } else run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
+    } else void run(exchange)
   }
 }
 
-/** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
-export function explain({ id, endpoint }: Exchange, error: unknown, logger: Logger): Refusal {
-  const refusal = refusalOf(error, endpoint?.row?.statuses)
+/**
+ * Returns the refusal for an error in the request `id`, with the statuses of its endpoint. Logs the error if it is a
+ * fault of kith or of the database.
+ */
+export function explain(
+  error: unknown,
+  { id, statuses, logger }: { id: string; statuses: Route['statuses']; logger: Logger },
+): Refusal {
+  const refusal = refusalOf(error, statuses)
   const lasting = lastingMessage(error)
   if (lasting !== undefined) warnOfCondition(logger, lasting)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })

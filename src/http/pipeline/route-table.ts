@@ -13,7 +13,7 @@ import { trimAndCheck } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
 import { isVersioned } from './admission.ts'
-import type { Endpoint, Exchange } from './exchange.ts'
+import type { Endpoint, Exchange, Handle } from './exchange.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
@@ -39,50 +39,64 @@ export function registerRoutes(router: Router, services: RouteServices, table: R
  * Makes the endpoint for requests that no other endpoint takes: 405 if the path allows other methods, otherwise 404.
  */
 export function createNotFoundEndpoint(services: Services, router: Router): Endpoint {
-  const handle = () => {}
   return {
     method: 'GET',
     path: '',
     guard: async exchange => {
       const found = router.findAll(exchange.url)
-      // The log and the metrics name the path. The row and its statuses belong to another method.
-      if (found[0]) exchange.endpoint = { method: 'GET', path: found[0].endpoint.path, handle }
+      // The log and the metrics name the path, even if only other methods have it.
+      exchange.route = found[0]?.endpoint.path
       if (isVersioned(exchange.url)) await authenticateUnrouted(services, exchange)
       if (found.length === 0)
         fail('not_found', 'There is no such address.', {
           details: [{ path: '', message: 'is not an address of this API' }],
         })
       const Allow = found.map(({ method }) => method).join(', ')
-      fail('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
+      return fail('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
         status: 405,
         headers: { Allow },
       })
     },
-    handle,
   }
 }
 
 function createEndpoint(row: Route, path: string, services: RouteServices): Endpoint {
-  const { config, rateLimiter } = services
-  const schema = row.body ?? row.query
-  const validate = schema && compile(schema)
-  const handle = createHandler(services, row)
+  const { config, rateLimiter, logger } = services
+  const { statuses, scope } = row
   const { tracer } = services.instruments.observer
   const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(services, exchange))
-  const readCall = createCallReader(services, row)
-  const bindCall = traced(tracer, 'bind', exchange => {
-    const call = readCall(exchange)
-    if (validate) validate(call.body, call.boundFrom)
-    return call
-  })
-  const setCaller = (exchange: Exchange, caller: Caller) => {
-    exchange.caller = caller
-    requireScope(caller, row.scope)
+  const readCall = traced(tracer, 'bind', createCallReader(services, row))
+  const handle = createHandler(services, row)
+  const isWrite = scope.endsWith(':write')
+  const isKeyed = honorsIdempotencyKey(row)
+  const answer = async (exchange: Exchange, caller: Caller, body: Buffer | undefined) => {
+    const call = readCall(exchange, caller, body)
+    const key = isKeyed ? exchange.request.headers['idempotency-key'] : undefined
+    const result = await (key === undefined
+      ? handle(call, exchange)
+      : idempotentHandler(row, call, { key, source: call.source, handle: keyed => handle(keyed, exchange) }))
+    const { memory, limits } = call
+    const sending = sendResult(exchange, reduceToIdentifiers(result, row, caller), { memory, limits, isWrite })
+    await sending?.catch(error => {
+      if (!exchange.response.headersSent) throw error
+      // The failed response has closed its connection, so this only logs the error.
+      explain(error, { id: exchange.id, statuses, logger })
+    })
   }
-  const guardLater = async (exchange: Exchange, caller: Caller | Promise<Caller>) => {
-    setCaller(exchange, await caller)
-    if (rateLimiter) exchange.headers(await rateLimiter.spend(exchange.caller!, budgetOf(row)))
+  const accept = (exchange: Exchange, caller: Caller): Handle => {
     throwIfOverLimits(exchange, config, row)
+    exchange.isRead = !isWrite
+    return (_, body) => answer(exchange, caller, body)
+  }
+  const authorize = (exchange: Exchange, caller: Caller) => {
+    exchange.organization = caller.organization.key
+    requireScope(caller, scope)
+  }
+  const guardLater = async (exchange: Exchange, authenticating: Caller | Promise<Caller>) => {
+    const caller = await authenticating
+    authorize(exchange, caller)
+    if (rateLimiter) exchange.headers(await rateLimiter.spend(caller, isWrite ? 'write' : 'read'))
+    return accept(exchange, caller)
   }
   return {
     method: row.method,
@@ -93,28 +107,8 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
     guard: exchange => {
       const caller = authenticateCaller(exchange)
       if (caller instanceof Promise || rateLimiter) return guardLater(exchange, caller)
-      setCaller(exchange, caller)
-      return throwIfOverLimits(exchange, config, row)
-    },
-    handle: async exchange => {
-      const call = bindCall(exchange)
-      const key = exchange.request.headers['idempotency-key']
-      const isKeyed = key !== undefined && honorsIdempotencyKey(row)
-      const result = await (isKeyed
-        ? idempotentHandler(row, call, {
-            key,
-            source: sourceOf(exchange, call),
-            handle: keyed => handle(keyed, exchange),
-          })
-        : handle(call, exchange))
-      const { memory, limits } = call
-      const isWrite = row.scope.endsWith(':write')
-      const sending = sendResult(exchange, reduceToIdentifiers(result, row, call.caller), { memory, limits, isWrite })
-      await sending?.catch(error => {
-        if (!exchange.response.headersSent) throw error
-        // The failed response has closed its connection, so this only logs the error.
-        explain(exchange, error, services.logger)
-      })
+      authorize(exchange, caller)
+      return accept(exchange, caller)
     },
   }
 }
@@ -133,8 +127,6 @@ function reduceToIdentifiers(result: HandlerResult, { reveals }: Route, { scopes
   return { status: result.status, headers, data }
 }
 
-const budgetOf = ({ scope }: Route) => (scope.endsWith(':write') ? 'write' : 'read')
-
 /** Returns a function that runs the handler of a row, with the parts of a call that its kind of row has. */
 function createHandler(
   services: RouteServices,
@@ -143,7 +135,7 @@ function createHandler(
   const { limits } = services.config
   if (row.line) {
     const checkLine = createItemChecker(row.line, limits)
-    return (call, exchange) => row.handle({ ...call, ...streamOf(services, exchange, checkLine) })
+    return (call, exchange) => row.handle({ ...call, ...streamOf(services, row, exchange, checkLine) })
   }
   if (row.item) {
     const { item } = row
@@ -170,11 +162,6 @@ function createItemChecker(item: TSchema, limits: Limits): CheckItem {
   }
 }
 
-/** The raw body or query string that the request was bound from. */
-function sourceOf({ body, request }: Exchange, { boundFrom }: Call): Buffer | string {
-  return boundFrom === 'body' ? body! : (request.url ?? '').split('?').slice(1).join('?')
-}
-
 /** The result is synchronous for a cached token and a promise for a new one. */
 function authenticate({ authenticator }: Services, exchange: Exchange): Caller | Promise<Caller> {
   return authenticator.authenticate(authorizationsOf(exchange), exchange.deadline.signal)
@@ -183,7 +170,7 @@ function authenticate({ authenticator }: Services, exchange: Exchange): Caller |
 /** Authenticates a request for an unknown path or method. It counts as a read. */
 async function authenticateUnrouted(services: Services, exchange: Exchange): Promise<void> {
   const caller = await authenticate(services, exchange)
-  exchange.caller = caller
+  exchange.organization = caller.organization.key
   if (services.rateLimiter) exchange.headers(await services.rateLimiter.spend(caller, 'read'))
 }
 
@@ -222,7 +209,12 @@ function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limit
 const isOther = (coding: string | undefined, known: string) =>
   coding !== undefined && coding.trim().toLowerCase() !== known
 
-function createCallReader(services: RouteServices, row: Route): (exchange: Exchange) => Call {
+/** A call with the raw body or query string that it was bound from. */
+type BoundCall = Call & { source: Buffer | string }
+
+type CallReader = (exchange: Exchange, caller: Caller, body: Buffer | undefined) => BoundCall
+
+function createCallReader(services: RouteServices, row: Route): CallReader {
   const { limits } = services.config
   const readParameters = createParameterReader(row)
   const lane = laneOf(row)
@@ -232,27 +224,31 @@ function createCallReader(services: RouteServices, row: Route): (exchange: Excha
     ? { ...limits, jsonDepth: limits.jsonDepth + itemDepth, stringBytes: limits.bodyBytes }
     : limits
   const source = row.body ? { ...row, body: row.body } : row.query && { body: row.query, hasDefaults: true }
-  return exchange => {
-    const { url, body } = exchange
+  const validate = source && compile(source.body)
+  return (exchange, caller, body) => {
+    const { url, deadline } = exchange
     const { headers } = exchange.request
     const queryAt = url.indexOf('?')
     const [path, queryString] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
     const params = readParameters(path)
     const input = { contentType: headers['content-type'], body, queryString }
     const bound = source ? bind(input, source, bindLimits) : unbound()
+    const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
+    if (validate) validate(bound.value, bound.boundFrom)
     return {
-      db: services.db.shareOf(exchange.caller!.organization.id, lane),
+      db: services.db.shareOf(caller.organization.id, lane),
       limits,
-      caller: exchange.caller!,
+      caller,
       params,
       body: bound.value,
       boundFrom: bound.boundFrom,
-      bytes: bound.bytes,
-      preferences: readPreferences(headers['if-match'], headers.prefer as string | undefined),
+      source: bound.source,
+      bytes: bound.source.length,
+      preferences,
       request_id: exchange.id,
-      memory: memoryOf(services, exchange),
-      within: exchange.deadline.within,
-      signal: exchange.deadline.signal,
+      memory: memoryOf(services, exchange, caller),
+      within: deadline.within,
+      signal: deadline.signal,
     }
   }
 }
@@ -266,25 +262,27 @@ function laneOf({ method, scope, streams }: Route): Lane {
   return method === 'GET' || streams ? 'reads' : 'pages'
 }
 
-const unbound = (): Bound => ({ value: {}, boundFrom: 'query', bytes: 0 })
+const unbound = (): Bound => ({ value: {}, boundFrom: 'query', source: '' })
 
-const memoryOf = ({ responseMemory }: RouteServices, { caller, deadline }: Exchange): Call['memory'] => {
-  const organization_id = caller!.organization.id
-  return {
-    take: bytes => responseMemory.take(organization_id, bytes),
-    wait: bytes => responseMemory.wait(organization_id, bytes, deadline.signal),
-  }
-}
+const memoryOf = (
+  { responseMemory }: RouteServices,
+  { deadline }: Exchange,
+  { organization }: Caller,
+): Call['memory'] => ({
+  take: bytes => responseMemory.take(organization.id, bytes),
+  wait: bytes => responseMemory.wait(organization.id, bytes, deadline.signal),
+})
 
 function streamOf(
   { config: { limits }, drain, logger }: Services,
-  exchange: Exchange,
+  { statuses }: Route,
+  { id, request }: Exchange,
   checkLine: CheckItem,
 ): Omit<StreamingCall, keyof Call> {
   return {
-    chunks: readChunks(exchange.request, limits.requestMs),
+    chunks: readChunks(request, limits.requestMs),
     checkLine: line => checkLine(parseJson(line, limits), 'body'),
-    explain: error => explain(exchange, error, logger),
+    explain: error => explain(error, { id, statuses, logger }),
     draining: () => !drain.isAccepting(),
   }
 }

@@ -88,8 +88,8 @@ export const tokenRow: OpenRoute = {
 export function registerTokenRoute(router: Router, { db, authenticator, config }: Services): void {
   const throttle = createLoginThrottle()
 
-  async function grant(exchange: Exchange): Promise<Granted | GrantRefusal> {
-    const { request, url, body, deadline } = exchange
+  async function grant(exchange: Exchange, body: Buffer | undefined): Promise<Granted | GrantRefusal> {
+    const { request, url, deadline } = exchange
     const requested = readGrant({
       authorizations: authorizationsOf(exchange),
       contentType: request.headers['content-type'],
@@ -122,9 +122,9 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
     method: 'POST',
     path: tokenRow.path,
     bodyBytes,
-    handle: async exchange => {
+    handle: async (exchange, body) => {
       exchange.header('Pragma', 'no-cache')
-      sendGrant(exchange, await grant(exchange))
+      sendGrant(exchange, await grant(exchange, body))
     },
   })
 }

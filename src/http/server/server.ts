@@ -64,7 +64,7 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
     // alternation.
     optimizeEmptyRequests: true,
     headersTimeout: limits.requestMs,
-    // The deadline limits the time of a whole request (admission.ts).
+    // The deadline limits the time of a whole request (exchange.ts).
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
   }
@@ -110,8 +110,9 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
   }
 }
 
-/** Returns the listener for requests. It makes an exchange of each one, with its id. */
+/** Returns the listener for requests. It makes an exchange of each one, with its id and its deadline. */
 function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
+  const { limits } = config
   const shouldClose = ({ connection, request }: Exchange) =>
     !drain.isAccepting() && mayEndConnection(connection, request)
   const headers = Object.entries(securityHeaders(config)).flat()
@@ -125,7 +126,8 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     if (!leave) return
     const id = requestId(request.headers['x-request-id'])
     const url = parseTarget(request.url ?? '/')
-    serve(new Exchange(connection, request, response, { id, url, headers, shouldClose }), leave)
+    const requestMs = Math.min(limits.requestMs, drain.leftMs())
+    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose }), leave)
   }
 }
 
