@@ -14,7 +14,7 @@ export type DrainableServer = {
   /** Returns the number of requests below `/v1` that are not over. */
   inFlight(): number
   /** Returns the number of open connections. */
-  count(): number
+  openConnections(): number
   /** Checks each connection once. `mayEnd` allows it to end idle ones. */
   visit(mayEnd: boolean): void
   /** Refuses new connections. Open ones stay. */
@@ -67,7 +67,7 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
     isAccepting = false
     untilMs = startedAtMs + patienceMs
     const isQuiet = (passedMs: number) => {
-      if (server.inFlight() > 0 || (passedMs < servingMs && server.count() > 0)) return false
+      if (server.inFlight() > 0 || (passedMs < servingMs && server.openConnections() > 0)) return false
       return nowMs() - lastRequestAtMs >= quietMs || passedMs >= servingMs + refusalMs
     }
     let isListening = true
@@ -80,7 +80,7 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
         server.stopListening()
         isListening = false
       }
-      if (!isListening && server.inFlight() + server.count() === 0) return
+      if (!isListening && server.inFlight() + server.openConnections() === 0) return
       await setTimeout(checkIntervalMs)
       // After this, the event loop has read all input that had arrived when the timer fired.
       await setImmediate()

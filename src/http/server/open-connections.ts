@@ -24,7 +24,7 @@ type TrackingOptions = {
   end: (socket: Socket) => void
 }
 
-export type OpenConnections = Pick<DrainableServer, 'count' | 'visit'> & {
+export type OpenConnections = Pick<DrainableServer, 'openConnections' | 'visit'> & {
   /** Closes every connection at once, even with requests under way. */
   destroy(): void
 }
@@ -63,7 +63,7 @@ export function trackConnections(server: HttpServer, { max, drain, end }: Tracki
   }
 
   return {
-    count: () => open.size,
+    openConnections: () => open.size,
     visit: mayEnd => {
       for (const connection of open) visitOne(connection, mayEnd)
     },

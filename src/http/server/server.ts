@@ -96,9 +96,9 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
       return url
     },
     drain: times => {
-      const { count, visit } = connections
+      const { openConnections, visit } = connections
       const stopListening = () => void listening?.close()
-      return drain.begin({ inFlight: gate.inFlight, count, visit, stopListening }, times)
+      return drain.begin({ inFlight: gate.inFlight, openConnections, visit, stopListening }, times)
     },
     close: async () => {
       const closed = listening?.close()
