@@ -85,10 +85,5 @@ export function createApp(services: Services): App {
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   serveDocument(router, openApiDocument(services))
-  const app = createServer(
-    services,
-    createPipeline({ ...services, gate }, router, createNotFoundEndpoint(services, router)),
-  )
-  gate.guard(app.server)
-  return app
+  return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }

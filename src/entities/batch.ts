@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
 import type { EntityKind } from './entity-kind.ts'
 import type { Address, Done, EntityBody, Outcome, Write } from './write-request.ts'
@@ -31,7 +31,7 @@ export const batchBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type Batch = Static<typeof batchBody>
+export type Batch = Static<typeof batchBody>
 
 type Item = { write: Write } | { refusal: Refusal }
 
@@ -39,7 +39,7 @@ type Item = { write: Write } | { refusal: Refusal }
  * Runs up to 1,000 operations. Each succeeds or fails on its own, with its own status. With `atomic`, all or none are
  * applied, and the first operation that fails determines the response.
  */
-export async function batchEntities(kind: EntityKind, call: Call<Batch>): Promise<HandlerResult> {
+export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const items = call.body.operations.map((operation, index) => itemFrom(kind, call, stack_id, operation, index))
   const outcomes = call.body.atomic ? await runAtomic(call, items) : await runEach(call, items)
@@ -48,7 +48,13 @@ export async function batchEntities(kind: EntityKind, call: Call<Batch>): Promis
   return { status: 200, data: { items: resultItems, failed } }
 }
 
-function itemFrom(kind: EntityKind, call: Call<Batch>, stack_id: number, operation: Operation, index: number): Item {
+function itemFrom(
+  kind: EntityKind,
+  call: BatchCall<Batch>,
+  stack_id: number,
+  operation: Operation,
+  index: number,
+): Item {
   try {
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
 import { nullable } from '../organizations/definition-schema.ts'
-import { batchBody, batchEntities } from './batch.ts'
+import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
 import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
@@ -106,7 +106,7 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
     item: body,
     // The other limits apply to each operation.
     bodyBytes: limits.batchBytes,
-    handle: call => batchEntities(kind, call as never),
+    handle: call => batchEntities(kind, call as BatchCall<Batch>),
   }
 }
 

@@ -72,10 +72,9 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     security: [{ bearer: [scope] }],
     parameters: parametersOf(row, parts),
     ...(body && { requestBody: requestOf(row, body, parts) }),
-    ...(row.streams &&
-      row.item && {
-        requestBody: { required: true, content: { [ndjsonType]: contentOf(row.item, undefined, parts.shapes) } },
-      }),
+    ...(row.line && {
+      requestBody: { required: true, content: { [ndjsonType]: contentOf(row.line, undefined, parts.shapes) } },
+    }),
     responses: { ...successesOf(row, parts), ...parts.errorResponses.write(errorCodesOf(row)) },
   }
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Type } from 'typebox'
 import { fail } from '../errors.ts'
-import type { Endpoint, Exchange } from '../http/pipeline/exchange.ts'
+import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { OpenApiDocument } from './document.ts'
@@ -81,7 +81,7 @@ const page = docsPage({
 export function serveDocument(router: Router, document: OpenApiDocument): void {
   // All responses that are being sent share this copy.
   const bytes = Buffer.from(JSON.stringify(document))
-  const serve = (path: string, handle: Endpoint['handle']) => router.add({ method: 'GET', path, handle })
+  const serve = (path: string, handle: Handle) => router.add({ method: 'GET', path, handle })
   serve(documentRow.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
@@ -89,7 +89,7 @@ export function serveDocument(router: Router, document: OpenApiDocument): void {
     sendFile(exchange, homePage, html)
   })
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendFile(exchange, page, html))
-  const serveStatic = (name: string, handle: Endpoint['handle']) => {
+  const serveStatic = (name: string, handle: Handle) => {
     for (const path of [staticPath, versionedPath]) serve(`${path}/${name}`, handle)
   }
   for (const [name, [text, contentType]] of Object.entries(ownFiles))

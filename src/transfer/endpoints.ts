@@ -1,5 +1,5 @@
 import type { EntityKind } from '../entities/entity-kind.ts'
-import type { Call, Route } from '../http/pipeline/route.ts'
+import type { Call, Route, StreamingCall } from '../http/pipeline/route.ts'
 import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, importQuery } from './schema.ts'
@@ -23,9 +23,9 @@ export function transferEndpoints(kind: EntityKind): Route[] {
         'refused line, the progress every second, and the counts of all lines at the end. If the connection breaks, whole sets of ' +
         'lines are stored, and lines with an `external_id` can be sent again: they count as unchanged. An Idempotency-Key is ignored.',
       query: importQuery,
-      item: body,
+      line: body,
       answer: importAnswer,
-      handle: call => importEntities(kind, call as Call<ImportQuery>),
+      handle: call => importEntities(kind, call as StreamingCall<ImportQuery>),
     },
     {
       ...shared,

@@ -5,7 +5,7 @@ import { WriteOrder } from '../entities/write-ordering.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write-request.ts'
 import { writeEntities } from '../entities/write-sets.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
 import { batchStream } from './batch-stream.ts'
@@ -47,7 +47,7 @@ type Counts = { received: number } & Record<ImportOutcome, number>
 type CountOutcome = (outcome: ImportOutcome) => unknown
 
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
-export async function importEntities(kind: EntityKind, call: Call<ImportQuery>): Promise<HandlerResult> {
+export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
   const stack_id = await kind.stackOf(call)
   const readEntry = (line: Line) => entryOf(call, stack_id, line)
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
@@ -63,7 +63,7 @@ export async function importEntities(kind: EntityKind, call: Call<ImportQuery>):
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
 async function* answerLines(
-  call: Call<ImportQuery>,
+  call: StreamingCall<ImportQuery>,
   readEntry: (line: Line) => Entry,
   countInMetrics: CountOutcome,
   release: () => void,
@@ -125,11 +125,11 @@ const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
 
 const shuttingDown = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
 
-async function* entriesOf(call: Call<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
+async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
   for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) yield lines.map(readEntry)
 }
 
-function entryOf(call: Call<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
+function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
@@ -169,7 +169,7 @@ function writeOf(
 
 /** Writes one set within its own deadline, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */
 async function writeSet(
-  call: Call<ImportQuery>,
+  call: StreamingCall<ImportQuery>,
   set: Entry[],
   writeOrder: WriteOrder,
   count: CountOutcome,

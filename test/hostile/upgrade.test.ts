@@ -48,9 +48,9 @@ describe.each(['http', 'https'])('a request with Upgrade over %s', protocol => {
   const send = (parts: string[], count: number, waitForEach = false) =>
     exchange((protocol === 'http' ? wire.service : encrypted).address, parts, count, waitForEach)
 
-  async function expectOnlyAnswered(parts: string[]) {
+  async function expectOnlyAnswered(parts: string[], status = 200) {
     const { responses, closed } = await send(parts, 2, true)
-    expect(responses.map(({ status }) => status)).toEqual([200])
+    expect(responses.map(response => response.status)).toEqual([status])
     expect(responses[0]!.headers).toMatch(/\r\nConnection: close(\r|$)/)
     expect(closed).toBe(true)
     expect(await readDigest(wire.service, wire.organization.id)).toBe(wire.digestBefore)
@@ -64,6 +64,13 @@ describe.each(['http', 'https'])('a request with Upgrade over %s', protocol => {
     const smuggled = wire.smuggled()
     const head = wire.request('POST /v1/people/list HTTP/1.1', [json, `Content-Length: ${smuggled.length}`])
     await expectOnlyAnswered([buildRequest() + head, smuggled])
+  })
+
+  it('does not start a request whose body hides another, after one with an unknown expectation', async () => {
+    const smuggled = wire.smuggled()
+    const head = wire.request('POST /v1/people/list HTTP/1.1', [json, `Content-Length: ${smuggled.length}`])
+    const refused = wire.request('GET /v1/people/ada HTTP/1.1', [...h2c, 'Expect: unknown'])
+    await expectOnlyAnswered([refused + head, smuggled], 400)
   })
 
   it.each(upgradeRequests)(

@@ -46,8 +46,8 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
 
 /** Returns a case for every path parameter of a route. The other parameters are the requesting organization's own. */
 export function pathCases(route: Route, pairs: Pairs): Case[] {
-  const { method, path, params = {}, streams, item } = route
-  const takesLines = streams && item
+  const { method, path, params = {}, line } = route
+  const takesLines = line !== undefined
   const body = takesLines ? {} : bodyOf(route)
   return Object.keys(params).map(probed => ({
     where: `${method} ${path}: ${probed}`,

@@ -5,7 +5,8 @@ import { parseJson } from './json.ts'
 import { coerce, parseQuery } from './query.ts'
 import { trimAndCheck } from './trim.ts'
 
-export type Bound = { value: Record<string, unknown>; boundFrom: 'body' | 'query'; bytes: number }
+/** `source` is the raw body or query string. */
+export type Bound = { value: Record<string, unknown>; boundFrom: 'body' | 'query'; source: Buffer | string }
 
 /** The input of a request: the raw body, its content type, and the query string without the question mark. */
 export type RawInput = { contentType: string | undefined; body: Buffer | undefined; queryString: string }
@@ -24,12 +25,12 @@ export function bind(
 ): Bound {
   if (body && body.length > 0 && isJson.test(contentType ?? '')) {
     const parsed = parseJson(body, limits) as Record<string, unknown>
-    return { value: trimAndCheck(parsed, limits), boundFrom: 'body', bytes: body.length }
+    return { value: trimAndCheck(parsed, limits), boundFrom: 'body', source: body }
   }
   const parsed = parseQuery(queryString, limits, schema)
   if (!hasDefaults && Object.keys(parsed).length === 0) throwBodyRequired(contentType, body)
   const value = coerce(schema, trimAndCheck(parsed, limits))
-  return { value: value as Record<string, unknown>, boundFrom: 'query', bytes: queryString.length }
+  return { value: value as Record<string, unknown>, boundFrom: 'query', source: queryString }
 }
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {

@@ -1,40 +1,14 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Config } from '../../config.ts'
 import type { Observer } from '../../observer.ts'
 import { parseTarget } from '../input/request-target.ts'
 import { isVersioned } from '../pipeline/admission.ts'
-import { clientAddress } from '../server/server.ts'
-import { isBehindUpgrade } from '../server/upgrade.ts'
-import { coalesceChunks } from './chunk-coalescing.ts'
-import { maxPipelined } from './connection-limits.ts'
-import {
-  type ConnectionState,
-  connectionStateKey,
-  connectionStateOf,
-  createConnectionAdmission,
-  releaseSlot,
-  type Slot,
-  slotKey,
-  type TrackedRequest,
-  type TrackedSocket,
-} from './connection-state.ts'
+import type { Connection } from '../server/connection.ts'
+import { clientAddress, type Gate } from '../server/server.ts'
 import { createLoadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
 import { createOverloadResponder } from './overload-response.ts'
-
-/**
- * Sheds load before a request costs anything: a request is either admitted, and counted until it is over, or refused.
- */
-export type Gate = {
-  /** Puts the gate before the request handlers of a server. */
-  guard(server: Server): void
-  /** Names the work of a request. The request counts until its work ends, even if the client disconnects. */
-  hold(request: IncomingMessage, work: Promise<unknown>): void
-  /** Counts a request out when its connection is done with it, answered or not. */
-  leave(response: ServerResponse): void
-}
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
@@ -60,13 +34,13 @@ const maxUnversioned = 128
 const isProbe = ({ method }: IncomingMessage, url: string) =>
   method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
 
+/** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
 export function createGate({ config, recall, shouldClose, observer, report }: GateOptions): Gate {
   const { limits } = config
   const { inFlight: requests, inFlightBytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
   const unversioned = createUnversionedOverload()
   const clock = startClock([overload, unversioned], report)
-  const admitConnection = createConnectionAdmission(overload, recall)
   const reportRefusal = (reason: Reason | 'connection') => {
     observer.overloaded(reason)
     clock.countRefusal()
@@ -74,50 +48,56 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
   const responder = createOverloadResponder(config)
   const sendRefusal = createLoadShedder({ limits, overload, responder, shouldClose, report: reportRefusal })
 
-  function admitVersioned(request: TrackedRequest): Reason | undefined {
-    const state = admitConnection(request.socket, request.headers.authorization)
-    if (typeof state === 'string') return state
-    return admitRequest(request, state, { overload, tenant: state.tenant, bytes: maxBodyBytesOf(request, limits) })
+  /** Admits the connection of a request below `/v1`, and notes the organization of the request. */
+  function enterConnection(connection: Connection, authorization: string | undefined): Reason | undefined {
+    if (connection.tenant !== undefined && connection.authorization === authorization) return undefined
+    const tenant = authorization === undefined ? undefined : recall(authorization)
+    if (!connection.isCounted) {
+      const leave = overload.addConnection(tenant)
+      if (typeof leave === 'string') return leave
+      connection.isCounted = true
+      connection.socket.once('close', leave)
+    }
+    connection.authorization = authorization
+    connection.tenant = tenant
+    return undefined
   }
 
-  function admitUnversioned(request: TrackedRequest): Reason | undefined {
-    const tenant = clientAddress(request, config.behindProxy)
-    return admitRequest(request, connectionStateOf(request.socket), { overload: unversioned, tenant, bytes: 0 })
-  }
+  const admitVersioned = (connection: Connection, { headers }: IncomingMessage) =>
+    enterConnection(connection, headers.authorization) ??
+    enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
 
-  /** Returns whether the request is refused. A refused request must not reach the handlers. */
-  function shed(request: IncomingMessage, response: ServerResponse): boolean {
-    const url = parseTarget(request.url ?? '/')
-    if (isProbe(request, url)) return false
-    const state = (request.socket as TrackedSocket)[connectionStateKey]
-    if (state?.usesShortcut) state.lastRequest = request
-    // A client that pipelines past an unread 503 gets one more 503, then the connection closes. Later requests are not
-    // started.
-    if (state && state.pendingRefusals > 1) return true
-    const isPipelined = state !== undefined && state.pendingRefusals > 0
-    const reason = isPipelined ? 'connection' : isVersioned(url) ? admitVersioned(request) : admitUnversioned(request)
-    if (!reason) return false
-    reportRefusal(reason)
-    sendRefusal({ request, response, closing: reason === 'connection' || reason === 'connections' })
-    if (reason === 'connection') request.socket.pause()
-    return true
-  }
+  const admitUnversioned = (request: IncomingMessage) =>
+    enter(unversioned, clientAddress(request, config.behindProxy), 0)
 
   return {
-    hold: (request, work) => {
-      const slot = (request as TrackedRequest)[slotKey]
-      if (slot) slot.work = work
+    admit: (connection, request, response) => {
+      const url = parseTarget(request.url ?? '/')
+      if (isProbe(request, url)) return leaveNothing
+      // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
+      const isPipelined = connection.pendingRefusals > 0
+      const admitted = isPipelined
+        ? 'connection'
+        : isVersioned(url)
+          ? admitVersioned(connection, request)
+          : admitUnversioned(request)
+      if (typeof admitted !== 'string') return admitted
+      reportRefusal(admitted)
+      sendRefusal({ connection, request, response, closing: admitted === 'connection' || admitted === 'connections' })
+      if (admitted === 'connection') request.socket.pause()
+      return undefined
     },
-    leave: ({ req: request, writableFinished }) => {
-      const { [slotKey]: slot }: TrackedRequest = request
-      if (slot) releaseSlot((request.socket as TrackedSocket)[connectionStateKey]!, slot, writableFinished)
-    },
-    guard: server => {
-      wrapHandlers(server, shed)
-      server.once('close', clock.stop)
-      limitSockets(server, 2 * connections)
-    },
+    inFlight: () => overload.total.requests,
+    stop: clock.stop,
   }
+}
+
+const leaveNothing = () => {}
+
+/** Counts a request in. Returns the function that counts it out, or the reason to refuse it. */
+function enter(overload: Overload, tenant: Tenant, bytes: number): (() => void) | Reason {
+  const admitted = overload.enter(tenant, bytes)
+  return typeof admitted === 'string' ? admitted : () => overload.leave(admitted)
 }
 
 /**
@@ -128,47 +108,6 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
 function createUnversionedOverload(): Overload {
   const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: Infinity })
   return { ...overload, leave: admitted => void setImmediate(overload.leave, admitted) }
-}
-
-/** The limit that counts a request, and what the request takes of it. */
-type Demand = { overload: Overload; tenant: Tenant; bytes: number }
-
-function admitRequest(
-  request: TrackedRequest,
-  state: ConnectionState,
-  { overload, tenant, bytes }: Demand,
-): Reason | undefined {
-  // The request past a connection's limit closes the connection (connection-limits.ts), so requests behind it need no
-  // slot.
-  if (state.slots.length > maxPipelined) return undefined
-  const admitted = overload.enter(tenant, bytes)
-  if (typeof admitted === 'string') return admitted
-  const slot: Slot = { admitted, overload, work: undefined }
-  request[slotKey] = slot
-  state.slots.push(slot)
-  return undefined
-}
-
-function wrapHandlers(server: Server, shed: (request: IncomingMessage, response: ServerResponse) => boolean) {
-  const handlers = server.listeners('request')
-  server.removeAllListeners('request')
-  server.on('request', (request, response) => {
-    if (isBehindUpgrade(request, response)) return
-    coalesceChunks(request)
-    if (!shed(request, response)) for (const handle of handlers) handle.call(server, request, response)
-  })
-}
-
-/** Limits the open sockets. A connection without a request has no tenant yet, so only this limit covers it. */
-function limitSockets(server: Server, max: number) {
-  let open = 0
-  server.on('connection', (socket: Socket) => {
-    open += 1
-    socket.once('close', () => {
-      open -= 1
-    })
-    if (open > max) socket.destroy()
-  })
 }
 
 /** One report a second at most. */
@@ -197,7 +136,7 @@ function startClock(overloads: Overload[], report: GateOptions['report']) {
 }
 
 /** The most bytes that kith holds of a request body at a time. A stream holds no more than a batch. */
-function maxBodyBytesOf({ headers }: IncomingMessage, { bodyBytes, batchBytes }: Config['limits']): number {
+function maxBodyBytesOf(headers: IncomingHttpHeaders, { bodyBytes, batchBytes }: Config['limits']): number {
   if (headers['transfer-encoding'] !== undefined) return bodyBytes
   const length = headers['content-length']
   return length === undefined ? 0 : Math.min(Number(length) || 0, batchBytes)

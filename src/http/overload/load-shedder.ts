@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Limits } from '../../config.ts'
-import { stopParser } from '../server/stop-parser.ts'
+import type { Connection } from '../server/connection.ts'
+import { stopRequests } from '../server/stop-parser.ts'
 import { takeShortcut } from '../shortcut/shortcut.ts'
 import { createBatchScheduler } from './batch-scheduler.ts'
 import { drainUnreadBody } from './connection-limits.ts'
-import { type ConnectionState, connectionStateKey, type TrackedSocket } from './connection-state.ts'
 import type { Overload, Reason } from './overload.ts'
 import type { OverloadResponder } from './overload-response.ts'
 
@@ -16,10 +15,15 @@ import type { OverloadResponder } from './overload-response.ts'
 const minRefusalsPerTurn = 32
 const minShortcutRefusalsPerTurn = 64
 
-type RefusedRequest = { request: IncomingMessage; response: ServerResponse; closing: boolean }
+type RefusedRequest = {
+  connection: Connection
+  request: IncomingMessage
+  response: ServerResponse
+  closing: boolean
+}
 
 type LoadShedderOptions = {
-  limits: Pick<Limits, 'bodyBytes' | 'requestMs' | 'batchBytes'>
+  limits: Pick<Limits, 'requestMs' | 'batchBytes'>
   overload: Pick<Overload, 'shed'>
   responder: OverloadResponder
   /** Whether the next response closes its connection. */
@@ -33,72 +37,72 @@ type LoadShedderOptions = {
  * kith has read everything that was sent together, a body with its request. Later requests of the same connection are
  * refused by the shortcut if they qualify.
  */
-export function createLoadShedder({
-  limits,
-  overload,
-  responder,
-  shouldClose,
-  report,
-}: LoadShedderOptions): (refused: RefusedRequest) => void {
-  const sendQueuedRefusal = (socket: Socket, state: ConnectionState) => {
-    if (!state.refusedRequest) return
-    const text = responder.text(state.refusedRequest.request_id)
-    state.refusedRequest = undefined
-    if (!socket.writable) return
-    state.pendingRefusals += 1
-    socket.write(text, 'latin1', () => {
-      state.pendingRefusals -= 1
-    })
-  }
-  const scheduleQueuedRefusal = createBatchScheduler<TrackedSocket>(minShortcutRefusalsPerTurn, socket =>
-    sendQueuedRefusal(socket, socket[connectionStateKey]!),
-  )
+export function createLoadShedder(options: LoadShedderOptions): (refused: RefusedRequest) => void {
+  const { limits, responder, shouldClose } = options
+  const startShortcut = createShortcutStarter(options)
 
-  const startShortcut = (socket: Socket, state: ConnectionState) =>
-    takeShortcut(socket, {
-      lastRequest: () => state.lastRequest,
-      isIdle: () => !state.refusedRequest && state.slots.length + state.pendingRefusals + socket.writableLength === 0,
-      answer: complete => {
-        if (state.tenant === undefined || complete.authorization !== state.authorization || shouldClose()) return false
-        const reason = overload.shed(state.tenant, Math.min(complete.bytes, limits.batchBytes))
-        if (!reason) return false
-        report(reason)
-        state.refusedRequest = complete
-        scheduleQueuedRefusal(socket)
-        return true
-      },
-      flush: () => sendQueuedRefusal(socket, state),
-    })
-
-  function finishRefusal(request: IncomingMessage) {
-    const socket: TrackedSocket = request.socket
-    const state = socket[connectionStateKey]
-    if (!state) return
-    state.pendingRefusals -= 1
-    if (state.usesShortcut || state.tenant === undefined || isEncrypted(socket)) return
-    state.usesShortcut = true
+  function finish({ connection, request }: RefusedRequest) {
+    connection.pendingRefusals -= 1
+    if (connection.newest === request) connection.newest = undefined
+    const { socket } = connection
+    if (connection.usesShortcut || connection.tenant === undefined || isEncrypted(connection)) return
+    connection.usesShortcut = true
     setImmediate(() => {
       // While Node waits for the rest of a body, Node pauses and resumes the socket.
-      if (!request.complete || socket.isPaused() || socket.destroyed) state.usesShortcut = false
-      else startShortcut(socket, state)
+      if (!request.complete || socket.isPaused() || socket.destroyed) connection.usesShortcut = false
+      else startShortcut(connection)
     })
   }
 
-  const scheduleRefusal = createBatchScheduler<RefusedRequest>(minRefusalsPerTurn, ({ request, response, closing }) => {
-    if (request.socket.destroyed) return
+  const schedule = createBatchScheduler<RefusedRequest>(minRefusalsPerTurn, refused => {
+    const { connection, request, response, closing } = refused
+    if (connection.socket.destroyed) return
     if (!request.complete) drainUnreadBody(request, limits)
     responder.answer(request, response, { closing: closing || shouldClose() })
     // TLS reports that a response was sent one turn later, and the next request may have arrived by then.
-    if (isEncrypted(request.socket)) finishRefusal(request)
-    else response.once('close', () => finishRefusal(request))
+    if (isEncrypted(connection)) finish(refused)
+    else response.once('close', () => finish(refused))
   })
 
   return refused => {
-    const state = (refused.request.socket as TrackedSocket)[connectionStateKey]
-    if (state) state.pendingRefusals += 1
-    if (refused.closing) stopParser(refused.request.socket)
-    scheduleRefusal(refused)
+    refused.connection.pendingRefusals += 1
+    if (refused.closing) stopRequests(refused.connection)
+    schedule(refused)
   }
 }
 
-const isEncrypted = (socket: Socket) => 'encrypted' in socket
+/** Returns a function that lets the shortcut refuse the next requests of a connection, while there is a reason to. */
+function createShortcutStarter({ limits, overload, responder, shouldClose, report }: LoadShedderOptions) {
+  const sendRefusal = (connection: Connection) => {
+    const { socket, refusedRequest } = connection
+    if (!refusedRequest) return
+    connection.refusedRequest = undefined
+    if (!socket.writable) return
+    socket.write(responder.text(refusedRequest.request_id), 'latin1', () => {
+      connection.pendingRefusals -= 1
+    })
+  }
+  const scheduleRefusal = createBatchScheduler<Connection>(minShortcutRefusalsPerTurn, sendRefusal)
+
+  return (connection: Connection) => {
+    const { socket } = connection
+    takeShortcut(socket, {
+      lastRequest: () => connection.newest,
+      isIdle: () => connection.unanswered.size + connection.pendingRefusals + socket.writableLength === 0,
+      answer: complete => {
+        const { tenant, authorization } = connection
+        if (tenant === undefined || complete.authorization !== authorization || shouldClose()) return false
+        const reason = overload.shed(tenant, Math.min(complete.bytes, limits.batchBytes))
+        if (!reason) return false
+        report(reason)
+        connection.refusedRequest = complete
+        connection.pendingRefusals += 1
+        scheduleRefusal(connection)
+        return true
+      },
+      flush: () => sendRefusal(connection),
+    })
+  }
+}
+
+const isEncrypted = ({ socket }: Connection) => 'encrypted' in socket

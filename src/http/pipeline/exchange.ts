@@ -1,10 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../../auth/caller.ts'
-import type { ErrorWord, Refusal } from '../../errors.ts'
-import type { Deadline } from './deadline.ts'
+import type { ErrorWord, Fault, Refusal } from '../../errors.ts'
+import type { Connection } from '../server/connection.ts'
+import { type Deadline, startDeadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
 import { sendStream } from './streams.ts'
+
+/**
+ * Processes and answers a request whose body, if it has one, has arrived. An exception becomes an error response.
+ */
+export type Handle = (exchange: Exchange, body: Buffer | undefined) => void | Promise<void>
+
+/** Checks a request before its body is read, and returns its handler. Throws a Fault to refuse the request. */
+export type Guard = (exchange: Exchange) => Handle | Promise<Handle>
 
 /** A method and path that kith serves. */
 export type Endpoint = {
@@ -16,22 +24,29 @@ export type Endpoint = {
   /** The limit of a body in bytes, if it is not the usual one. */
   bodyBytes?: number
   /** Whether the handler reads the body itself, as it arrives. */
-  streams?: boolean | undefined
-  /** Checks the request before its body is read. Throws a Fault to refuse it. */
-  guard?(exchange: Exchange): void | Promise<void>
-  /** Processes and answers the request. An exception becomes an error response. */
-  handle(exchange: Exchange): void | Promise<void>
-}
+  streams?: boolean
+} & ({ guard?: undefined; handle: Handle } | { guard: Guard })
 
 export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
 export const ndjsonType = 'application/x-ndjson'
+
+type ExchangeOptions = {
+  id: string
+  url: string
+  requestMs: number
+  /** The headers of every response, as alternating names and values. */
+  headers: readonly string[]
+  /** Whether this response closes its connection. */
+  shouldClose: (exchange: Exchange) => boolean
+}
 
 /**
  * A request and its response. Headers are set by name until the response is sent. The first response is sent; later
  * ones are ignored.
  */
 export class Exchange {
+  readonly connection: Connection
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** The request id, which occurs in the response, the log and the change log. */
@@ -39,30 +54,26 @@ export class Exchange {
   /** The request target, normalized by `parseTarget`. */
   readonly url: string
   readonly startedMs = performance.now()
+  readonly deadline: Deadline
   /** Alternating names and values, as Node accepts them. An object per response costs twice as much. */
   readonly #headers: string[]
   readonly #shouldClose: (exchange: Exchange) => boolean
-  /** The endpoint of the path; undefined before it is looked up, or if there is none. */
-  endpoint: Endpoint | undefined
-  caller: Caller | undefined
-  /** Set on admission, before any other step. */
-  deadline!: Deadline
-  /** The raw body; undefined if there is none. */
-  body: Buffer | undefined
+
+  // The log, the metrics and the end of a request read these fields. They are set as the request proceeds.
+  /** The documented form of its path; undefined if there is no such path. */
+  route: string | undefined
+  /** The key of its caller's organization. */
+  organization: string | undefined
   /** The error code of a refused request. */
   refused: ErrorWord | undefined
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
+  /** Whether its endpoint only reads. It is then cancelled if its client disconnects. */
+  isRead = false
 
-  /**
-   * `headers` are those of every response, as alternating names and values. `shouldClose` tells whether this response
-   * closes its connection.
-   */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    options: { id: string; url: string; headers: readonly string[]; shouldClose: (exchange: Exchange) => boolean },
-  ) {
+  /** Starts the deadline. */
+  constructor(connection: Connection, request: IncomingMessage, response: ServerResponse, options: ExchangeOptions) {
+    this.connection = connection
     this.request = request
     this.response = response
     this.id = options.id
@@ -70,6 +81,7 @@ export class Exchange {
     this.#headers = options.headers.slice()
     this.#headers.push('X-Request-Id', options.id)
     this.#shouldClose = options.shouldClose
+    this.deadline = startDeadline(options.requestMs, fault => this.#expire(fault))
   }
 
   header(name: string, value: string): void {
@@ -115,6 +127,13 @@ export class Exchange {
     if (!this.response.headersSent) this.refused = refusal.word
     if (refusal.headers) this.headers(refusal.headers)
     this.send(refusal.status, failure(refusal, this.id))
+  }
+
+  #expire({ refusal }: Fault): void {
+    if (this.work) return
+    // The body has not arrived completely. No other code checks the deadline while kith waits for it.
+    this.header('Connection', 'close')
+    this.refuse(refusal)
   }
 
   #writeHead(status: number): ServerResponse {

@@ -8,17 +8,22 @@ import type { Call, HandlerResult, Route } from './route.ts'
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
+type KeyedRequest = {
+  key: string | string[]
+  source: Buffer | string
+  handle: (call: Call) => Promise<HandlerResult>
+}
+
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
- * for 24 hours. `source` is what the request was bound from. A refusal below 500 is stored too; 429 and 5xx store no
+ * for 24 hours. `source` is what the request was bound from, and `handle` runs the row's handler. A refusal below 500 is stored too; 429 and 5xx store no
  * key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key belongs
  * to another request.
  */
 export async function idempotentHandler(
   row: Route,
   call: Call,
-  key: string | string[],
-  source: Buffer | string,
+  { key, source, handle }: KeyedRequest,
 ): Promise<HandlerResult> {
   const { caller, signal } = call
   const request = {
@@ -26,7 +31,8 @@ export async function idempotentHandler(
     id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
     request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], source),
   }
-  const { response, replayed } = await runIdempotent(call.db, request, db => runHandler(row, { ...call, db }), signal)
+  const run = (db: Database) => runHandler(row, () => handle({ ...call, db }))
+  const { response, replayed } = await runIdempotent(call.db, request, run, signal)
   return restoreResult(replayed ? { ...response, headers: { ...response.headers, ...replayedHeader } } : response)
 }
 
@@ -67,9 +73,9 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
   ]
 }
 
-async function runHandler(row: Route, call: Call & { db: Database }): Promise<StoredResponse> {
+async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResult>): Promise<StoredResponse> {
   try {
-    const result = await row.handle(call)
+    const result = await handle()
     if ('stream' in result || 'parts' in result) throw new Error('a response in parts cannot be stored')
     const body = 'json' in result ? result.json : JSON.stringify(result.data)
     return { status: result.status, headers: result.headers ?? {}, body }
@@ -77,7 +83,7 @@ async function runHandler(row: Route, call: Call & { db: Database }): Promise<St
     if (!(error instanceof Fault)) throw error
     // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
-    const { word, status, message, details, headers = {} } = refusalOf(error, row.statuses)
+    const { word, status, message, details, headers = {} } = refusalOf(error, statuses)
     if (status >= 500 || status === 429) throw error
     return { status, headers, body: JSON.stringify({ word, message, details }) }
   }

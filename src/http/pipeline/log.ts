@@ -8,7 +8,7 @@ import type { Exchange } from './exchange.ts'
  * name.
  */
 export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer): void {
-  const { id, request, response, endpoint, startedMs, caller, deadline } = exchange
+  const { id, request, response, route, startedMs, organization, deadline } = exchange
   const traceId = tracer?.traceIdOf(deadline.signal)
   // If the response is not finished, the client disconnected before it was sent completely.
   const outcome = response.writableFinished ? `"status":${response.statusCode}` : '"aborted":true'
@@ -17,7 +17,7 @@ export function logExchange(logger: Logger, exchange: Exchange, tracer?: Tracer)
   // words.
   writeLine(
     logger,
-    `,"request_id":"${id}"${traceId ? `,"trace_id":"${traceId}"` : ''},"method":"${request.method}","route":"${endpoint?.path ?? 'unknown'}"` +
-      `,${outcome},"duration_ms":${durationMs}${caller ? `,"organization":${JSON.stringify(caller.organization.key)}` : ''},"msg":"request"`,
+    `,"request_id":"${id}"${traceId ? `,"trace_id":"${traceId}"` : ''},"method":"${request.method}","route":"${route ?? 'unknown'}"` +
+      `,${outcome},"duration_ms":${durationMs}${organization === undefined ? '' : `,"organization":${JSON.stringify(organization)}`},"msg":"request"`,
   )
 }

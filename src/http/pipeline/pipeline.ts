@@ -8,15 +8,15 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
 import { hasBody, readBody } from '../input/body.ts'
-import { guardConnections, tooManyPipelined } from '../overload/connection-limits.ts'
-import type { Gate } from '../overload/gate.ts'
+import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import { createCorsHandler } from '../server/cors.ts'
 import type { Drain } from '../server/drain.ts'
-import { throwIfMalformed } from '../server/server.ts'
-import { admit, throwIfDraining } from './admission.ts'
+import { type Serve, throwIfMalformed } from '../server/server.ts'
+import { beginRequest, throwIfDraining } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
+import type { Route } from './route.ts'
 import type { Router } from './router.ts'
 
 export type Services = {
@@ -30,57 +30,59 @@ export type Services = {
   rateLimiter?: RateLimiter | undefined
 }
 
-/** The services that the pipeline needs. */
-type PipelineServices = Services & { gate: Gate }
-
 /**
- * Returns a function that runs the steps of every request, in this order: connection · admission · malformed request ·
+ * Returns a function that runs the steps of every request, in this order: admission · connection · malformed request ·
  * CORS · path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown
  * paths.
  */
-export function createPipeline(
-  services: PipelineServices,
-  router: Router,
-  notFound: Endpoint,
-): (exchange: Exchange) => void {
-  const { config, drain, logger, gate } = services
+export function createPipeline(services: Services, router: Router, notFound: Endpoint): Serve {
+  const { config, drain, logger } = services
   const { observer } = services.instruments
   const { limits } = config
-  const connections = guardConnections(limits)
-  const admission = { requestMs: limits.requestMs, drain, connections, gate, logger, observer }
+  const admission = { limits, drain, logger, observer }
   const handleCors = createCorsHandler(config.corsOrigins)
 
   async function run(exchange: Exchange): Promise<void> {
-    const { request } = exchange
-    throwIfDraining(exchange, observer)
-    throwIfMalformed(exchange)
-    if (handleCors(exchange)) return
-    exchange.endpoint = router.find(request.method!, exchange.url)
-    const { guard, handle, streams, bodyBytes = limits.bodyBytes } = exchange.endpoint ?? notFound
-    // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
-    const guarded = guard?.(exchange)
-    if (guarded) await guarded
-    if (!streams && hasBody(request)) exchange.body = await readBody(request, bodyBytes)
-    exchange.deadline.signal.throwIfAborted()
-    exchange.work = handle(exchange) ?? Promise.resolve()
-    gate.hold(request, exchange.work)
-    await exchange.work
+    const { request, url, deadline } = exchange
+    let statuses: Route['statuses']
+    try {
+      throwIfDraining(exchange, observer)
+      throwIfMalformed(exchange)
+      if (handleCors(exchange)) return
+      const endpoint = router.find(request.method!, url) ?? notFound
+      exchange.route = endpoint.path
+      statuses = endpoint.row?.statuses
+      const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
+      // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
+      const handle = guarded instanceof Promise ? await guarded : guarded
+      const { streams, bodyBytes = limits.bodyBytes } = endpoint
+      const body = !streams && hasBody(request) ? await readBody(request, bodyBytes) : undefined
+      deadline.signal.throwIfAborted()
+      exchange.work = handle(exchange, body) ?? Promise.resolve()
+      await exchange.work
+    } catch (error) {
+      exchange.refuse(explain(error, { id: exchange.id, statuses, logger }))
+    }
   }
 
-  return exchange => {
-    const decision = connections.enter(exchange)
-    if (decision === 'dropped') return
-    admit(exchange, admission)
-    if (decision === 'refused') {
+  return (exchange, leave) => {
+    beginRequest(exchange, leave, admission)
+    if (exceedsLimits(exchange.connection)) {
       observer.overloaded('connection')
-      exchange.refuse(tooManyPipelined.refusal)
-    } else run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
+      exchange.refuse(tooManyPipelined)
+    } else void run(exchange)
   }
 }
 
-/** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
-export function explain({ id, endpoint }: Exchange, error: unknown, logger: Logger): Refusal {
-  const refusal = refusalOf(error, endpoint?.row?.statuses)
+/**
+ * Returns the refusal for an error in the request `id`, with the statuses of its endpoint. Logs the error if it is a
+ * fault of kith or of the database.
+ */
+export function explain(
+  error: unknown,
+  { id, statuses, logger }: { id: string; statuses: Route['statuses']; logger: Logger },
+): Refusal {
+  const refusal = refusalOf(error, statuses)
   const lasting = lastingMessage(error)
   if (lasting !== undefined) warnOfCondition(logger, lasting)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })

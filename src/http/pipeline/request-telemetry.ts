@@ -9,10 +9,10 @@ export function beginObserving({ request, deadline }: Exchange, observer: Observ
 
 /** Reports the end of a request, with the route's template and never its path, as in the log. */
 export function endObserving(exchange: Exchange, observer: Observer): void {
-  const { request, response, endpoint, startedMs, deadline, refused } = exchange
+  const { request, response, route, startedMs, deadline, refused } = exchange
   const end: RequestEnd = {
     method: request.method!,
-    route: endpoint?.path,
+    route,
     status: response.writableFinished ? response.statusCode : undefined,
     durationMs: performance.now() - startedMs,
     error: refused,
@@ -22,16 +22,16 @@ export function endObserving(exchange: Exchange, observer: Observer): void {
 }
 
 /** Wraps a stage of every request in a span. Without a tracer it returns the stage itself. */
-export function traced<T>(
+export function traced<Rest extends unknown[], T>(
   tracer: Tracer | undefined,
   name: string,
-  stage: (exchange: Exchange) => T,
-): (exchange: Exchange) => T {
+  stage: (exchange: Exchange, ...rest: Rest) => T,
+): (exchange: Exchange, ...rest: Rest) => T {
   if (!tracer) return stage
-  return exchange => {
+  return (exchange, ...rest) => {
     const end = tracer.begin(name, exchange.deadline.signal)
     try {
-      const result = stage(exchange)
+      const result = stage(exchange, ...rest)
       if (result instanceof Promise) result.then(() => end()).catch(() => end(true))
       else end()
       return result

@@ -21,19 +21,6 @@ export type Call<Body = unknown> = {
   /** The length of the raw body or query string. */
   bytes: number
   preferences: Preferences
-  /** Validates an element of a batch against the route's `item` schema and the limits of a body. Throws a Fault. */
-  checkItem: (value: unknown) => Record<string, unknown>
-  /**
-   * On a streaming row, the body's bytes as they arrive. Throws if the connection closes, or if no data arrives in
-   * time.
-   */
-  chunks: AsyncIterable<Buffer>
-  /** Parses a line and validates it against the route's `item` schema and the limits of a body. Throws a Fault. */
-  checkLine: (line: Buffer) => Record<string, unknown>
-  /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
-  explain: (error: unknown) => Refusal
-  /** Whether the service is shutting down, so that a stream should end. */
-  draining: () => boolean
   request_id: string
   /** Memory for large responses, within the organization's share (response-memory.ts). */
   memory: {
@@ -46,6 +33,24 @@ export type Call<Body = unknown> = {
   within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
+}
+
+/** The call of a batch. */
+export type BatchCall<Body = unknown> = Call<Body> & {
+  /** Validates an element against the route's `item` schema and the limits of a body. Throws a Fault. */
+  checkItem: (value: unknown) => Record<string, unknown>
+}
+
+/** The call of a row whose body is JSON lines. Its `body` is the query. */
+export type StreamingCall<Query = unknown> = Call<Query> & {
+  /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
+  chunks: AsyncIterable<Buffer>
+  /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
+  checkLine: (line: Buffer) => Record<string, unknown>
+  /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
+  explain: (error: unknown) => Refusal
+  /** Whether the service is shutting down, so that the stream should end. */
+  draining: () => boolean
 }
 
 /**
@@ -74,11 +79,35 @@ export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 /** The check a path parameter must pass before the handler runs. */
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
 
+/** A row of a module's route table. */
+export type Route = PlainRoute | BatchRoute | StreamingRoute
+
+type PlainRoute = RouteDescription & {
+  item?: undefined
+  line?: undefined
+  handle(call: Call): Promise<HandlerResult>
+}
+
+type BatchRoute = RouteDescription & {
+  /** The schema of each element's body. */
+  item: TSchema
+  line?: undefined
+  handle(call: BatchCall): Promise<HandlerResult>
+}
+
+type StreamingRoute = RouteDescription & {
+  streams: true
+  /** The schema of each line of the body. */
+  line: TSchema
+  item?: undefined
+  handle(call: StreamingCall): Promise<StreamResult>
+}
+
 /**
- * A row of a module's route table. The scope is required, so no route is open by mistake. `statuses` holds the
- * exceptions of the contract: the status of an error code on this endpoint, if it differs from the usual one.
+ * The scope is required, so no route is open by mistake. `statuses` holds the exceptions of the contract: the status of an
+ * error code on this endpoint, if it differs from the usual one.
  */
-export type Route = {
+type RouteDescription = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** The documented form, such as `/v1/people/{external_id}`. */
   path: string
@@ -113,16 +142,13 @@ export type Route = {
   refusals?: Partial<Record<number, ErrorWord>>
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
-  /** On a batch or a stream, the schema of each element's or line's body. */
-  item?: TSchema
-  /** Whether the response is JSON lines, each of the shape `answer`. With an `item`, the body is JSON lines too. */
+  /** Whether the response is JSON lines, each of the shape `answer`. */
   streams?: boolean
   /** On a row without a body, the schema of the query, which becomes the call's `body`. */
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
   statuses?: Partial<Record<ErrorWord, number>>
-  handle(call: Call): Promise<HandlerResult>
 }
 
 /**
@@ -147,6 +173,6 @@ export function honorsIdempotencyKey({ method, scope, streams }: Pick<Route, 'me
 }
 
 /** Defines a row whose handler has the type of the validated body. */
-export function route<Body>(row: Omit<Route, 'handle'> & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
+export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): Promise<HandlerResult> }): Route {
   return row as Route
 }

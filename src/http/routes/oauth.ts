@@ -88,9 +88,10 @@ export const tokenRow: OpenRoute = {
 export function registerTokenRoute(router: Router, { db, authenticator, config }: Services): void {
   const throttle = createLoginThrottle()
 
-  async function grant({ request, url, body, deadline }: Exchange): Promise<Granted | GrantRefusal> {
+  async function grant(exchange: Exchange, body: Buffer | undefined): Promise<Granted | GrantRefusal> {
+    const { request, url, deadline } = exchange
     const requested = readGrant({
-      authorizations: authorizationsOf(request),
+      authorizations: authorizationsOf(exchange),
       contentType: request.headers['content-type'],
       queryString: url.split('?').slice(1).join('?'),
       body,
@@ -121,9 +122,9 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
     method: 'POST',
     path: tokenRow.path,
     bodyBytes,
-    handle: async exchange => {
+    handle: async (exchange, body) => {
       exchange.header('Pragma', 'no-cache')
-      sendGrant(exchange, await grant(exchange))
+      sendGrant(exchange, await grant(exchange, body))
     },
   })
 }

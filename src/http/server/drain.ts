@@ -9,17 +9,19 @@ export type DrainTimes = {
   signal?: AbortSignal
 }
 
-/** The connections of a server. */
+/** The requests and connections of a server. */
 export type DrainableServer = {
+  /** Returns the number of requests below `/v1` that are not over. */
+  inFlight(): number
   /** Returns the number of open connections. */
-  count(): number
+  openConnections(): number
   /** Checks each connection once. `mayEnd` allows it to end idle ones. */
   visit(mayEnd: boolean): void
   /** Refuses new connections. Open ones stay. */
   stopListening(): void
 }
 
-/** Counts the requests below `/v1`, and ends the service without aborting one. */
+/** Ends the service without aborting a request below `/v1`. */
 export type Drain = {
   /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
   isAccepting(): boolean
@@ -27,8 +29,8 @@ export type Drain = {
   isRefusing(): boolean
   /** The time that a request has if it starts now, so that it is answered before the drain ends. */
   leftMs(): number
-  /** Counts a request in. The function it returns counts it out. */
-  enter(): () => void
+  /** Notes that a request below `/v1` has arrived. */
+  noteRequest(): void
   /**
    * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
    * latest. The server stops listening on the way, at a moment in which no request arrives.
@@ -57,7 +59,6 @@ const checkIntervalMs = 10
 export function createDrain(nowMs: () => number = () => performance.now()): Drain {
   let isAccepting = true
   let isRefusing = false
-  let underWay = 0
   let lastRequestAtMs = Number.NEGATIVE_INFINITY
   let untilMs = Number.POSITIVE_INFINITY
 
@@ -66,7 +67,7 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
     isAccepting = false
     untilMs = startedAtMs + patienceMs
     const isQuiet = (passedMs: number) => {
-      if (underWay > 0 || (passedMs < servingMs && server.count() > 0)) return false
+      if (server.inFlight() > 0 || (passedMs < servingMs && server.openConnections() > 0)) return false
       return nowMs() - lastRequestAtMs >= quietMs || passedMs >= servingMs + refusalMs
     }
     let isListening = true
@@ -79,7 +80,7 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
         server.stopListening()
         isListening = false
       }
-      if (!isListening && underWay === 0 && server.count() === 0) return
+      if (!isListening && server.inFlight() + server.openConnections() === 0) return
       await setTimeout(checkIntervalMs)
       // After this, the event loop has read all input that had arrived when the timer fired.
       await setImmediate()
@@ -90,12 +91,8 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
     isAccepting: () => isAccepting,
     isRefusing: () => isRefusing,
     leftMs: () => Math.max(0, untilMs - drainGraceMs - nowMs()),
-    enter: () => {
-      underWay += 1
+    noteRequest: () => {
       lastRequestAtMs = nowMs()
-      return () => {
-        underWay -= 1
-      }
     },
     begin,
   }

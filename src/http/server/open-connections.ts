@@ -1,8 +1,9 @@
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { isIdle, refuseFurtherRequests } from '../overload/connection-limits.ts'
+import { type Connection, connectionOf } from './connection.ts'
 import type { Drain, DrainableServer } from './drain.ts'
+import { stopRequests } from './stop-parser.ts'
 
 /** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
 const idleMs = 1_000
@@ -12,59 +13,63 @@ const idleMs = 1_000
  */
 const lingerMs = 1_000
 
-type State = { bytes: number; quietSinceMs: number; endedAtMs?: number }
+type TrackingOptions = {
+  /** The open sockets at a time. A connection without a request has no tenant yet, so only this limit covers it. */
+  max: number
+  drain: Drain
+  /**
+   * Writes a last response to an idle connection and ends it. The response answers a request that is on its way in that
+   * moment; kith does not start that request.
+   */
+  end: (socket: Socket) => void
+}
 
-const refusedByDrain = Symbol('refused by drain')
-type MarkedSocket = Socket & { [refusedByDrain]?: true }
-
-/** Whether a connection was opened after the drain began to refuse new ones. */
-export const isRefusedByDrain = (socket: MarkedSocket): boolean => socket[refusedByDrain] === true
-
-export type OpenConnections = Pick<DrainableServer, 'count' | 'visit'> & {
+export type OpenConnections = Pick<DrainableServer, 'openConnections' | 'visit'> & {
   /** Closes every connection at once, even with requests under way. */
   destroy(): void
 }
 
-/**
- * Tracks the open connections of a server. `end` writes a last response to an idle connection and ends it. The response
- * answers a request that is on its way in that moment; kith does not start that request.
- */
-export function trackConnections(server: HttpServer, drain: Drain, end: (socket: Socket) => void): OpenConnections {
+/** Tracks the open connections of a server. Closes each one beyond the maximum at once. */
+export function trackConnections(server: HttpServer, { max, drain, end }: TrackingOptions): OpenConnections {
   const accepted = new Set<Socket>()
   // HTTPS uses a TLS socket on top of the accepted one.
-  const open = new Map<Socket, State>()
+  const open = new Set<Connection>()
   server.on('connection', (socket: Socket) => {
     accepted.add(socket)
     socket.once('close', () => accepted.delete(socket))
+    if (accepted.size > max) socket.destroy()
   })
-  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: MarkedSocket) => {
-    if (drain.isRefusing()) socket[refusedByDrain] = true
-    open.set(socket, { bytes: 0, quietSinceMs: performance.now() })
-    socket.once('close', () => open.delete(socket))
+  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    const connection = connectionOf(socket)
+    connection.isRefusedByDrain = drain.isRefusing()
+    open.add(connection)
+    socket.once('close', () => open.delete(connection))
   })
 
-  function visitOne(socket: Socket, state: State, mayEnd: boolean) {
+  function visitOne(connection: Connection, mayEnd: boolean) {
+    const { socket, endedAtMs } = connection
     const now = performance.now()
     const bytes = socket.bytesRead + socket.bytesWritten
-    if (state.endedAtMs !== undefined) {
-      if (now - state.endedAtMs >= lingerMs) socket.destroy()
-    } else if (bytes !== state.bytes) {
-      state.bytes = bytes
-      state.quietSinceMs = now
-    } else if (mayEnd && isIdle(socket) && now - state.quietSinceMs >= idleMs) {
-      state.endedAtMs = now
-      refuseFurtherRequests(socket)
+    if (endedAtMs !== undefined) {
+      if (now - endedAtMs >= lingerMs) socket.destroy()
+    } else if (bytes !== connection.bytes) {
+      connection.bytes = bytes
+      connection.quietSinceMs = now
+    } else if (mayEnd && connection.unanswered.size === 0 && now - connection.quietSinceMs >= idleMs) {
+      connection.endedAtMs = now
+      stopRequests(connection)
       end(socket)
     }
   }
 
   return {
-    count: () => open.size,
+    openConnections: () => open.size,
     visit: mayEnd => {
-      for (const [socket, state] of open) visitOne(socket, state, mayEnd)
+      for (const connection of open) visitOne(connection, mayEnd)
     },
     destroy: () => {
-      for (const socket of [...open.keys(), ...accepted]) socket.destroy()
+      for (const { socket } of open) socket.destroy()
+      for (const socket of accepted) socket.destroy()
     },
   }
 }

@@ -6,16 +6,18 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { Fault, type Refusal, refuse } from '../../errors.ts'
 import { parseTarget } from '../input/request-target.ts'
+import { coalesceChunks } from '../overload/chunk-coalescing.ts'
 import { mayEndConnection } from '../overload/connection-limits.ts'
 import { draining } from '../pipeline/admission.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
-import type { Drain, DrainTimes } from './drain.ts'
+import { type Connection, connectionOf } from './connection.ts'
+import type { Drain, DrainableServer, DrainTimes } from './drain.ts'
 import { type Listening, listen } from './listening.ts'
 import { trackConnections } from './open-connections.ts'
 import { securityHeaders } from './security-headers.ts'
-import { isStopped } from './stop-parser.ts'
 import { readTls } from './tls.ts'
+import { closeAfterUpgrade } from './upgrade.ts'
 
 /** The service on Node's own server. */
 export type App = {
@@ -33,17 +35,27 @@ const minConnectionTimeoutMs = 2_000
 /** An idle connection stays open for this time. */
 export const keepAliveMs = 72_000
 
+/** Sheds load before a request costs anything. */
+export type Gate = Pick<DrainableServer, 'inFlight'> & {
+  /**
+   * Counts a request in. The function it returns counts it out and must be called once, when the request is over. If the
+   * result is undefined, the request is refused and must not be started.
+   */
+  admit(connection: Connection, request: IncomingMessage, response: ServerResponse): (() => void) | undefined
+  /** Must be called when the server has closed. */
+  stop(): void
+}
+
+/** Answers a request, and calls `leave` when it is over. */
+export type Serve = (exchange: Exchange, leave: () => void) => void
+
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
-/** Makes a server that passes each request to `serve`, as an exchange with its id and the headers of every response. */
-export function createServer({ config, logger, drain }: Settings, serve: (exchange: Exchange) => void): App {
-  const shouldClose = (exchange: Exchange) => !drain.isAccepting() && mayEndConnection(exchange)
-  const headers = Object.entries(securityHeaders(config)).flat()
-  const receive = (request: IncomingMessage, response: ServerResponse) => {
-    const id = requestId(request.headers['x-request-id'])
-    serve(new Exchange(request, response, { id, url: parseTarget(request.url ?? '/'), headers, shouldClose }))
-  }
+/** Makes a server that passes each admitted request to `serve`. */
+export function createServer(settings: Settings, gate: Gate, serve: Serve): App {
+  const { config, logger, drain } = settings
   const { limits, tls } = config
+  const receive = createReceiver(settings, gate, serve)
   const options = {
     maxHeaderSize: limits.headerBytes,
     connectionsCheckingInterval: 1_000,
@@ -52,7 +64,7 @@ export function createServer({ config, logger, drain }: Settings, serve: (exchan
     // alternation.
     optimizeEmptyRequests: true,
     headersTimeout: limits.requestMs,
-    // The deadline limits the time of a whole request (admission.ts).
+    // The deadline limits the time of a whole request (exchange.ts).
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
   }
@@ -67,7 +79,12 @@ export function createServer({ config, logger, drain }: Settings, serve: (exchan
     unknownExpectations.add(request)
     receive(request, response)
   })
-  const connections = trackConnections(server, drain, socket => endWith(socket, draining.refusal))
+  server.once('close', gate.stop)
+  const connections = trackConnections(server, {
+    max: 2 * limits.connections,
+    drain,
+    end: socket => endWith(socket, draining.refusal),
+  })
   let listening: Listening | undefined
   return {
     server,
@@ -79,8 +96,9 @@ export function createServer({ config, logger, drain }: Settings, serve: (exchan
       return url
     },
     drain: times => {
-      const { count, visit } = connections
-      return drain.begin({ count, visit, stopListening: () => void listening?.close() }, times)
+      const { openConnections, visit } = connections
+      const stopListening = () => void listening?.close()
+      return drain.begin({ inFlight: gate.inFlight, openConnections, visit, stopListening }, times)
     },
     close: async () => {
       const closed = listening?.close()
@@ -89,6 +107,27 @@ export function createServer({ config, logger, drain }: Settings, serve: (exchan
       server.close()
       await closed
     },
+  }
+}
+
+/** Returns the listener for requests. It makes an exchange of each one, with its id and its deadline. */
+function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
+  const { limits } = config
+  const shouldClose = ({ connection, request }: Exchange) =>
+    !drain.isAccepting() && mayEndConnection(connection, request)
+  const headers = Object.entries(securityHeaders(config)).flat()
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const connection = connectionOf(request.socket)
+    if (connection.isClosing) return
+    connection.newest = request
+    closeAfterUpgrade(connection, request, response)
+    coalesceChunks(request)
+    const leave = gate.admit(connection, request, response)
+    if (!leave) return
+    const id = requestId(request.headers['x-request-id'])
+    const url = parseTarget(request.url ?? '/')
+    const requestMs = Math.min(limits.requestMs, drain.leftMs())
+    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose }), leave)
   }
 }
 
@@ -136,7 +175,8 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
     socket.destroy()
     return
   }
-  if (isStopped(socket)) {
+  // The parser was stopped, or its input follows the last request of the connection.
+  if (connectionOf(socket).isClosing) {
     socket.pause()
     return
   }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type CompleteRequest, parseCompleteRequest } from './complete-request.ts'
 
 type Shortcut = {
-  /** Returns the last request that Node's parser made on the connection. */
+  /** Returns the newest request that Node's parser made on the connection, at least until its response is over. */
   lastRequest: () => IncomingMessage | undefined
   /** Returns whether the connection has nothing under way. */
   isIdle: () => boolean
