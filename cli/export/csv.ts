@@ -1,21 +1,12 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
+import { plainColumns, summaryColumns } from '../../src/entities/profile-fields.ts'
 
 type Entity = Person | StackRecord
 type Cell = string | number | boolean | null
 type Column = { name: string; cellOf: (entity: Entity) => Cell }
 
-const profile = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-  'push_notification_consent',
-] as const
-const readOnlyPersonFields = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyPersonFields = [...summaryColumns, 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
 /** Formats entities as CSV that an import reads again. `header` and `rowsOf` return text with line ends. */
@@ -30,7 +21,7 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const columns = [
     field('external_id'),
-    ...(owner === 'people' ? [...profile.map(field), ...consentColumns(definitions)] : []),
+    ...(owner === 'people' ? [...plainColumns.map(field), ...consentColumns(definitions)] : []),
     ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
     remainderColumn(declared, listSeparator),
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),

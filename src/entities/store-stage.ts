@@ -6,6 +6,7 @@ import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
 import { nameKey } from './plan-write.ts'
+import { profileFlags, profileTexts } from './profile-fields.ts'
 import type { Accepted, Placeholder } from './read-stage.ts'
 import {
   appendChangesSql,
@@ -13,10 +14,9 @@ import {
   applyChangesSql,
   checkVersionsMadeSql,
   deleteLinksSql,
+  insertedColumnCount,
   insertLinksSql,
   makeEntitiesSql,
-  profileFlags,
-  profileTexts,
   sequenceCacheSize,
   storeChangesSql,
 } from './sql.ts'
@@ -49,7 +49,7 @@ export function insertEntities(
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
   newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, entityFields, newEntities.length)
+  const rows = new CopyRows(organization_id, insertedColumnCount, newEntities.length)
   const atMs = Date.parse(at)
   for (const entity of newEntities) writeEntity(rows, entity, atMs)
   const copied = tx.copy(makeEntitiesSql, rows)
@@ -60,9 +60,6 @@ export function insertEntities(
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
-
-/** Number of columns of {@link makeEntitiesSql}. */
-const entityFields = 20
 
 function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
   rows.begin()
