@@ -1,6 +1,7 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
 import { plainColumns, summaryColumns } from '../../src/entities/profile-fields.ts'
+import { answerableConsents } from '../import/columns.ts'
 
 type Entity = Person | StackRecord
 type Cell = string | number | boolean | null
@@ -40,17 +41,14 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
 const field = (name: string): Column => ({ name, cellOf: entity => (entity as Record<string, unknown>)[name] as Cell })
 
 function consentColumns({ consent_types }: Definitions): Column[] {
-  const answerable = consent_types.filter(({ state, mandatory }) => state === 'active' && !mandatory)
-  return answerable.flatMap(({ id, channels }) =>
-    channels.map(({ channel }) => ({
-      name: `consents.${id}.${channel}`,
-      cellOf: entity => {
-        const { consents } = entity as Person
-        const found = consents.find(each => each.consent_type_id === id && each.channel === channel)
-        return found?.source === 'answer' ? found.state : null
-      },
-    })),
-  )
+  return answerableConsents(consent_types).map(({ name, consent_type_id, channel }) => ({
+    name,
+    cellOf: entity => {
+      const { consents } = entity as Person
+      const found = consents.find(each => each.consent_type_id === consent_type_id && each.channel === channel)
+      return found?.source === 'answer' ? found.state : null
+    },
+  }))
 }
 
 function attributeColumn(attribute: Attribute, listSeparator: string): Column {

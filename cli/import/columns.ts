@@ -111,6 +111,14 @@ const attribute = (key: string, type: CellType, many: boolean): Target => ({
   many,
 })
 
+/** The consents that a person can answer, each with the name of its column. */
+export const answerableConsents = (types: Definitions['consent_types']) =>
+  types
+    .filter(({ state, mandatory }) => state === 'active' && !mandatory)
+    .flatMap(({ id, channels }) =>
+      channels.map(({ channel }) => ({ name: `consents.${id}.${channel}`, consent_type_id: id, channel })),
+    )
+
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
 function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
@@ -125,11 +133,8 @@ function targetsOf(owner: string, { attributes, consent_types }: Definitions): M
   for (const [key, type] of fields) fieldTargets.set(key, { to: 'field', name: key, key, type })
   if (owner !== 'people') return fieldTargets
   fieldTargets.set('consents', { to: 'consents', name: 'consents' })
-  for (const { id, channels, state } of consent_types.filter(each => each.state === 'active' && !each.mandatory))
-    for (const { channel } of channels) {
-      const name = `consents.${id}.${channel}`
-      if (state === 'active') fieldTargets.set(name, { to: 'consent', name, consent_type_id: id, channel })
-    }
+  for (const answerable of answerableConsents(consent_types))
+    fieldTargets.set(answerable.name, { to: 'consent', ...answerable })
   return fieldTargets
 }
 
