@@ -98,7 +98,9 @@ async function fillBatch(tx: Transaction, organization_id: number, index: Unfill
     idsWithValue.length === 0
       ? []
       : await tx.query<{ id: string; value: unknown }>(holdValuesSql, [organization_id, stack_id, idsWithValue, key])
-  const newTerms = values.flatMap(({ id, value }) => [...termsOf(type, value)].map(v => ({ n: index_id, v, e: id })))
+  const newTerms = values.flatMap(({ id: entity_id, value: stored }) =>
+    [...termsOf(type, stored)].map(value => ({ index_id, value, entity_id })),
+  )
   const inserts =
     newTerms.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(newTerms)])]
   await flushed([
