@@ -231,7 +231,7 @@ describe('the 503 for a temporary database error', () => {
     const raise = statement('', `do $$begin raise exception 'quotes a value' using errcode = '${code}'; end$$`)
     const error = await db.query(raise, []).catch(error => error)
     expect(unavailability(error)).toEqual({
-      word: 'operation_failed',
+      code: 'operation_failed',
       status: 503,
       message,
       details: [],

@@ -104,8 +104,8 @@ async function* answerLines(
     }
     yield textOf(counts)
   } catch (error) {
-    const { word, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
-    yield textOf({ error: word, message, details, request_id: call.request_id, outcome, progress: counts })
+    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
+    yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})

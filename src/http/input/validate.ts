@@ -1,6 +1,6 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { type ErrorWord, fail, pointer } from '../../errors.ts'
+import { type ErrorCode, fail, pointer } from '../../errors.ts'
 import { formats } from '../../formats.ts'
 import { mapSchema } from './map-schema.ts'
 
@@ -80,18 +80,18 @@ function literalsOf(schema: Schema): unknown[] | undefined {
 
 function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
   const found = new Map<string, string>()
-  let word: ErrorWord = 'invalid_parameter'
+  let code: ErrorCode = 'invalid_parameter'
   for (const error of errors) {
     // The branches of an unmerged union contradict each other, so only the union's own error is reported.
     if (error.keyword === 'if' || /\/(?:anyOf|oneOf)\/\d/.test(error.schemaPath)) continue
     const isType = isTypeError(error)
-    if (isType && boundFrom === 'body') word = 'invalid_json'
+    if (isType && boundFrom === 'body') code = 'invalid_json'
     if (found.size === maxDetails) continue
     const path = pathOf(error)
     if (isType || !found.has(path)) found.set(path, messageOf(error))
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
-  fail(word, 'The request has invalid values. See details.', { details })
+  fail(code, 'The request has invalid values. See details.', { details })
 }
 
 /** The path of an error. It names a missing or unknown key itself, not the object around it. */

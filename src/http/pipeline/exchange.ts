@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../auth/caller.ts'
-import type { ErrorWord, Refusal } from '../../errors.ts'
+import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Deadline } from './deadline.ts'
 import { failure } from './reply.ts'
 import type { Route } from './route.ts'
@@ -50,7 +50,7 @@ export class Exchange {
   /** The raw body; undefined if there is none. */
   body: Buffer | undefined
   /** The error code of a refused request. */
-  refused: ErrorWord | undefined
+  refused: ErrorCode | undefined
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
 
@@ -112,7 +112,7 @@ export class Exchange {
 
   /** Sends a refusal. This is the only place that builds an error response from one. */
   refuse(refusal: Refusal): void {
-    if (!this.response.headersSent) this.refused = refusal.word
+    if (!this.response.headersSent) this.refused = refusal.code
     if (refusal.headers) this.headers(refusal.headers)
     this.send(refusal.status, failure(refusal, this.id))
   }
