@@ -1,4 +1,4 @@
-import { type Database, flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { lockHeadSql, readVersionsSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
@@ -103,7 +103,7 @@ async function fillBatch(tx: Transaction, organization_id: number, index: Unfill
   )
   const inserts =
     newTerms.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(newTerms)])]
-  await flushed([
+  await awaitPipelined([
     ...inserts,
     tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
     tx.commit(),

@@ -1,4 +1,4 @@
-import { flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
@@ -101,7 +101,7 @@ export async function readReferences(
   }
   const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions.organization_id, [...names.values()])
   const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
-  await flushed([readingIds, readingLinks])
+  await awaitPipelined([readingIds, readingLinks])
   const idsByName = new Map((await readingIds).map(named => [nameKey(named), named.id]))
   return { idsByName, links: groupBySource(await readingLinks) }
 }
@@ -154,7 +154,7 @@ export async function readRepresentations(
     const ids = entities.map(({ id }) => id)
     return readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
   })
-  await flushed(reads)
+  await awaitPipelined(reads)
   const found = (await Promise.all(reads)).flat()
   return new Map(found.map(entity => [entity.identifier, entity]))
 }

@@ -1,4 +1,4 @@
-import { type Database, flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
@@ -70,7 +70,7 @@ async function claimAndWork(
   if (nested.broken()) throw nested.broken()
   const { status, headers, body } = response
   const values = [request.organization_id, request.id, status, JSON.stringify(headers), body]
-  await flushed([tx.query(storeResponseSql, values), tx.commit()])
+  await awaitPipelined([tx.query(storeResponseSql, values), tx.commit()])
   return { response, replayed: false }
 }
 
