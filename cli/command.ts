@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { KithError } from '../client/index.ts'
-import { lastingMessage } from '../src/db/pg-errors.ts'
+import { persistentErrorMessage } from '../src/db/pg-errors.ts'
 import { printStderr } from './session.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
@@ -12,7 +12,7 @@ export function errorMessage(error: unknown): string {
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
   if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
-  return lastingMessage(error) ?? error.message
+  return persistentErrorMessage(error) ?? error.message
 }
 
 /** Creates a command with `--json` and with examples in its help. */

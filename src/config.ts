@@ -83,34 +83,35 @@ const variables = Type.Object({
 
 type Variables = Static<typeof variables>
 
-/** The limits. The last word of a name is its unit: bytes, characters or milliseconds; other limits are counts. */
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
+/** Converts a name with underscores, such as `BODY_BYTES` or `body_bytes`, to camelCase. */
+export const camelCase = <Name extends string>(name: Name) =>
+  name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase()) as CamelCase<Lowercase<Name>>
+
+type LimitVariable = keyof typeof limitVariables
+
+/**
+ * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes, characters or
+ * milliseconds; other limits are counts.
+ */
 export type Limits = {
-  bodyBytes: number
-  batchBytes: number
-  jsonDepth: number
-  requestKeys: number
-  entityKeys: number
-  keyBytes: number
-  stringBytes: number
-  entityBytes: number
-  profileCharacters: number
-  emailCharacters: number
-  urlBytes: number
-  headerBytes: number
-  tokenBytes: number
-  consents: number
-  links: number
-  placeholders: number
-  stacks: number
-  attributes: number
-  consentTypes: number
-  page: number
-  requestMs: number
-  inFlight: number
-  inFlightBytes: number
-  answerBytes: number
-  connections: number
+  [Variable in LimitVariable as Variable extends `KITH_LIMIT_${infer Name}`
+    ? CamelCase<Lowercase<Name>>
+    : never]: number
 }
+
+function limitsOf(readValue: (variable: LimitVariable) => number): Limits {
+  const names = Object.keys(limitVariables) as LimitVariable[]
+  return Object.fromEntries(names.map(name => [camelCase(name.slice('KITH_LIMIT_'.length)), readValue(name)])) as Limits
+}
+
+/** The limits of a service whose environment sets none. */
+export const defaultLimits: Readonly<Limits> = Object.freeze(
+  limitsOf(name => (limitVariables[name] as unknown as { default: number }).default),
+)
 
 /** The rate limit of one token subject: `perSecond` requests per second, and `burst` additional requests per minute. */
 export type Budget = Readonly<{ perSecond: number; burst: number }>
@@ -262,15 +263,7 @@ function sentenceOf({ instancePath, message, params }: ErrorObject): string {
   return `${instancePath.slice(1)} ${message}${allowed ? `: ${allowed.join(', ')}` : ''}`
 }
 
-const camelCase = (name: string) => name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase())
-
 function freeze(values: Variables): Config {
-  const limits = Object.fromEntries(
-    Object.keys(limitVariables).map(name => [
-      camelCase(name.slice('KITH_LIMIT_'.length)),
-      values[name as keyof typeof limitVariables],
-    ]),
-  ) as Limits
   return Object.freeze({
     host: values.HOST,
     port: values.PORT,
@@ -298,6 +291,6 @@ function freeze(values: Variables): Config {
     traces: hasTraces(values)
       ? Object.freeze({ sampler: values.OTEL_TRACES_SAMPLER, ratio: values.OTEL_TRACES_SAMPLER_ARG })
       : undefined,
-    limits: Object.freeze(limits),
+    limits: Object.freeze(limitsOf(name => values[name])),
   })
 }

@@ -11,14 +11,14 @@ export const errorStatuses = {
   operation_failed: [500, 503, 504],
 } as const satisfies Record<string, readonly number[]>
 
-export type ErrorWord = keyof typeof errorStatuses
+export type ErrorCode = keyof typeof errorStatuses
 
 /** A fault of one value. `path` is a JSON Pointer into the request body (`''` is the whole body). */
 export type Detail = { path: string; message: string }
 
 /** The content of an error response. Rules return it as plain data. */
 export type Refusal = {
-  word: ErrorWord
+  code: ErrorCode
   status: number
   message: string
   details: Detail[]
@@ -30,10 +30,10 @@ export type Refusal = {
 type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string>; outcome?: 'done' }
 
 /** Builds a refusal. The default status is the first one of the error code. */
-export function refuse(word: ErrorWord, message: string, options: RefusalOptions = {}): Refusal {
+export function refuse(code: ErrorCode, message: string, options: RefusalOptions = {}): Refusal {
   const refusal: Refusal = {
-    word,
-    status: options.status ?? errorStatuses[word][0],
+    code,
+    status: options.status ?? errorStatuses[code][0],
     message,
     details: options.details ?? [],
   }
@@ -53,13 +53,13 @@ export class Fault extends Error {
 }
 
 /** Builds a refusal and throws it as a {@link Fault}. */
-export function fail(word: ErrorWord, message: string, options: RefusalOptions & ErrorOptions = {}): never {
-  throw new Fault(refuse(word, message, options), options.cause === undefined ? undefined : { cause: options.cause })
+export function fail(code: ErrorCode, message: string, options: RefusalOptions & ErrorOptions = {}): never {
+  throw new Fault(refuse(code, message, options), options.cause === undefined ? undefined : { cause: options.cause })
 }
 
 /** Builds a refusal with one faulty value. */
-export function refuseValue(path: string, message: string, word: ErrorWord = 'invalid_parameter'): Refusal {
-  return refuse(word, message, { details: [{ path, message }] })
+export function refuseValue(path: string, message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
+  return refuse(code, message, { details: [{ path, message }] })
 }
 
 /** Builds a JSON Pointer from segments, escaped as in RFC 6901. */

@@ -41,7 +41,7 @@ async function loadPrettifier(output: NodeJS.WriteStream): Promise<(json: string
 const repeatAfterMs = 60_000
 const warnedAtMs = new WeakMap<Logger, Map<string, number>>()
 
-/** Logs a lasting condition that many requests meet: at level warn, each message at most once a minute. */
+/** Logs a persistent condition that many requests meet: at level warn, each message at most once a minute. */
 export function warnOfCondition(logger: Logger, message: string): void {
   const warned = warnedAtMs.get(logger) ?? new Map<string, number>()
   warnedAtMs.set(logger, warned)

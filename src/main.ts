@@ -11,7 +11,7 @@ import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate } from './db/migrate.ts'
-import { lastingMessage } from './db/pg-errors.ts'
+import { persistentErrorMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
 import { cleanDanglingLinks } from './entities/dangling-link-cleanup.ts'
@@ -223,8 +223,8 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
  */
 function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => {
-    const lastingProblem = lastingMessage(error)
-    if (lastingProblem !== undefined) return warnOfCondition(logger, lastingProblem)
+    const persistentMessage = persistentErrorMessage(error)
+    if (persistentMessage !== undefined) return warnOfCondition(logger, persistentMessage)
     const { stack, ...fault } = describeFault(error)
     logger.warn({ task, ...fault }, 'a background task failed and will be retried')
   }

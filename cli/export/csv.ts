@@ -1,21 +1,13 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
+import { plainColumns, summaryColumns } from '../../src/entities/profile-fields.ts'
+import { answerableConsents } from '../import/columns.ts'
 
 type Entity = Person | StackRecord
 type Cell = string | number | boolean | null
 type Column = { name: string; cellOf: (entity: Entity) => Cell }
 
-const profile = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-  'push_notification_consent',
-] as const
-const readOnlyPersonFields = ['email_consent', 'sms_consent', 'id', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyPersonFields = [...summaryColumns, 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
 /** Formats entities as CSV that an import reads again. `header` and `rowsOf` return text with line ends. */
@@ -30,7 +22,7 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const columns = [
     field('external_id'),
-    ...(owner === 'people' ? [...profile.map(field), ...consentColumns(definitions)] : []),
+    ...(owner === 'people' ? [...plainColumns.map(field), ...consentColumns(definitions)] : []),
     ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
     remainderColumn(declared, listSeparator),
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),
@@ -49,17 +41,14 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
 const field = (name: string): Column => ({ name, cellOf: entity => (entity as Record<string, unknown>)[name] as Cell })
 
 function consentColumns({ consent_types }: Definitions): Column[] {
-  const answerable = consent_types.filter(({ state, mandatory }) => state === 'active' && !mandatory)
-  return answerable.flatMap(({ id, channels }) =>
-    channels.map(({ channel }) => ({
-      name: `consents.${id}.${channel}`,
-      cellOf: entity => {
-        const { consents } = entity as Person
-        const found = consents.find(each => each.consent_type_id === id && each.channel === channel)
-        return found?.source === 'answer' ? found.state : null
-      },
-    })),
-  )
+  return answerableConsents(consent_types).map(({ name, consent_type_id, channel }) => ({
+    name,
+    cellOf: entity => {
+      const { consents } = entity as Person
+      const found = consents.find(each => each.consent_type_id === consent_type_id && each.channel === channel)
+      return found?.source === 'answer' ? found.state : null
+    },
+  }))
 }
 
 function attributeColumn(attribute: Attribute, listSeparator: string): Column {

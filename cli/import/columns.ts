@@ -1,4 +1,5 @@
 import type { Definitions } from '../../client/index.ts'
+import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/entities/profile-fields.ts'
 import type { CellType } from './cell-parser.ts'
 
 /** The target of a column: a field, an attribute, a consent, or nothing. `name` identifies it in messages. */
@@ -28,23 +29,15 @@ export type ColumnOptions = {
   constants: Map<string, string>
 }
 
-const profileFields: Record<string, CellType> = {
-  external_id: 'text',
-  first_name: 'text',
-  last_name: 'text',
-  email: 'text',
-  mobile_prefix: 'text',
-  mobile_number: 'text',
-  date_of_birth: 'date',
-  language: 'text',
-  email_consent: 'boolean',
-  sms_consent: 'boolean',
-  push_notification_consent: 'boolean',
-}
+const profileFields: [name: string, type: CellType][] = [
+  ['external_id', 'text'],
+  ...profileTexts.map((name): [string, CellType] => [name, textFields[name].type ?? 'text']),
+  ...profileFlags.map((name): [string, CellType] => [name, 'boolean']),
+]
 /** A file with all of these columns is an export. In any other file a column `state` has another meaning. */
 const signature = ['state', 'version', 'created_at', 'updated_at']
 /** Read-only columns of an export. The two consent flags summarize the answers, which have columns of their own. */
-const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', 'email_consent', 'sms_consent']
+const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', ...summaryColumns]
 
 /**
  * Finds the target of each column of a header. Throws an Error if a column is unknown, or if two columns have the same
@@ -118,6 +111,14 @@ const attribute = (key: string, type: CellType, many: boolean): Target => ({
   many,
 })
 
+/** The consents that a person can answer, each with the name of its column. */
+export const answerableConsents = (types: Definitions['consent_types']) =>
+  types
+    .filter(({ state, mandatory }) => state === 'active' && !mandatory)
+    .flatMap(({ id, channels }) =>
+      channels.map(({ channel }) => ({ name: `consents.${id}.${channel}`, consent_type_id: id, channel })),
+    )
+
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
 function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
@@ -127,16 +128,13 @@ function targetsOf(owner: string, { attributes, consent_types }: Definitions): M
     fieldTargets.set(`attribute_values.${key}`, target)
   }
   fieldTargets.set('attribute_values', { to: 'attributes', name: 'attribute_values' })
-  const fields = owner === 'people' ? Object.entries(profileFields) : [['external_id', 'text'] as const]
+  const fields = owner === 'people' ? profileFields : profileFields.slice(0, 1)
   // A profile field takes precedence over a declared attribute of the same key.
   for (const [key, type] of fields) fieldTargets.set(key, { to: 'field', name: key, key, type })
   if (owner !== 'people') return fieldTargets
   fieldTargets.set('consents', { to: 'consents', name: 'consents' })
-  for (const { id, channels, state } of consent_types.filter(each => each.state === 'active' && !each.mandatory))
-    for (const { channel } of channels) {
-      const name = `consents.${id}.${channel}`
-      if (state === 'active') fieldTargets.set(name, { to: 'consent', name, consent_type_id: id, channel })
-    }
+  for (const answerable of answerableConsents(consent_types))
+    fieldTargets.set(answerable.name, { to: 'consent', ...answerable })
   return fieldTargets
 }
 

@@ -29,7 +29,7 @@ type StateCondition = Person['state'] | null | Equality<Person['state']>
 export type Condition = Bare | (Operators & Targets<Filter>)
 
 type Times = 'created_at' | 'updated_at'
-type Flags = 'email_consent' | 'sms_consent' | 'push_notification_consent'
+type Flags = { [F in keyof Person]: Person[F] extends boolean | null ? F : never }[keyof Person]
 type Shared = { state?: StateCondition } & { [F in Times]?: TimeCondition }
 type Texts<Entity> = Exclude<
   keyof Entity,

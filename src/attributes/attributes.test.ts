@@ -144,12 +144,12 @@ describe('an invalid request', () => {
     [{ type: 7 }, 'invalid_json', '/type'],
     [{ type: 'text', indexed: 'yes' }, 'invalid_json', '/indexed'],
     [{ type: 'text', description: 7 }, 'invalid_json', '/description'],
-  ])('declares %j, gets 400 %s at %s and stores nothing', async (body, word, where) => {
+  ])('declares %j, gets 400 %s at %s and stores nothing', async (body, code, where) => {
     const before = await stored()
     const reply = await declare(body)
     expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
       400,
-      word,
+      code,
       [where],
     ])
     expect(await stored()).toEqual(before)

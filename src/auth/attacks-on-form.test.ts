@@ -61,7 +61,7 @@ describe('the form of a token', () => {
 })
 
 describe('the Authorization header', () => {
-  const missing = { word: 'unauthorized', status: 401, headers: { 'WWW-Authenticate': 'Bearer realm="kith"' } }
+  const missing = { code: 'unauthorized', status: 401, headers: { 'WWW-Authenticate': 'Bearer realm="kith"' } }
 
   it.each([[], [''], ['Basic a2l0aDpraXRo'], ['BearerX abc'], ['Digest x']].map(headers => [headers]))(
     '%j counts as no token, so the challenge has no error code',

@@ -114,10 +114,10 @@ describe('a client', () => {
     ['a line end in its name', { name: 'a\nb' }, 'invalid_parameter'],
     ['a tab in its name', { name: 'a\tb' }, 'invalid_parameter'],
     ['a name of 256 characters', { name: 'a'.repeat(256) }, 'invalid_parameter'],
-  ])('is not created with %s', async (_, change, word) => {
+  ])('is not created with %s', async (_, change, code) => {
     const error = await createClient(gate.db, { organizationKey, name: '', scope: 'people:read', ...change }).catch(
       caught => caught,
     )
-    expect((error as Fault).refusal).toMatchObject({ word })
+    expect((error as Fault).refusal).toMatchObject({ code })
   })
 })

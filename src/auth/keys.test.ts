@@ -196,6 +196,6 @@ describe('a request for a token', () => {
   ])('is refused %s', async (_, change, path) => {
     const error = await issueToken(servers[0]!, { ...request, ...change }).catch(caught => caught)
     expect(error).toBeInstanceOf(Fault)
-    expect((error as Fault).refusal).toMatchObject({ word: 'invalid_parameter', details: [{ path }] })
+    expect((error as Fault).refusal).toMatchObject({ code: 'invalid_parameter', details: [{ path }] })
   })
 })

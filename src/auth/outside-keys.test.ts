@@ -74,7 +74,7 @@ function tokenOf(claims: object = {}, { key, alg, kid }: Signing = byEc, header:
 
 const presentToken = (token: string) => authenticate(authenticator, `Bearer ${token}`)
 const accepted = { subject: 'attacker', organization: { key: 'default' } }
-const unavailable = { word: 'operation_failed', status: 503, headers: { 'Retry-After': '30' } }
+const unavailable = { code: 'operation_failed', status: 503, headers: { 'Retry-After': '30' } }
 
 describe('a token of the outside issuer', () => {
   it.each<[string, Signing]>([

@@ -15,7 +15,7 @@ it.each(scopes)('%s is denied to a token with all other scopes and granted to a 
   expect(refusalOf([scope], scope)).toBeUndefined()
   const others = scopes.filter(other => other !== scope)
   expect(refusalOf(others, scope)).toMatchObject({
-    word: 'forbidden',
+    code: 'forbidden',
     status: 403,
     headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
   })

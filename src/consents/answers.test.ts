@@ -1,14 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
-import {
-  type Answers,
-  type ConsentBody,
-  effectiveConsents,
-  expandAnswers,
-  summaryFlag,
-  withAnswers,
-} from './answers.ts'
+import { type Answers, type ConsentBody, consentDefaults, expandAnswers, summaryFlag, withAnswers } from './answers.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
@@ -145,24 +138,32 @@ describe('a history of answers and flags', () => {
   })
 })
 
-describe('the effective consents', () => {
-  it('contain every active type and channel with the source of its state', () => {
+describe('the consents of a person without answers', () => {
+  it('contain every active type and channel with the key of its answer and the source of its state', () => {
     const types = [
       type(1),
       type(2, { default_state: true }),
       type(3, { mandatory: true }),
       type(4, { state: 'archived' }),
     ]
-    const shown = effectiveConsents({ '1:email': { state: false, answered_at: at } }, types)
-    expect(shown.filter(consent => consent.channel === 'email')).toEqual([
-      { consent_type_id: 1, channel: 'email', state: false, source: 'answer', answered_at: at },
-      { consent_type_id: 2, channel: 'email', state: true, source: 'default', answered_at: null },
-      { consent_type_id: 3, channel: 'email', state: true, source: 'mandatory', answered_at: null },
+    expect(consentDefaults(types).filter(({ consent }) => consent.channel === 'email')).toEqual([
+      {
+        answerKey: '1:email',
+        consent: { consent_type_id: 1, channel: 'email', state: false, source: 'default', answered_at: null },
+      },
+      {
+        answerKey: '2:email',
+        consent: { consent_type_id: 2, channel: 'email', state: true, source: 'default', answered_at: null },
+      },
+      {
+        answerKey: null,
+        consent: { consent_type_id: 3, channel: 'email', state: true, source: 'mandatory', answered_at: null },
+      },
     ])
   })
+})
 
-  it('an archived purpose no longer grants, but its stored answer still counts as an answer', () => {
-    const archived = [type(1, { state: 'archived' })]
-    expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
-  })
+it('an archived purpose no longer grants, but its stored answer still counts as an answer', () => {
+  const archived = [type(1, { state: 'archived' })]
+  expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
 })

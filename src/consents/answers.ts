@@ -153,29 +153,22 @@ export type EffectiveConsent = {
   answered_at: string | null
 }
 
-/** The effective consents of a person: one per active type and configured channel, in order of type and channel. */
-export function effectiveConsents(answers: Answers, types: readonly ConsentType[]): EffectiveConsent[] {
-  return types
-    .filter(type => type.state === 'active')
-    .flatMap(type =>
-      channels.filter(channel => configuredFor(type, channel)).map(channel => effective(type, channel, answers)),
-    )
-}
-
-function effective(type: ConsentType, channel: Channel, answers: Answers): EffectiveConsent {
-  const purpose = { consent_type_id: type.id, channel }
-  if (type.mandatory) return { ...purpose, state: true, source: 'mandatory', answered_at: null }
-  const answer = answers[answerKey(type.id, channel)]
-  if (!answer) return { ...purpose, state: type.default_state, source: 'default', answered_at: null }
-  return { ...purpose, state: answer.state, source: 'answer', answered_at: answer.answered_at }
-}
-
-/** The effective consents of a person without answers, each with its key in `Answers`. The key of a mandatory type is null. */
+/**
+ * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An
+ * answer under `answerKey` in {@link Answers} replaces the state. The key of a mandatory type is null.
+ */
 export function consentDefaults(
   types: readonly ConsentType[],
 ): { answerKey: string | null; consent: EffectiveConsent }[] {
-  return effectiveConsents({}, types).map(consent => ({
-    answerKey: consent.source === 'mandatory' ? null : answerKey(consent.consent_type_id, consent.channel),
-    consent,
-  }))
+  return types
+    .filter(type => type.state === 'active')
+    .flatMap(type => channels.filter(channel => configuredFor(type, channel)).map(channel => defaultOf(type, channel)))
+}
+
+function defaultOf(type: ConsentType, channel: Channel): { answerKey: string | null; consent: EffectiveConsent } {
+  const purpose = { consent_type_id: type.id, channel }
+  if (type.mandatory)
+    return { answerKey: null, consent: { ...purpose, state: true, source: 'mandatory', answered_at: null } }
+  const consent = { ...purpose, state: type.default_state, source: 'default' as const, answered_at: null }
+  return { answerKey: answerKey(type.id, channel), consent }
 }

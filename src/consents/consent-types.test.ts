@@ -133,10 +133,10 @@ it.each([
   ],
   [{ key: 'news', channels: [{ channel: 'email' }], state: 'archived' }, 'invalid_parameter', '/state'],
   [{ id: 7, key: 'news', channels: [{ channel: 'email' }] }, 'invalid_parameter', '/id'],
-])('POST with %j returns 400 %s at %s and creates nothing', async (body, word, where) => {
+])('POST with %j returns 400 %s at %s and creates nothing', async (body, code, where) => {
   const before = (await send('GET', path)).body.data
   const reply = await send('POST', path, body)
-  expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([400, word, [where]])
+  expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([400, code, [where]])
   expect((await send('GET', path)).body.data).toEqual(before)
 })
 

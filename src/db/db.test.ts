@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { CopyRows } from './copy-rows.ts'
-import { type Database, flushed, openDatabase, parseTimestamp, statement } from './db.ts'
+import { awaitPipelined, type Database, openDatabase, parseTimestamp, statement } from './db.ts'
 import { isUnavailable, unavailability } from './pg-errors.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -43,7 +43,7 @@ const expectClean = async () =>
 describe('a transaction', () => {
   it('commits when its work is done, or when the work itself sends COMMIT', async () => {
     expect(await db.transaction(async tx => tx.query(insert, [1, 'a']))).toEqual([])
-    await db.transaction(tx => flushed([tx.query(insert, [2, 'b']), tx.query(insert, [3, 'c']), tx.commit()]))
+    await db.transaction(tx => awaitPipelined([tx.query(insert, [2, 'b']), tx.query(insert, [3, 'c']), tx.commit()]))
     expect(await notes()).toHaveLength(3)
   })
 
@@ -62,7 +62,7 @@ describe('a transaction', () => {
           rows.integer(n)
           rows.text(text)
         }
-        await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
+        await db.transaction(tx => awaitPipelined([tx.copy(copy, rows), tx.commit()]))
         const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
         expect(stored.map(({ text }) => text)).toEqual(texts)
       }),
@@ -103,7 +103,7 @@ describe('a transaction', () => {
           rows.uuid(id)
           rows.json(j && JSON.stringify(j))
         }
-        await db.transaction(tx => flushed([tx.copy(copy, rows), tx.commit()]))
+        await db.transaction(tx => awaitPipelined([tx.copy(copy, rows), tx.commit()]))
         const stored = await query(
           database.url,
           `select n, b, at, id, j from kinds where batch = ${batch} order by id::text`,
@@ -125,7 +125,12 @@ describe('a transaction', () => {
       return rows
     }
     const twice = db.transaction(tx =>
-      flushed([tx.copy(copy, rowOf(1, 'a')), tx.copy(copy, rowOf(1, 'b')), tx.copy(copy, rowOf(2, 'c')), tx.commit()]),
+      awaitPipelined([
+        tx.copy(copy, rowOf(1, 'a')),
+        tx.copy(copy, rowOf(1, 'b')),
+        tx.copy(copy, rowOf(2, 'c')),
+        tx.commit(),
+      ]),
     )
     await expect(twice).rejects.toMatchObject({ code: '23505', table: 'notes' })
     expect(await notes()).toEqual([])
@@ -161,7 +166,7 @@ describe('a transaction', () => {
 
   it('reports the first error of a flush in order, and does not run the rest', async () => {
     const work = db.transaction(tx =>
-      flushed([tx.query(insert, [1, 'a']), tx.query(broken, [0]), tx.query(insert, [2, null]), tx.commit()]),
+      awaitPipelined([tx.query(insert, [1, 'a']), tx.query(broken, [0]), tx.query(insert, [2, null]), tx.commit()]),
     )
     await expect(work).rejects.toMatchObject({ code: '22012' })
     expect(await notes()).toEqual([])
@@ -179,7 +184,7 @@ describe('a transaction', () => {
   })
 })
 
-describe('flushed', () => {
+describe('awaitPipelined', () => {
   it('throws the first rejection in order of the statements, after all have settled', async () => {
     let settled = 0
     const later = async (error?: Error) => {
@@ -188,9 +193,9 @@ describe('flushed', () => {
       if (error) throw error
     }
     const [first, second] = [new Error('first'), new Error('second')]
-    await expect(flushed([later(), later(first), Promise.reject(second), later()])).rejects.toBe(first)
+    await expect(awaitPipelined([later(), later(first), Promise.reject(second), later()])).rejects.toBe(first)
     expect(settled).toBe(3)
-    await expect(flushed([])).resolves.toBeUndefined()
+    await expect(awaitPipelined([])).resolves.toBeUndefined()
   })
 })
 
@@ -231,7 +236,7 @@ describe('the 503 for a temporary database error', () => {
     const raise = statement('', `do $$begin raise exception 'quotes a value' using errcode = '${code}'; end$$`)
     const error = await db.query(raise, []).catch(error => error)
     expect(unavailability(error)).toEqual({
-      word: 'operation_failed',
+      code: 'operation_failed',
       status: 503,
       message,
       details: [],
@@ -249,7 +254,7 @@ describe('a signal that aborts', () => {
     for (const run of [
       (signal: AbortSignal) => db.query(sleep, [60], signal),
       (signal: AbortSignal) => db.transaction(tx => tx.query(sleep, [60]), { signal }),
-      (signal: AbortSignal) => db.transaction(tx => flushed([tx.query(sleep, [60]), tx.commit()]), { signal }),
+      (signal: AbortSignal) => db.transaction(tx => awaitPipelined([tx.query(sleep, [60]), tx.commit()]), { signal }),
     ]) {
       const controller = new AbortController()
       const running = run(controller.signal)

@@ -75,10 +75,10 @@ export type DatabasePool = Database & {
 export const rootOf = (db: Database): Database => db.root ?? db
 
 /**
- * Waits for statements that were sent in one flush. When one fails, the later ones fail because of it. It therefore throws
- * the first error in order of the statements, not the first in time.
+ * Waits for pipelined statements. When one fails, the later ones fail because of it. It therefore throws the first error in order
+ * of the statements, not the first in time.
  */
-export async function flushed(sent: readonly Promise<unknown>[]): Promise<void> {
+export async function awaitPipelined(sent: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(sent)) if (result.status === 'rejected') throw result.reason
 }
 

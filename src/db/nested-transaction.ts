@@ -1,4 +1,4 @@
-import { type Database, flushed, statement, type Transaction } from './db.ts'
+import { awaitPipelined, type Database, statement, type Transaction } from './db.ts'
 import { isDeadlock } from './pg-errors.ts'
 
 const begin = statement('', 'savepoint joined')
@@ -47,12 +47,12 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       }) as never,
     transaction: async (work, { lockTimeoutMs = 0 } = {}) => {
       throwIfBroken()
-      const beginning = flushed([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
+      const beginning = awaitPipelined([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
         const result = await work({ query, copy, commit: async () => {} })
-        await flushed([beginning, query(commit, [])])
+        await awaitPipelined([beginning, query(commit, [])])
         return result
       } catch (error) {
         const first: unknown = await beginning.then(

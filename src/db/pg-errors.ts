@@ -42,7 +42,7 @@ export function isUnavailable(error: unknown): boolean {
 export const readOnlyMessage = 'The database is read-only (a standby). It accepts no writes.'
 
 /** The message for a condition that lasts until an operator repairs it. Every write fails with it, so the log does not repeat it for each request. */
-export function lastingMessage(error: unknown): string | undefined {
+export function persistentErrorMessage(error: unknown): string | undefined {
   if (hasCode(error, '25006')) return readOnlyMessage
   return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
@@ -57,8 +57,8 @@ export function unavailability(error: unknown): Refusal | undefined {
 
 function unavailableMessage(error: unknown): string | undefined {
   if (error instanceof OutcomeUnknown) return 'The database did not confirm the write. The write may have been done.'
-  const lasting = lastingMessage(error)
-  if (lasting !== undefined) return lasting
+  const persistentMessage = persistentErrorMessage(error)
+  if (persistentMessage !== undefined) return persistentMessage
   // A standby also cancels reads with this code when they conflict with its replay.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined

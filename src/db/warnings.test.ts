@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
-import { type Database, flushed, openDatabase, statement } from './db.ts'
+import { awaitPipelined, type Database, openDatabase, statement } from './db.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -33,7 +33,7 @@ describe('a warning', () => {
 
   it('of a statement does not make its COMMIT or the next one uncertain', async () => {
     await db.transaction(tx =>
-      flushed([tx.query(warn, []), tx.query(insert, [2, 'b']), tx.query(warn, []), tx.commit()]),
+      awaitPipelined([tx.query(warn, []), tx.query(insert, [2, 'b']), tx.query(warn, []), tx.commit()]),
     )
     await db.query(warn, [])
     await db.transaction(async tx => tx.query(insert, [3, 'c']))
@@ -45,7 +45,7 @@ describe('a warning', () => {
     await query(database.url, deferred)
     const commits = [
       () => db.transaction(tx => tx.query(insert, doubtful)),
-      () => db.transaction(tx => flushed([tx.query(insert, doubtful), tx.commit()])),
+      () => db.transaction(tx => awaitPipelined([tx.query(insert, doubtful), tx.commit()])),
       () => db.query(insert, doubtful),
     ]
     for (const commit of commits) {

@@ -166,8 +166,8 @@ function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
-  const { word, status, message, details, outcome: refusalOutcome } = refusal
-  return { index, status, error: word, message, details, outcome: refusalOutcome }
+  const { code, status, message, details, outcome: refusalOutcome } = refusal
+  return { index, status, error: code, message, details, outcome: refusalOutcome }
 }
 
 const refusalOfFault = (error: unknown): Refusal =>

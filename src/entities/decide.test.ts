@@ -172,9 +172,9 @@ describe('a refusal', () => {
       400,
       ['/attribute_values/friends/1'],
     ],
-  ])('has the documented status, code and path for %s %j', (operation, body, given, word, status, paths) => {
+  ])('has the documented status, code and path for %s %j', (operation, body, given, code, status, paths) => {
     const decision = decideWith(operation, body, given)
-    expect(refusalOf(decision)).toMatchObject({ word, status })
+    expect(refusalOf(decision)).toMatchObject({ code, status })
     expect(pathsOf(decision)).toEqual(paths)
   })
 

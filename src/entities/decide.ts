@@ -3,9 +3,9 @@ import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import { type Columns, type CurrentState, type EntityRow, profileColumns } from './entity-row.ts'
+import type { Columns, CurrentState, EntityRow } from './entity-row.ts'
 import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
-import { profileFlags, profileTexts } from './sql.ts'
+import { plainColumns, profileFlags, profileTexts } from './profile-fields.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
@@ -157,7 +157,7 @@ function withOwnNames(
   return name => (own.has(nameKey(name)) ? id : idByExternalId(name))
 }
 
-const writableColumns = [...profileColumns, 'external_id'] as const
+const writableColumns = [...plainColumns, 'external_id'] as const
 
 /** Returns the plain columns that change. PUT clears omitted columns, except the external identifier. */
 function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
@@ -236,8 +236,7 @@ function buildDeletion(current: CurrentState, { definitions, idByExternalId }: D
   const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
   const attributes = decideAttributes(current, clearAll, idByExternalId, definitions, Number.POSITIVE_INFINITY)
   const before: FieldValues = { state: row.active ? 'active' : 'placeholder' }
-  for (const column of ['external_id', ...profileColumns, 'email_consent', 'sms_consent'] as const)
-    if (row[column] !== null) before[column] = row[column]
+  for (const column of loggedColumns) if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before
   const consents = currentAnswers(row.answers)
   if (consents.length > 0) before.consents = consents

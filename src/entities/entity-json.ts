@@ -4,7 +4,7 @@ import { parseExactly } from '../parse-json.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 import { relationshipValue } from './entity-row.ts'
 import { recordIdOf } from './identifiers.ts'
-import { profileFlags, profileTexts } from './sql.ts'
+import { profileFlags, profileTexts } from './profile-fields.ts'
 
 /** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import type { ErrorWord } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Call, ParameterKind } from '../http/pipeline/route.ts'
 
 type Scope = 'people:read' | 'people:write' | 'records:read' | 'records:write'
@@ -27,7 +27,7 @@ export type EntityKind = {
   /** The response of a read. */
   answer: TSchema
   /** Exceptional statuses that the contract gives to PATCH by external identifier. */
-  patchStatuses: Partial<Record<ErrorWord, number>>
+  patchStatuses: Partial<Record<ErrorCode, number>>
   /**
    * Returns the stack of a request, synchronously if no definitions are needed. Throws a 404 Fault if it is missing.
    */

@@ -1,15 +1,8 @@
 import type { Answers } from '../consents/answers.ts'
-import { profileTexts } from './sql.ts'
-
-/** The plain columns of a person's profile. No rule relates them to each other. */
-export const profileColumns = [...profileTexts, 'push_notification_consent'] as const
-
-export type ProfileColumn = (typeof profileColumns)[number]
+import type { ProfileFlag, ProfileText } from './profile-fields.ts'
 
 /** The profile columns of a row. They are null for a record. */
-export type Profile = Record<Exclude<ProfileColumn, 'push_notification_consent'>, string | null> & {
-  push_notification_consent: boolean | null
-}
+export type Profile = Record<ProfileText, string | null> & Record<ProfileFlag, boolean | null>
 
 /** A row of `entities`: a person (stack 0) or a record. */
 export type EntityRow = Profile & {
@@ -19,8 +12,6 @@ export type EntityRow = Profile & {
   /** False for a placeholder. */
   active: boolean
   version: number
-  email_consent: boolean | null
-  sms_consent: boolean | null
   answers: Answers
   attributes: Record<string, unknown>
 }

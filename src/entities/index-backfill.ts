@@ -1,4 +1,4 @@
-import { type Database, flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { lockHeadSql, readVersionsSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
@@ -98,10 +98,12 @@ async function fillBatch(tx: Transaction, organization_id: number, index: Unfill
     idsWithValue.length === 0
       ? []
       : await tx.query<{ id: string; value: unknown }>(holdValuesSql, [organization_id, stack_id, idsWithValue, key])
-  const newTerms = values.flatMap(({ id, value }) => [...termsOf(type, value)].map(v => ({ n: index_id, v, e: id })))
+  const newTerms = values.flatMap(({ id: entity_id, value: stored }) =>
+    [...termsOf(type, stored)].map(value => ({ index_id, value, entity_id })),
+  )
   const inserts =
     newTerms.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(newTerms)])]
-  await flushed([
+  await awaitPipelined([
     ...inserts,
     tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
     tx.commit(),

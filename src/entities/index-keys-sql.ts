@@ -1,18 +1,20 @@
 import { statement } from '../db/db.ts'
 
-/** $2: terms to delete, $3: terms to insert, both [{n: index, v: value, e: entity}]. No term is in both. */
+/** $2: terms to delete, $3: terms to insert, both [{index_id, value, entity_id}]. No term is in both. */
 export const indexTermsSql = statement(
   'index_terms',
   `with gone as (
      delete from terms t where t.organization_id = $1 and t.ctid = any(array(
-       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(n integer, v text, e uuid) cross join lateral (
-         select k.ctid from terms k
-         where k.organization_id = $1 and k.index_id = v.n and k.value = v.v and k.entity_id = v.e offset 0
+       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(index_id integer, value text, entity_id uuid)
+       cross join lateral (
+         select k.ctid from terms k where k.organization_id = $1 and k.index_id = v.index_id and k.value = v.value
+           and k.entity_id = v.entity_id offset 0
        ) k
      ))
    )
    insert into terms (organization_id, index_id, value, entity_id)
-   select $1, v.n, v.v, v.e from jsonb_to_recordset($3::text::jsonb) as v(n integer, v text, e uuid)
+   select $1, v.index_id, v.value, v.entity_id
+   from jsonb_to_recordset($3::text::jsonb) as v(index_id integer, value text, entity_id uuid)
    on conflict do nothing`,
 )
 

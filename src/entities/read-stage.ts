@@ -1,4 +1,4 @@
-import { flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
@@ -51,9 +51,7 @@ export async function lockAddressed(tx: Transaction, organization_id: number, it
     const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
     return tx.query<LockedRow>(lockNamedSql, [organization_id, stack_id, names.join('\n')])
   }
-  const addresses = addressed.map(({ write: { stack_id, address } }) =>
-    'id' in address! ? { s: stack_id, i: address.id } : { s: stack_id, e: address!.external_id },
-  )
+  const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
   return tx.query<LockedRow>(lockEntitiesSql, [organization_id, JSON.stringify(addresses)])
 }
 
@@ -75,10 +73,9 @@ export async function readLastVersions(
     for (const planned of plan.links.values()) for (const target of planned.names) names.set(nameKey(target), target)
   }
   if (names.size === 0) return noVersions
-  const addresses = [...names.values()].map(({ stack_id, external_id }) => ({ s: stack_id, e: external_id }))
   const rows = await tx.query<Name & { version: number }>(readNamesLeftSql, [
     organization_id,
-    JSON.stringify(addresses),
+    JSON.stringify([...names.values()]),
   ])
   if (rows.length === 0) return noVersions
   const versions = new Map(rows.map(row => [nameKey(row), row.version]))
@@ -95,16 +92,16 @@ export async function readReferences(
   rows: Map<Item, EntityRow>,
 ): Promise<{ idsByName: Map<string, string>; links: Map<string, Links> }> {
   const names = new Map<string, Name>()
-  const sources: { i: string; a: number[] }[] = []
+  const sources: { source_id: string; attribute_ids: number[] }[] = []
   for (const item of items) {
     for (const name of requiredNames(item.write, item.plan)) names.set(nameKey(name), name)
     const row = rows.get(item)
-    const attributeIds = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
-    if (row && attributeIds.length > 0) sources.push({ i: row.id, a: attributeIds })
+    const attribute_ids = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
+    if (row && attribute_ids.length > 0) sources.push({ source_id: row.id, attribute_ids })
   }
   const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions.organization_id, [...names.values()])
   const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
-  await flushed([readingIds, readingLinks])
+  await awaitPipelined([readingIds, readingLinks])
   const idsByName = new Map((await readingIds).map(named => [nameKey(named), named.id]))
   return { idsByName, links: groupBySource(await readingLinks) }
 }
@@ -115,10 +112,7 @@ type NamedId = Name & { id: string }
 type LinkRow = Target & { source_id: string; attribute_id: number }
 
 const readIdsByName = (tx: Transaction, organization_id: number, names: Name[]) =>
-  tx.query<NamedId>(readBearersSql, [
-    organization_id,
-    JSON.stringify(names.map(name => ({ s: name.stack_id, e: name.external_id }))),
-  ])
+  tx.query<NamedId>(readBearersSql, [organization_id, JSON.stringify(names)])
 
 const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
   tx.query<LinkRow>(readLinksSql, [organization_id, JSON.stringify(sources)])
@@ -160,7 +154,7 @@ export async function readRepresentations(
     const ids = entities.map(({ id }) => id)
     return readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
   })
-  await flushed(reads)
+  await awaitPipelined(reads)
   const found = (await Promise.all(reads)).flat()
   return new Map(found.map(entity => [entity.identifier, entity]))
 }

@@ -1,4 +1,4 @@
-import { flushed, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { type Item, takeSet } from './conflicts.ts'
@@ -42,7 +42,7 @@ export async function runWriteSet(
   const at = new Date().toISOString()
   const locking = lockRows(tx, organization_id, items)
   const readingVersions = readLastVersions(tx, organization_id, items)
-  await flushed([locking, readingVersions])
+  await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
   const { idsByName, links } = await readReferences(tx, definitions, set, rows)
@@ -62,7 +62,7 @@ export async function runWriteSet(
   const stores = storeAll(tx, definitions, accepted, placeholders, rows, at)
   const maxRowBytes = items.some(({ write }) => write.represent === 'whole') ? unlimitedRowBytes : maxBatchedRowBytes
   const reading = readRepresentations(tx, definitions, toRepresent(decisions), maxRowBytes)
-  await flushed([...stores, reading, ...(ending === 'commit' ? [tx.commit()] : [])])
+  await awaitPipelined([...stores, reading, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await reading
   const outcomes: SetOutcomes = new Map()
   for (const [item, decision] of decisions)

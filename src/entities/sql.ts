@@ -1,45 +1,35 @@
 import { statement } from '../db/db.ts'
-
-/** The text columns of a person, in the order of reads. They are null for records. */
-export const profileTexts = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-] as const
-
-/** The boolean columns of a person, in the order of reads. They are null for records. */
-export const profileFlags = ['email_consent', 'sms_consent', 'push_notification_consent'] as const
+import { profileFlags, profileTexts } from './profile-fields.ts'
 
 // Each set is sent as one JSON text parameter. That takes half the Node CPU of one array per column, at the same rows
 // per second.
 
-const columns = `e.stack_id, e.id, e.external_id, e.active, e.version, e.first_name, e.last_name, e.email, e.mobile_prefix,
-  e.mobile_number, e.date_of_birth, e.language, e.email_consent, e.sms_consent, e.push_notification_consent, e.answers,
-  e.attributes`
+const profileColumns = [...profileTexts, ...profileFlags]
+const columns = ['stack_id', 'id', 'external_id', 'active', 'version', ...profileColumns, 'answers', 'attributes']
+  .map(column => `e.${column}`)
+  .join(', ')
 
 // The planner expects 100 rows of a set and an average number of rows of an organization. It would scan a large
 // organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
 // offset 0)` forces an index look-up for each element.
 
 /**
- * $2: [{s: stack, e: external id | i: id}]. Locks the rows in order of id, as every set does. Returns each row with its
+ * $2: [{stack_id, external_id | id}]. Locks the rows in order of id, as every set does. Returns each row with its
  * `ctid` and the name it was looked up by (`requested_name`). If the row was renamed while the statement waited for the
  * lock, that differs from its `external_id`.
  */
 export const lockEntitiesSql = statement(
   'lock_entities',
   `with addressed as materialized (
-     select a.s, a.e, a.i from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, i uuid)
+     select a.stack_id, a.external_id, a.id
+     from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid)
    ), wanted as materialized (
-     select a.s as stack_id, e.id, a.e as requested_name from addressed a cross join lateral (
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e offset 0
+     select a.stack_id, e.id, a.external_id as requested_name from addressed a cross join lateral (
+       select e.id from entities e
+       where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
      ) e
      union
-     select a.s, a.i, null from addressed a where a.i is not null
+     select a.stack_id, a.id, null from addressed a where a.id is not null
      order by 2
    )
    select locked.*, w.requested_name from wanted w cross join lateral (
@@ -67,52 +57,61 @@ export const lockNamedSql = statement(
    ) locked`,
 )
 
-/** $2: [{s: stack, e: external id}]. Returns the ids of the entities with these names, without locks. */
+/** $2: [{stack_id, external_id}]. Returns the ids of the entities with these names, without locks. */
 export const readBearersSql = statement(
   'read_bearers',
-  `select a.s as stack_id, a.e as external_id, e.id
-   from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
-     select e.id from entities e where e.organization_id = $1 and e.stack_id = a.s and e.external_id = a.e offset 0
+  `select a.stack_id, a.external_id, e.id
+   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
+     select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
    ) e`,
 )
 
 /** Whether an entity of the organization ever released a name. */
 const hasReleases = `exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`
 
-/** The version at which the last entity released the name a.e of the stack a.s. */
+/** The version at which the last entity released the name a.external_id of the stack a.stack_id. */
 const lastRelease = `select c.version from changes c
-       where c.organization_id = $1 and c.stack_id = a.s and (c.before->>'external_id') collate "C" = a.e
+       where c.organization_id = $1 and c.stack_id = a.stack_id
+         and (c.before->>'external_id') collate "C" = a.external_id
          and c.before->>'external_id' is not null
        order by c.version desc limit 1`
 
 /**
- * $2: [{s: stack, e: external id}]. Returns the version at which the last entity released each name by deletion or
+ * $2: [{stack_id, external_id}]. Returns the version at which the last entity released each name by deletion or
  * rename. If the organization never released a name, 1,000 names cost one index look-up.
  */
 export const readNamesLeftSql = statement(
   'read_names_left',
-  `select a.s as stack_id, a.e as external_id, c.version
-   from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text) cross join lateral (
+  `select a.stack_id, a.external_id, c.version
+   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
      ${lastRelease}
    ) c
    where ${hasReleases}`,
 )
 
-/**
- * $2: [{i: source id, a: [attribute ids]}]. Runs after the locking statement, whose snapshot is older than its locks.
- */
+/** $2: [{source_id, attribute_ids}]. Runs after the locking statement, whose snapshot is older than its locks. */
 export const readLinksSql = statement(
   'read_links',
-  `select s.i as source_id, l.attribute_id, t.id, t.external_id
-   from jsonb_to_recordset($2::text::jsonb) as s(i uuid, a integer[]) cross join lateral (
+  `select s.source_id, l.attribute_id, t.id, t.external_id
+   from jsonb_to_recordset($2::text::jsonb) as s(source_id uuid, attribute_ids integer[]) cross join lateral (
      select l.attribute_id, l.target_stack_id, l.target_id, l.position from links l
-     where l.organization_id = $1 and l.source_id = s.i and l.attribute_id = any(s.a) offset 0
+     where l.organization_id = $1 and l.source_id = s.source_id and l.attribute_id = any(s.attribute_ids) offset 0
    ) l cross join lateral (
      select t.id, t.external_id from entities t
      where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
    ) t
-   order by s.i, l.attribute_id, l.position`,
+   order by s.source_id, l.attribute_id, l.position`,
 )
+
+const insertedColumns = [
+  ...['organization_id', 'stack_id', 'id', 'external_id', 'active', 'version'],
+  ...profileColumns,
+  ...['answers', 'attributes', 'created_at', 'updated_at'],
+]
+
+/** Number of columns of {@link makeEntitiesSql}. */
+export const insertedColumnCount = insertedColumns.length
 
 /**
  * Inserts rows in order of their names. If another transaction is inserting one of the names, COPY waits for it. If
@@ -123,13 +122,11 @@ export const readLinksSql = statement(
  */
 export const makeEntitiesSql = statement(
   'make_entities',
-  `copy entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix,
-     mobile_number, date_of_birth, language, email_consent, sms_consent, push_notification_consent, answers, attributes,
-     created_at, updated_at) from stdin (format binary)`,
+  `copy entities (${insertedColumns.join(', ')}) from stdin (format binary)`,
 )
 
 /**
- * $2: [{s: stack, e: external id, v: version}] of the inserted rows. A name can be inserted again only after the
+ * $2: [{stack_id, external_id, version}] of the inserted rows. A name can be inserted again only after the
  * transaction that released it commits. After `make_entities`, this statement therefore sees every release, also one
  * since `read_names_left`. If a version does not continue from the last release, the not-null constraint of the head
  * fails the transaction, and the set is decided again.
@@ -140,20 +137,21 @@ export const checkVersionsMadeSql = statement(
    where organization_id = $1
      and ${hasReleases}
      and exists (
-       select from jsonb_to_recordset($2::text::jsonb) as a(s integer, e text, v integer)
-       where a.v is distinct from 1 + coalesce((
+       select from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)
+       where a.version is distinct from 1 + coalesce((
          ${lastRelease}
        ), 0)
      )`,
 )
 
-const textColumn = (name: string) => `${name} = case when v.p ? '${name}' then v.p->>'${name}' else e.${name} end`
+const textColumn = (name: string) =>
+  `${name} = case when v.columns ? '${name}' then v.columns->>'${name}' else e.${name} end`
 const booleanColumn = (name: string) =>
-  `${name} = case when v.p ? '${name}' then (v.p->>'${name}')::boolean else e.${name} end`
+  `${name} = case when v.columns ? '${name}' then (v.columns->>'${name}')::boolean else e.${name} end`
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
-// [{n, s: stack, i: id, t: ctid of the locked row, o: operation, v: version, b: before, f: after, u: actor,
-//   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
+// [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, columns, attributes, removed_keys}]
+// `ctid` is the location of the locked row. Only an update has `columns`. `attributes` are merged into the stored ones.
 // Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
 // values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. The not-null
 // constraints of the head fail the transaction in two cases, and the set is decided again: the schema version differs,
@@ -161,31 +159,35 @@ const booleanColumn = (name: string) =>
 // have moved a row since. The lock timeout applies to rows but not to the head. Every write of the organization locks
 // the head in turn, and on a slow disk each commit holds it longer than the timeout.
 const storeWith = (nextSequence: string) => `with v as materialized (
-     select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
-       b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
+     select * from jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid, ctid tid,
+       operation text, version integer, before jsonb, after jsonb, actor text, request_id text, columns jsonb,
+       attributes jsonb, removed_keys text[])
    ), updated as (
      update entities e set
        ${['external_id', ...profileTexts].map(textColumn).join(', ')},
        ${profileFlags.map(booleanColumn).join(', ')},
-       active = e.active or v.p ? 'active',
-       answers = coalesce(v.p->'answers', e.answers),
-       attributes = case when v.a is null then e.attributes else (e.attributes - v.d) || v.a end,
-       version = v.v,
+       active = e.active or v.columns ? 'active',
+       answers = coalesce(v.columns->'answers', e.answers),
+       attributes = case when v.attributes is null then e.attributes
+         else (e.attributes - v.removed_keys) || v.attributes end,
+       version = v.version,
        updated_at = $5
      from v
-     where e.ctid = any(array(select v.t from v where v.p is not null))
-       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.p is not null and e.version = v.v - 1
+     where e.ctid = any(array(select v.ctid from v where v.columns is not null))
+       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.columns is not null
+       and e.version = v.version - 1
      returning 1
    ), deleted as (
      delete from entities e using v
-     where e.ctid = any(array(select v.t from v where v.o = 'delete'))
-       and e.organization_id = $1 and e.stack_id = v.s and e.id = v.i and v.o = 'delete' and e.version = v.v - 1
+     where e.ctid = any(array(select v.ctid from v where v.operation = 'delete'))
+       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.operation = 'delete'
+       and e.version = v.version - 1
      returning 1
    ), head as (
      update change_heads h set
        sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.p is not null or v.o = 'delete') then ${nextSequence} end,
+           = (select count(*) from v where v.columns is not null or v.operation = 'delete') then ${nextSequence} end,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
@@ -197,7 +199,8 @@ export const applyChangesSql = statement(
   `${storeWith('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id)
-   select $1, head.base + v.n, $5, 'entity', v.s, v.i, v.o, v.v, v.b, v.f, v.u, v.r from v, head`,
+   select $1, head.base + v.number, $5, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
+     v.request_id from v, head`,
 )
 
 /** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
@@ -211,7 +214,7 @@ const reservedNumbers = `case when setval('change_numbers', h.sequence, false) =
 
 /**
  * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
- * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without n, b, f, u and r.
+ * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without the fields of the log.
  */
 export const storeChangesSql = statement('store_changes', `${storeWith(reservedNumbers)} select from head`)
 
@@ -225,33 +228,35 @@ export const appendChangesSql = statement(
      request_id) from stdin (format binary)`,
 )
 
-/** $2: [{i: source id, a: attribute id}]. Deletes the links of these attributes. */
+/** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. */
 export const deleteLinksSql = statement(
   'unlink',
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(
-     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer) cross join lateral (
-       select k.ctid from links k where k.organization_id = $1 and k.source_id = v.i and k.attribute_id = v.a offset 0
+     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
+       select k.ctid from links k
+       where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
      ) k
    ))`,
 )
 
-/** $2: [{i: source id, a: attribute id, s: target stack, t: target id, p: position}]. Inserts links. */
+/** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */
 export const insertLinksSql = statement(
   'link',
   `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-   select $1, v.i, v.a, v.s, v.t, v.p
-   from jsonb_to_recordset($2::text::jsonb) as v(i uuid, a integer, s integer, t uuid, p integer)`,
+   select $1, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.position
+   from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer, target_stack_id integer,
+     target_id uuid, position integer)`,
 )
 
 /**
- * $2: [{i: person, v: version, c: consent type, h: channel, b: previous state, s: state, o: source, u: actor,
- * r: request id}], $3: the time.
+ * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id}], $3: the time.
  */
 export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
      source, at, actor, request_id)
-   select $1, v.i, v.v, v.c, v.h, v.b, v.s, v.o, $3, v.u, v.r
-   from jsonb_to_recordset($2::text::jsonb) as v(i uuid, v integer, c integer, h text, b boolean, s boolean, o text,
-     u text, r text)`,
+   select $1, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3, v.actor,
+     v.request_id
+   from jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer, consent_type_id integer, channel text,
+     previous_state boolean, state boolean, source text, actor text, request_id text)`,
 )

@@ -6,6 +6,7 @@ import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
 import { nameKey } from './plan-write.ts'
+import { profileFlags, profileTexts } from './profile-fields.ts'
 import type { Accepted, Placeholder } from './read-stage.ts'
 import {
   appendChangesSql,
@@ -13,10 +14,9 @@ import {
   applyChangesSql,
   checkVersionsMadeSql,
   deleteLinksSql,
+  insertedColumnCount,
   insertLinksSql,
   makeEntitiesSql,
-  profileFlags,
-  profileTexts,
   sequenceCacheSize,
   storeChangesSql,
 } from './sql.ts'
@@ -49,20 +49,17 @@ export function insertEntities(
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
   newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, entityFields, newEntities.length)
+  const rows = new CopyRows(organization_id, insertedColumnCount, newEntities.length)
   const atMs = Date.parse(at)
   for (const entity of newEntities) writeEntity(rows, entity, atMs)
   const copied = tx.copy(makeEntitiesSql, rows)
   const named = newEntities.filter(({ columns }) => columns.external_id != null)
   if (named.length === 0) return [copied]
-  const versions = named.map(({ stack_id, columns }) => ({ s: stack_id, e: columns.external_id, v: columns.version }))
+  const versions = named.map(({ stack_id, columns: { external_id, version } }) => ({ stack_id, external_id, version }))
   return [copied, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
-
-/** Number of columns of {@link makeEntitiesSql}. */
-const entityFields = 20
 
 function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
   rows.begin()
@@ -81,19 +78,19 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewE
 
 /** A change in the format of {@link applyChangesSql}. */
 type Entry = {
-  n: number
-  s: number
-  i: string
-  t?: string | undefined
-  o: Change['operation']
-  v: number
-  b: object | null
-  f: object
-  u: string
-  r: string
-  p?: Columns
-  a?: Change['set']
-  d?: string[]
+  number: number
+  stack_id: number
+  id: string
+  ctid?: string | undefined
+  operation: Change['operation']
+  version: number
+  before: object | null
+  after: object
+  actor: string
+  request_id: string
+  columns?: Columns
+  attributes?: Change['set']
+  removed_keys?: string[]
 }
 
 /** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
@@ -113,7 +110,7 @@ export function applyChanges(
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
   if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize)
     return [store(applyChangesSql, entries)]
-  const storing = store(storeChangesSql, entries.filter(({ o }) => o !== 'create').map(withoutLog))
+  const storing = store(storeChangesSql, entries.filter(({ operation }) => operation !== 'create').map(withoutLog))
   const log = new CopyRows(organization_id, changeFields, entries.length)
   const atMs = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, atMs)
@@ -123,21 +120,30 @@ export function applyChanges(
 /** Number of columns of {@link appendChangesSql}, without the number. */
 const changeFields = 11
 
-function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: number) {
+function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
   log.begin()
   log.time(atMs)
   log.text('entity')
-  log.integer(s)
-  log.uuid(i)
-  log.text(o)
-  log.integer(v)
-  log.json(b && JSON.stringify(b))
-  log.json(JSON.stringify(f))
-  log.text(u)
-  log.text(r)
+  log.integer(entry.stack_id)
+  log.uuid(entry.id)
+  log.text(entry.operation)
+  log.integer(entry.version)
+  log.json(entry.before && JSON.stringify(entry.before))
+  log.json(JSON.stringify(entry.after))
+  log.text(entry.actor)
+  log.text(entry.request_id)
 }
 
-const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })
+const withoutLog = ({ stack_id, id, ctid, operation, version, columns, attributes, removed_keys }: Entry) => ({
+  stack_id,
+  id,
+  ctid,
+  operation,
+  version,
+  columns,
+  attributes,
+  removed_keys,
+})
 
 function entriesOf(
   accepted: Accepted[],
@@ -154,30 +160,22 @@ function entriesOf(
   return entries
 }
 
-function placeholderEntry(n: number, { stack_id, external_id, id, version, item: { write } }: Placeholder): Entry {
+function placeholderEntry(number: number, { stack_id, external_id, id, version, item }: Placeholder): Entry {
+  const { actor, request_id } = item.write
   const after = { external_id, state: 'placeholder' }
-  return { n, s: stack_id, i: id, o: 'create', v: version, b: null, f: after, u: write.actor, r: write.request_id }
+  return { number, stack_id, id, operation: 'create', version, before: null, after, actor, request_id }
 }
 
-function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
+function changeEntry(number: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
   const { operation, id, version, before, after, columns, set, removed } = change
-  const entry: Entry = {
-    n,
-    s: write.stack_id,
-    i: id,
-    t: row?.ctid,
-    o: operation,
-    v: version,
-    b: before,
-    f: after,
-    u: write.actor,
-    r: write.request_id,
-  }
+  const { stack_id, actor, request_id } = write
+  const ctid = row?.ctid
+  const entry: Entry = { number, stack_id, id, ctid, operation, version, before, after, actor, request_id }
   if (operation !== 'update') return entry
-  entry.p = columns
+  entry.columns = columns
   if (removed.length === 0 && Object.keys(set).length === 0) return entry
-  entry.a = set
-  entry.d = removed
+  entry.attributes = set
+  entry.removed_keys = removed
   return entry
 }
 
@@ -189,12 +187,13 @@ export function replaceLinks(
   placeholders: Map<string, Placeholder>,
 ): Promise<unknown>[] {
   const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
-  const written: (Change['relinked'][number] & { source: string })[] = []
-  for (const { change } of accepted) for (const links of change.relinked) written.push({ source: change.id, ...links })
-  const replaced = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
-  const inserted = written.flatMap(({ source, attribute, targets }) => {
+  const written: (Change['relinked'][number] & { source_id: string })[] = []
+  for (const { change } of accepted)
+    for (const links of change.relinked) written.push({ source_id: change.id, ...links })
+  const replaced = written.map(({ source_id, attribute }) => ({ source_id, attribute_id: attribute.id }))
+  const inserted = written.flatMap(({ source_id, attribute: { id: attribute_id, target_stack_id }, targets }) => {
     const ids = [...new Set(targets.map(idOf))]
-    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
+    return ids.map((target_id, position) => ({ source_id, attribute_id, target_stack_id, target_id, position }))
   })
   const statements: Promise<unknown>[] = []
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
@@ -213,15 +212,11 @@ export function appendAnswers(
   for (const { item, change } of accepted)
     for (const answer of change.answers)
       answers.push({
-        i: change.id,
-        v: change.version,
-        c: answer.consent_type_id,
-        h: answer.channel,
-        b: answer.previous_state,
-        s: answer.state,
-        o: answer.source,
-        u: item.write.actor,
-        r: item.write.request_id,
+        ...answer,
+        person_id: change.id,
+        version: change.version,
+        actor: item.write.actor,
+        request_id: item.write.request_id,
       })
   return answers.length === 0 ? [] : [tx.query(appendConsentHistorySql, [organization_id, JSON.stringify(answers), at])]
 }

@@ -6,7 +6,7 @@ import { termsOf } from './index-keys.ts'
 import { indexTermsSql } from './index-keys-sql.ts'
 import type { Accepted } from './read-stage.ts'
 
-type Term = { n: number; v: string; e: string }
+type Term = { index_id: number; value: string; entity_id: string }
 
 /**
  * Index stage: replaces the terms of indexed attributes whose value changes, and deletes those of deleted entities. The
@@ -40,8 +40,9 @@ function collectTerms(
     const { type, index } = attribute
     const before = termsOf(type, ownValue(row?.attributes, key))
     const after = termsOf(type, change.operation === 'delete' ? undefined : ownValue(change.set, key))
-    for (const v of before.difference(after)) deleted.push({ n: index.id, v, e: change.id })
-    for (const v of after.difference(before)) inserted.push({ n: index.id, v, e: change.id })
+    const ids = { index_id: index.id, entity_id: change.id }
+    for (const value of before.difference(after)) deleted.push({ ...ids, value })
+    for (const value of after.difference(before)) inserted.push({ ...ids, value })
   }
 }
 

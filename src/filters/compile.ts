@@ -1,18 +1,11 @@
+import { profileFlags, profileTexts } from '../entities/profile-fields.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { attributeCondition, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
 import { consentCondition } from './consents.ts'
-import { allOf, type Fragment, negated, type Parameter, sql } from './fragment.ts'
-import {
-  type BooleanColumn,
-  type Condition,
-  type Field,
-  isRange,
-  type Test,
-  type TextColumn,
-  type TimeColumn,
-} from './grammar.ts'
+import { allOf, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
 
 /** The aliases of the rows in `entities`, by relation depth. */
 const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
@@ -86,9 +79,9 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
     case 'text':
       return compileTextColumn(field.column, tests, subject)
     case 'boolean':
-      return unindexed(allOf(tests.map(test => testOf(booleanColumn(booleanColumns[field.column](row)), test))))
+      return unindexed(allOf(tests.map(test => testOf(booleanColumn(columnsOf[field.column](row)), test))))
     case 'time':
-      return unindexed(allOf(tests.map(test => testOf(timeColumn(timeColumns[field.column](row)), test))))
+      return unindexed(allOf(tests.map(test => testOf(timeColumn(columnsOf[field.column](row)), test))))
     case 'state':
       return unindexed(allOf(tests.map(test => testOf(stateColumn(sql`${row}.active`), test))))
     default:
@@ -96,29 +89,7 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
   }
 }
 
-type ColumnOf = (row: Fragment) => Fragment
-
-const textColumns: Record<TextColumn, ColumnOf> = {
-  external_id: row => sql`${row}.external_id`,
-  first_name: row => sql`${row}.first_name`,
-  last_name: row => sql`${row}.last_name`,
-  email: row => sql`${row}.email`,
-  mobile_prefix: row => sql`${row}.mobile_prefix`,
-  mobile_number: row => sql`${row}.mobile_number`,
-  date_of_birth: row => sql`${row}.date_of_birth`,
-  language: row => sql`${row}.language`,
-}
-
-const booleanColumns: Record<BooleanColumn, ColumnOf> = {
-  email_consent: row => sql`${row}.email_consent`,
-  sms_consent: row => sql`${row}.sms_consent`,
-  push_notification_consent: row => sql`${row}.push_notification_consent`,
-}
-
-const timeColumns: Record<TimeColumn, ColumnOf> = {
-  created_at: row => sql`${row}.created_at`,
-  updated_at: row => sql`${row}.updated_at`,
-}
+const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFlags, ...timeColumns])
 
 /** Email and external identifier have indexes of their own; the other text columns have none. */
 function compileTextColumn(
@@ -126,7 +97,7 @@ function compileTextColumn(
   tests: readonly Test[],
   { row, organization, stack_id }: Subject,
 ): CompiledCondition {
-  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(textColumn(textColumns[column](alias)), test)))
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(textColumn(columnsOf[column](alias)), test)))
   const check = checkOn(row)
   const isIndexed = column === 'email' || column === 'external_id'
   const isEquality = tests.some(({ operator, operand }) => equalities[operator]?.(operand))

@@ -1,3 +1,4 @@
+import { consentDefaults } from '../consents/answers.ts'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 import type { OperandFault } from './operand-types.ts'
@@ -47,17 +48,14 @@ function unavailableConsentFault(
   { consent_type_id, channel }: ConsentOperand,
   consent_types: readonly ConsentType[],
 ): OperandFault | undefined {
-  const hasChannel = (type: ConsentType) =>
-    channel === undefined || type.channels.some(configured => configured.channel === channel)
-  if (consent_type_id === undefined) {
-    const isAvailable = channel === undefined || consent_types.some(type => type.state === 'active' && hasChannel(type))
-    return isAvailable ? undefined : { path: ['channel'], message: 'is not a channel of an active consent type' }
-  }
   const type = consent_types.find(({ id }) => id === consent_type_id)
-  if (!type) return { path: ['consent_type_id'], message: 'is not a consent type of the organization' }
-  if (type.state === 'archived')
+  if (consent_type_id !== undefined && !type)
+    return { path: ['consent_type_id'], message: 'is not a consent type of the organization' }
+  if (type?.state === 'archived')
     return { path: ['consent_type_id'], message: 'is an archived consent type, for which people have no state' }
-  if (hasChannel(type)) return undefined
-  const own = type.channels.map(configured => configured.channel).join(', ')
-  return { path: ['channel'], message: `is not a channel of consent type ${consent_type_id}, which has: ${own}` }
+  const available = consentDefaults(type ? [type] : consent_types).map(({ consent }) => consent.channel)
+  if (channel === undefined || available.includes(channel)) return undefined
+  if (!type) return { path: ['channel'], message: 'is not a channel of an active consent type' }
+  const message = `is not a channel of consent type ${type.id}, which has: ${available.join(', ')}`
+  return { path: ['channel'], message }
 }

@@ -1,4 +1,4 @@
-import { channels } from '../organizations/definitions.ts'
+import { consentDefaults } from '../consents/answers.ts'
 import type { Subject } from './condition.ts'
 import { always, anyOf, type Fragment, never, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
@@ -10,18 +10,17 @@ export function consentCondition(
   { consent_type_id, channel, state }: ConsentCondition,
   { definitions, row }: Subject,
 ): Fragment {
-  const consents = definitions.consent_types
-    .filter(type => type.state === 'active' && (consent_type_id ?? type.id) === type.id)
-    .flatMap(type => {
-      const isConfigured = (name: string) => type.channels.some(entry => entry.channel === name)
-      return channels.filter(name => isConfigured(name) && (channel ?? name) === name).map(name => ({ type, name }))
-    })
+  const consents = consentDefaults(definitions.consent_types).filter(
+    ({ consent }) =>
+      (consent_type_id ?? consent.consent_type_id) === consent.consent_type_id &&
+      (channel ?? consent.channel) === consent.channel,
+  )
   return anyOf(
-    consents.map(({ type, name }) => {
+    consents.map(({ answerKey, consent }) => {
       if (state === undefined) return always
-      if (type.mandatory) return state ? always : never
-      const answer = sql`(${row}.answers->${`${type.id}:${name}`}::text->>'state')::boolean`
-      return sql`coalesce(${answer}, ${type.default_state}::boolean) = ${state}::boolean`
+      if (answerKey === null) return state === consent.state ? always : never
+      const answer = sql`(${row}.answers->${answerKey}::text->>'state')::boolean`
+      return sql`coalesce(${answer}, ${consent.state}::boolean) = ${state}::boolean`
     }),
   )
 }

@@ -1,4 +1,4 @@
-import { profileFlags, profileTexts } from '../entities/sql.ts'
+import { profileFlags, profileTexts } from '../entities/profile-fields.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { type Field, timeColumns } from './grammar.ts'
 

@@ -6,7 +6,10 @@ export class Parameter {
   }
 }
 
-/** A piece of SQL: constant texts with holes between them for values and other fragments. Only {@link sql} makes one. */
+/**
+ * A piece of SQL: constant texts with holes between them for values and other fragments. Only {@link sql} and
+ * {@link columnFragments} make one.
+ */
 export class Fragment {
   readonly texts: readonly string[]
   readonly holes: readonly (Fragment | Parameter)[]
@@ -23,6 +26,14 @@ export class Fragment {
 export function sql(texts: TemplateStringsArray, ...holes: unknown[]): Fragment {
   const filled = holes.map(hole => (hole instanceof Fragment || hole instanceof Parameter ? hole : new Parameter(hole)))
   return new Fragment(texts, filled)
+}
+
+/** Returns, for each column, a function that makes the column of a row. The names are constants of the source code. */
+export function columnFragments<Name extends string>(
+  names: readonly Name[],
+): Readonly<Record<Name, (row: Fragment) => Fragment>> {
+  const columns = names.map(name => [name, (row: Fragment) => new Fragment(['', `.${name}`], [row])])
+  return Object.fromEntries(columns)
 }
 
 export const always = sql`true`

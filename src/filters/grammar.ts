@@ -1,4 +1,4 @@
-import type { profileFlags, profileTexts } from '../entities/sql.ts'
+import type { ProfileFlag, ProfileText } from '../entities/profile-fields.ts'
 import type { Attribute, Channel } from '../organizations/definitions.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
@@ -23,14 +23,13 @@ export const isComparison = (operator: string): operator is Comparison =>
 
 export const timeColumns = ['created_at', 'updated_at'] as const
 
-export type TextColumn = (typeof profileTexts)[number] | 'external_id'
-export type BooleanColumn = (typeof profileFlags)[number]
+export type TextColumn = ProfileText | 'external_id'
 export type TimeColumn = (typeof timeColumns)[number]
 
 /** The field that a condition tests. */
 export type Field =
   | { kind: 'text'; column: TextColumn }
-  | { kind: 'boolean'; column: BooleanColumn }
+  | { kind: 'boolean'; column: ProfileFlag }
   | { kind: 'time'; column: TimeColumn }
   | { kind: 'id' }
   | { kind: 'record_id' }

@@ -1,3 +1,4 @@
+import { textFields } from '../entities/profile-fields.ts'
 import { type Format, formats, isDate, isDateTime } from '../formats.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
@@ -140,8 +141,9 @@ export function operandTypeOf(field: Field, { declared }: Definitions, stack_id:
 
 function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof fieldScalars {
   if (field.kind !== 'text') return field.kind
-  if (field.column === 'date_of_birth') return 'date'
-  return field.column === 'external_id' || field.column === 'email' || field.column === 'language' ? 'name' : 'text'
+  if (field.column === 'external_id') return 'name'
+  const { type = 'text', format } = textFields[field.column]
+  return type === 'text' && format ? 'name' : type
 }
 
 const scalarOperand = (scalar: Scalar): OperandType => ({

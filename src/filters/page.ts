@@ -1,4 +1,4 @@
-import { type Database, flushed, statement } from '../db/db.ts'
+import { awaitPipelined, type Database, statement } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
@@ -107,7 +107,7 @@ function runQuery<R extends object>(
       const planned = tx.query(planWithValuesSql, [])
       const reading = query ? send(query) : Promise.resolve([])
       const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-      await flushed([planned, reading, comparing, tx.commit()])
+      await awaitPipelined([planned, reading, comparing, tx.commit()])
       const [head] = await comparing
       if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the filter')
       return (await reading) as R[]

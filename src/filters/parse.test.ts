@@ -45,7 +45,7 @@ function refusalOf(filter: unknown, stack_id = 0): Detail | undefined {
     return undefined
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    expect(error.refusal).toMatchObject({ word: 'invalid_parameter', status: 400 })
+    expect(error.refusal).toMatchObject({ code: 'invalid_parameter', status: 400 })
     return error.refusal.details[0]!
   }
 }

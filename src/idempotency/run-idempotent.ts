@@ -1,5 +1,5 @@
-import { type Database, flushed, type Transaction } from '../db/db.ts'
-import { keyedSemaphore } from '../db/keyed-semaphore.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
@@ -22,7 +22,7 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
  * wait for the head row of the organization.
  */
 export const maxConcurrentKeyedWrites = 3
-const limitKeyedWrites = keyedSemaphore<number>(maxConcurrentKeyedWrites)
+const keyedWritePermits = new KeyedSemaphore<number>(maxConcurrentKeyedWrites)
 
 /** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
@@ -42,7 +42,7 @@ export async function runIdempotent(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
-      return await limitKeyedWrites(db, request.organization_id, signal, transact)
+      return await keyedWritePermits.run(db, request.organization_id, signal, transact)
     } catch (error) {
       if (signal.aborted || !isDeadlock(error)) throw error
       if (attempt >= maxAttempts) throw conflictFault(error)
@@ -70,7 +70,7 @@ async function claimAndWork(
   if (nested.broken()) throw nested.broken()
   const { status, headers, body } = response
   const values = [request.organization_id, request.id, status, JSON.stringify(headers), body]
-  await flushed([tx.query(storeResponseSql, values), tx.commit()])
+  await awaitPipelined([tx.query(storeResponseSql, values), tx.commit()])
   return { response, replayed: false }
 }
 

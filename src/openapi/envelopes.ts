@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { type ErrorWord, errorStatuses } from '../errors.ts'
+import { type ErrorCode, errorStatuses } from '../errors.ts'
 
 /** The envelope of a successful response around its `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
@@ -24,7 +24,7 @@ const outcome = Type.Optional(
 /** The envelope of every error response. */
 export const errorEnvelope = Type.Object(
   {
-    error: Type.Enum(Object.keys(errorStatuses) as ErrorWord[], { description: 'The error code, from a closed list.' }),
+    error: Type.Enum(Object.keys(errorStatuses) as ErrorCode[], { description: 'The error code, from a closed list.' }),
     errorstack: Type.Union([Type.Object({ reason: Type.String(), request_id }), Type.Null()], {
       description: 'Null for statuses below 500.',
     }),
@@ -39,7 +39,7 @@ export const errorEnvelope = Type.Object(
 const exampleId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
 /** An example of an error response. */
-export function errorExampleOf(code: ErrorWord, status: number, message: string) {
+export function errorExampleOf(code: ErrorCode, status: number, message: string) {
   const errorstack = status >= 500 ? { reason: message, request_id: exampleId } : null
   return { error: code, errorstack, message, details: [], request_id: exampleId }
 }

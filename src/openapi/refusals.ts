@@ -1,9 +1,9 @@
-import type { ErrorWord } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 import { honorsIdempotencyKey, type OpenRoute, type Route } from '../http/pipeline/route.ts'
 import { errorEnvelope, errorExampleOf } from './envelopes.ts'
 import type { JsonSchema, Shapes } from './shapes.ts'
 
-type CodesByStatus = Partial<Record<number, ErrorWord[]>>
+type CodesByStatus = Partial<Record<number, ErrorCode[]>>
 
 /** The error codes of the pipeline in front of every handler. */
 const pipelineCodes: CodesByStatus = {
@@ -27,7 +27,7 @@ const openRouteCodes: CodesByStatus = {
 }
 
 /** The error codes that a row can return, by status: those of the pipeline, of its parameters and of its handler. */
-export function errorCodesOf(row: Route): Map<number, ErrorWord[]> {
+export function errorCodesOf(row: Route): Map<number, ErrorCode[]> {
   const parts: CodesByStatus[] = [pipelineCodes]
   if (row.body) parts.push(bodyCodes)
   if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
@@ -39,7 +39,7 @@ export function errorCodesOf(row: Route): Map<number, ErrorWord[]> {
 }
 
 /** The error codes that a path outside `/v1` can return, by status. */
-export const openErrorCodesOf = (row: OpenRoute): Map<number, ErrorWord[]> =>
+export const openErrorCodesOf = (row: OpenRoute): Map<number, ErrorCode[]> =>
   mergeCodes([openRouteCodes, listCodes(row.refusals)])
 
 function listCodes(refusals: Route['refusals'] = {}): CodesByStatus {
@@ -49,8 +49,8 @@ function listCodes(refusals: Route['refusals'] = {}): CodesByStatus {
 /**
  * Merges the codes by status, in order of status. `statusOverrides` moves a code to the status that it has on this row.
  */
-function mergeCodes(parts: CodesByStatus[], statusOverrides: Route['statuses'] = {}): Map<number, ErrorWord[]> {
-  const merged = new Map<number, Set<ErrorWord>>()
+function mergeCodes(parts: CodesByStatus[], statusOverrides: Route['statuses'] = {}): Map<number, ErrorCode[]> {
+  const merged = new Map<number, Set<ErrorCode>>()
   for (const [listedStatus, codes] of parts.flatMap(part => Object.entries(part)))
     for (const code of codes!) {
       const status = statusOverrides[code] ?? Number(listedStatus)
@@ -91,7 +91,7 @@ const headers: Record<number, string | string[]> = {
 /** The error responses that operations share: one for each status and set of error codes. */
 export function createErrorResponses(shapes: Shapes) {
   const responses: Record<string, JsonSchema> = {}
-  const write = (codesByStatus: Map<number, ErrorWord[]>): Record<string, JsonSchema> =>
+  const write = (codesByStatus: Map<number, ErrorCode[]>): Record<string, JsonSchema> =>
     Object.fromEntries(
       [...codesByStatus].map(([status, codes]) => {
         const name = [status, ...codes].join('-')
@@ -102,7 +102,7 @@ export function createErrorResponses(shapes: Shapes) {
   return { responses, write }
 }
 
-function responseOf(shapes: Shapes, status: number, codes: ErrorWord[]): JsonSchema {
+function responseOf(shapes: Shapes, status: number, codes: ErrorCode[]): JsonSchema {
   const description = meaningOf(status, codes)
   const names = ['X-Request-Id', headers[status] ?? []].flat()
   return {
@@ -118,7 +118,7 @@ function responseOf(shapes: Shapes, status: number, codes: ErrorWord[]): JsonSch
 }
 
 /** The meaning of a status, with the additional meaning that it has on some rows. */
-function meaningOf(status: number, codes: ErrorWord[]): string {
+function meaningOf(status: number, codes: ErrorCode[]): string {
   const meaning = meanings[status]!
   if (status === 500 && codes.includes('not_found'))
     return `${meaning} With \`not_found\`: the resource does not exist.`

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TSchema } from 'typebox'
+import { mapSchema } from '../http/input/map-schema.ts'
 import { patterns } from './patterns.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
@@ -11,26 +12,12 @@ export type Shapes = {
   write(schema: TSchema): JsonSchema
 }
 
-const dataKeywords = ['const', 'enum', 'default', 'examples']
-const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
-
 /** Creates an empty set of shapes. Its `write` throws an Error if two different schemas have the same title. */
 export function createShapes(): Shapes {
   const schemas: Record<string, JsonSchema> = {}
 
-  function writeAny(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map(writeAny)
-    return typeof value === 'object' && value !== null ? write(value as TSchema) : value
-  }
-
-  function writeKeyword(keyword: string, value: unknown): unknown {
-    if (dataKeywords.includes(keyword)) return value
-    return namedKeywords.includes(keyword) ? mapValues(value as object, writeAny) : writeAny(value)
-  }
-
-  function write(schema: TSchema): JsonSchema {
-    const { title, ...keywords } = schema as JsonSchema
-    const written = simplify(mapValues(keywords, (value, keyword) => writeKeyword(keyword, value)))
+  function writeOne({ title, ...keywords }: JsonSchema): JsonSchema {
+    const written = simplify(keywords)
     if (typeof title !== 'string') return written
     if (!isDeepStrictEqual(schemas[title] ?? written, written))
       throw new Error(`two different schemas have the title ${title}`)
@@ -38,11 +25,7 @@ export function createShapes(): Shapes {
     return { $ref: `#/components/schemas/${title}` }
   }
 
-  return { schemas, write }
-}
-
-function mapValues(values: object, change: (value: unknown, key: string) => unknown): JsonSchema {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value, key)]))
+  return { schemas, write: schema => mapSchema(schema, writeOne) }
 }
 
 /** The same schema in the form that OpenAPI tools support best. */

@@ -60,7 +60,7 @@ describe('an organization', () => {
     const attempts = await Promise.allSettled([db, other, db, other].map(each => createOrganization(each, 'raced')))
     expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await refusalOf('raced')).toMatchObject({
-      word: 'duplicate_entry',
+      code: 'duplicate_entry',
       status: 409,
       details: [{ path: '/key' }],
     })
@@ -80,7 +80,7 @@ describe('an organization', () => {
     expect(await createOrganization(db, `a${'-'.repeat(31)}${'_'.repeat(31)}`)).toBeDefined()
     for (const key of ['', ' a', 'a ', 'a\n', 'A', '1a', '-a', 'ä', 'a.b', 'a/b', `a${'b'.repeat(63)}`])
       expect(await refusalOf(key)).toMatchObject({
-        word: 'invalid_parameter',
+        code: 'invalid_parameter',
         status: 400,
         details: [{ path: '/key' }],
       })

@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
-import type { OrganizationShape } from './schema.ts'
+import { clientLimits, type OrganizationShape } from './schema.ts'
 import {
   findOrganizationSql,
   insertChangeHeadSql,
@@ -66,27 +66,8 @@ export async function describeOrganization(
   const [row] = await db.query<OrganizationRow>(readOrganizationSql, [organization_id], signal)
   if (!row) return fail('unauthorized', 'The organization of the token was deleted.')
   const { stacks, attributes, consent_types, changes, ...organization } = row
-  return { ...organization, counts: { stacks, attributes, consent_types, changes }, limits: shownLimits(limits) }
+  return { ...organization, counts: { stacks, attributes, consent_types, changes }, limits: clientLimits(limits) }
 }
-
-const shownLimits = (limits: Limits): OrganizationShape['limits'] => ({
-  body_bytes: limits.bodyBytes,
-  batch_bytes: limits.batchBytes,
-  json_depth: limits.jsonDepth,
-  request_keys: limits.requestKeys,
-  entity_keys: limits.entityKeys,
-  key_bytes: limits.keyBytes,
-  string_bytes: limits.stringBytes,
-  entity_bytes: limits.entityBytes,
-  consents: limits.consents,
-  links: limits.links,
-  placeholders: limits.placeholders,
-  stacks: limits.stacks,
-  attributes: limits.attributes,
-  consent_types: limits.consentTypes,
-  page: limits.page,
-  request_ms: limits.requestMs,
-})
 
 /** The organization `default`, created if it does not exist. Servers that start together get the same one. */
 export async function ensureDefaultOrganization(db: Database): Promise<Organization> {

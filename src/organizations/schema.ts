@@ -1,26 +1,33 @@
 import { type Static, Type } from 'typebox'
+import { camelCase, defaultLimits, type Limits } from '../config.ts'
 
 const count = Type.Integer({ minimum: 0 })
 
 /** The limits that a client meets, by the names of their settings without `KITH_LIMIT_`. */
-const limits = Type.Object({
-  body_bytes: count,
-  batch_bytes: count,
-  json_depth: count,
-  request_keys: count,
-  entity_keys: count,
-  key_bytes: count,
-  string_bytes: count,
-  entity_bytes: count,
-  consents: count,
-  links: count,
-  placeholders: count,
-  stacks: count,
-  attributes: count,
-  consent_types: count,
-  page: count,
-  request_ms: count,
-})
+const limitNames = [
+  'body_bytes',
+  'batch_bytes',
+  'json_depth',
+  'request_keys',
+  'entity_keys',
+  'key_bytes',
+  'string_bytes',
+  'entity_bytes',
+  'consents',
+  'links',
+  'placeholders',
+  'stacks',
+  'attributes',
+  'consent_types',
+  'page',
+  'request_ms',
+] as const
+
+const forEachLimit = <Value>(createValue: (name: (typeof limitNames)[number]) => Value) =>
+  Object.fromEntries(limitNames.map(name => [name, createValue(name)])) as Record<(typeof limitNames)[number], Value>
+
+/** The limits that a client meets, as {@link organization} contains them. */
+export const clientLimits = (limits: Limits) => forEachLimit(name => limits[camelCase(name)])
 
 /** The organization that the token belongs to. */
 export const organization = Type.Object(
@@ -40,7 +47,7 @@ export const organization = Type.Object(
         description: 'How many changes the change log has: the number of the newest.',
       }),
     }),
-    limits,
+    limits: Type.Object(forEachLimit(() => count)),
   },
   {
     title: 'Organization',
@@ -50,24 +57,7 @@ export const organization = Type.Object(
         created_at: '2026-01-01T12:00:00.000Z',
         schema_version: 3,
         counts: { stacks: 2, attributes: 8, consent_types: 1, changes: 1_204 },
-        limits: {
-          body_bytes: 1_048_576,
-          batch_bytes: 8_388_608,
-          json_depth: 32,
-          request_keys: 300,
-          entity_keys: 1_000,
-          key_bytes: 150,
-          string_bytes: 65_536,
-          entity_bytes: 524_288,
-          consents: 100,
-          links: 1_000,
-          placeholders: 100,
-          stacks: 1_000,
-          attributes: 5_000,
-          consent_types: 100,
-          page: 500,
-          request_ms: 10_000,
-        },
+        limits: clientLimits(defaultLimits),
       },
     ],
   },

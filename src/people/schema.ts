@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { effectiveConsent } from '../consents/schema.ts'
+import { flagFields, profileFlags, profileTexts, textFields } from '../entities/profile-fields.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
-
-const flag = (description: string) => Type.Optional(nullable(Type.Boolean({ description })))
 
 /** An element of `consents`: one answer to one purpose on one channel. */
 export const consentAssignment = Type.Object(
@@ -23,37 +22,20 @@ export const consentAssignment = Type.Object(
   },
 )
 
-const example = {
-  external_id: 'ada',
-  first_name: 'Ada',
-  last_name: 'Lovelace',
-  email: 'ada@example.com',
-  language: 'en-GB',
-}
-
 /** Body of create, PUT and PATCH of a person. Every field is optional, and null clears it. */
 export function personBody(limits: Limits) {
-  const text = (description: string) =>
-    Type.Optional(nullable(Type.String({ maxLength: limits.profileCharacters, description })))
-  const format = (name: string, description: string, maxLength = limits.profileCharacters) =>
-    Type.Optional(nullable(Type.String({ format: name, maxLength, description })))
+  const texts = mapFields(profileTexts, name => {
+    const { format, limit = 'profileCharacters', description } = textFields[name]
+    return Type.Optional(nullable(Type.String({ ...(format && { format }), maxLength: limits[limit], description })))
+  })
+  const flags = mapFields(profileFlags, name =>
+    Type.Optional(nullable(Type.Boolean({ description: flagFields[name].description }))),
+  )
   return Type.Object(
     {
       external_id: externalId(limits),
-      first_name: text('First name.'),
-      last_name: text('Last name.'),
-      email: format('email', 'Email address.', limits.emailCharacters),
-      mobile_prefix: text('Mobile phone country prefix.'),
-      mobile_number: text('Mobile phone number.'),
-      date_of_birth: format('date-of-birth', 'YYYY-MM-DD, from 1850-01-01 to today.'),
-      language: format('language', 'Preferred language, a BCP 47 tag.'),
-      email_consent: flag(
-        'Summary of the email answers. Writing false refuses every purpose, writing true grants the default one.',
-      ),
-      sms_consent: flag(
-        'Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one.',
-      ),
-      push_notification_consent: flag('A plain flag without purposes.'),
+      ...texts,
+      ...flags,
       consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents }))),
       attribute_values: attributeValues(limits),
     },
@@ -65,24 +47,18 @@ export function personBody(limits: Limits) {
   )
 }
 
-const text = nullable(Type.String())
-const bool = nullable(Type.Boolean())
+const mapFields = <Name extends string, Value>(names: Name[], createValue: (name: Name) => Value) =>
+  Object.fromEntries(names.map(name => [name, createValue(name)])) as Record<Name, Value>
 
 /** A person as a read shows it. Unset profile fields are null, never absent. */
 export const person = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'The internal identifier.' }),
-    external_id: text,
-    first_name: text,
-    last_name: text,
-    email: text,
-    mobile_prefix: text,
-    mobile_number: text,
-    date_of_birth: nullable(Type.String({ format: 'date' })),
-    language: text,
-    email_consent: bool,
-    sms_consent: bool,
-    push_notification_consent: bool,
+    external_id: nullable(Type.String()),
+    ...mapFields(profileTexts, name =>
+      nullable(Type.String(textFields[name].type === 'date' ? { format: 'date' } : {})),
+    ),
+    ...mapFields(profileFlags, () => nullable(Type.Boolean())),
     consents: Type.Array(effectiveConsent, {
       description: 'One entry for each active purpose and each of its channels.',
     }),
@@ -93,13 +69,13 @@ export const person = Type.Object(
     examples: [
       {
         id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
-        ...example,
-        mobile_prefix: null,
-        mobile_number: null,
-        date_of_birth: null,
+        external_id: 'ada',
+        ...mapFields([...profileTexts, ...profileFlags], () => null),
+        first_name: 'Ada',
+        last_name: 'Lovelace',
+        email: 'ada@example.com',
+        language: 'en-GB',
         email_consent: true,
-        sms_consent: null,
-        push_notification_consent: null,
         consents: [
           {
             consent_type_id: 1,

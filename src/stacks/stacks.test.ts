@@ -99,13 +99,13 @@ describe('an invalid request for stacks', () => {
     [{ key: 'visits', kind, name: null }, 400, 'invalid_json', '/name'],
     [{ key: 'visits', kind, state: 'archived' }, 400, 'invalid_parameter', '/state'],
     [{ key: 'orders', kind: 'event' }, 409, 'duplicate_entry', '/key'],
-  ])('POST with %j returns %i %s at %s and changes nothing', async (body, status, word, where) => {
+  ])('POST with %j returns %i %s at %s and changes nothing', async (body, status, code, where) => {
     await send('POST', path, { key: 'orders', kind })
     const before = await stored()
     const reply = await send('POST', path, body)
     expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
       status,
-      word,
+      code,
       [where],
     ])
     expect(await stored()).toEqual(before)

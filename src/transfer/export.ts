@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts'
+import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import { RowPrinter } from '../entities/composite-row-parser.ts'
 import { linePrinter } from '../entities/entity-json.ts'
@@ -9,7 +10,7 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { semaphore } from './semaphore.ts'
+import { throwBusy } from './refusals.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
@@ -18,14 +19,8 @@ const chunkBytes = 128 * 1024
 const maxExports = 4
 const maxExportsPerOrganization = maxExports / 2
 
-const acquireProcess = semaphore<'export'>(
-  maxExports,
-  `The service already runs ${maxExports} exports. Retry after 10 seconds.`,
-)
-const acquireOrganization = semaphore<number>(
-  maxExportsPerOrganization,
-  `The organization already runs ${maxExportsPerOrganization} exports. Retry after 10 seconds.`,
-)
+const processPermits = new KeyedSemaphore<'export'>(maxExports)
+const organizationPermits = new KeyedSemaphore<number>(maxExportsPerOrganization)
 
 export type ExportBody = { after_id?: string }
 
@@ -52,18 +47,19 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   }
 }
 
-/** Acquires the permits of an export. The function that it returns releases them. */
+/** Acquires the permits of an export. The function that it returns releases them. Throws a Fault of 503 if none is free. */
 function acquirePermits(db: Database, organizationId: number): () => void {
-  const releaseOrganization = acquireOrganization(db, organizationId)
-  try {
-    const releaseProcess = acquireProcess(db, 'export')
-    return () => {
-      releaseProcess()
-      releaseOrganization()
-    }
-  } catch (error) {
+  const releaseOrganization =
+    organizationPermits.tryAcquire(db, organizationId) ??
+    throwBusy(`The organization already runs ${maxExportsPerOrganization} exports.`)
+  const releaseProcess = processPermits.tryAcquire(db, 'export')
+  if (!releaseProcess) {
     releaseOrganization()
-    throw error
+    return throwBusy(`The service already runs ${maxExports} exports.`)
+  }
+  return () => {
+    releaseProcess()
+    releaseOrganization()
   }
 }
 

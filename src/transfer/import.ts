@@ -1,4 +1,4 @@
-import { keyedSemaphore } from '../db/keyed-semaphore.ts'
+import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { WriteOrder } from '../entities/write-ordering.ts'
@@ -12,8 +12,7 @@ import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { dryRun } from './dry-run.ts'
 import { type Line, linesOf } from './lines.ts'
-import { createRefusals, type RefusedLine } from './refusals.ts'
-import { semaphore } from './semaphore.ts'
+import { createRefusals, type RefusedLine, throwBusy } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** The maximum size of a set, the lines of one transaction: see docs/decisions/0018, 0020 and 0022. */
@@ -25,14 +24,11 @@ const setSize = { items: 448, bytes: 1_048_576 }
  * other writes.
  */
 const maxConcurrentSets = 3
-const limitSets = keyedSemaphore<number>(maxConcurrentSets)
+const setPermits = new KeyedSemaphore<number>(maxConcurrentSets)
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
 const maxImports = 2
-const acquireImport = semaphore<number>(
-  maxImports,
-  `The organization already runs ${maxImports} imports. Retry after 10 seconds.`,
-)
+const importPermits = new KeyedSemaphore<number>(maxImports)
 
 const progressMs = 1_000
 
@@ -56,7 +52,9 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
     call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
   // The definitions are loaded here because two sets that load them concurrently could receive them in the wrong order.
   await cachedDefinitions(call.db, call.caller.organization.id, call.signal)
-  const release = acquireImport(call.db, call.caller.organization.id)
+  const release =
+    importPermits.tryAcquire(call.db, call.caller.organization.id) ??
+    throwBusy(`The organization already runs ${maxImports} imports.`)
   return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
 }
 
@@ -85,7 +83,7 @@ async function* answerLines(
     return textOf({ progress: counts })
   }
   const write = (set: Entry[]) =>
-    limitSets(call.db, call.caller.organization.id, undefined, () => {
+    setPermits.run(call.db, call.caller.organization.id, undefined, () => {
       if (isOver || call.draining()) throw shuttingDown
       const written = writeSet(call, set, writeOrder, count)
         .catch(error => {
@@ -106,8 +104,8 @@ async function* answerLines(
     }
     yield textOf(counts)
   } catch (error) {
-    const { word, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
-    yield textOf({ error: word, message, details, request_id: call.request_id, outcome, progress: counts })
+    const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
+    yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
     // Not awaited: it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})

@@ -1,4 +1,10 @@
-import type { Refusal } from '../errors.ts'
+import { fail, type Refusal } from '../errors.ts'
+
+/** Throws a Fault of 503: the maximum number of imports or exports already runs. */
+export function throwBusy(message: string): never {
+  const headers = { 'Retry-After': '10' }
+  return fail('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
+}
 
 /** A refused line, counted from 1. */
 export type RefusedLine = { number: number; refusal: Refusal }
@@ -16,8 +22,8 @@ export function createRefusals(): (refused: readonly RefusedLine[]) => string {
     let next = 0
     for (; next < refused.length && lines < maxLines && characters < maxCharacters; next += 1) {
       const { number, refusal } = refused[next]!
-      const { word, message, details } = refusal
-      const text = `${JSON.stringify({ line: number, error: word, message, details })}\n`
+      const { code, message, details } = refusal
+      const text = `${JSON.stringify({ line: number, error: code, message, details })}\n`
       lines += 1
       characters += text.length
       output += text

@@ -1,4 +1,4 @@
-import type { ErrorWord } from '../../src/errors.ts'
+import type { ErrorCode } from '../../src/errors.ts'
 import { pointer } from '../../src/errors.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { resolveSchema, type Schema, typesOf } from './operations.ts'
@@ -9,7 +9,7 @@ type Values = Record<string, unknown>
  * A body that breaks one rule of the document, the expected error code, and the expected path (JSON Pointer).
  * A body that is a string or bytes is sent unencoded.
  */
-export type Mutation = { rule: string; code: ErrorWord; path: string; body: unknown }
+export type Mutation = { rule: string; code: ErrorCode; path: string; body: unknown }
 
 type Location = { document: OpenApiDocument; path: (string | number)[]; replace: (value: unknown) => unknown }
 
@@ -30,7 +30,7 @@ export function mutationsOf(schema: Schema, value: unknown, document: OpenApiDoc
 function mutationsAt(schema: Schema, value: unknown, location: Location): Mutation[] {
   const resolvedSchema = resolveSchema(schema, location.document)
   if (resolvedSchema.anyOf) return []
-  const mutate = (rule: string, code: ErrorWord, wrong: unknown): Mutation => ({
+  const mutate = (rule: string, code: ErrorCode, wrong: unknown): Mutation => ({
     rule,
     code,
     path: pointer(...location.path),
@@ -94,7 +94,7 @@ function arrayMutations(
   return mutations
 }
 
-type Mutate = (rule: string, code: ErrorWord, wrong: unknown) => Mutation
+type Mutate = (rule: string, code: ErrorCode, wrong: unknown) => Mutation
 
 /** Fields that only the service sets, and a misspelt one. */
 const reservedFields = [
@@ -143,7 +143,7 @@ export function textMutationsOf(body: Values, schema: Schema, document: OpenApiD
     path: '',
     body: wrong,
   })
-  const unstorable = (rule: string, path: string, wrong: string, code: ErrorWord = 'invalid_parameter') => ({
+  const unstorable = (rule: string, path: string, wrong: string, code: ErrorCode = 'invalid_parameter') => ({
     rule,
     code,
     path,

@@ -115,7 +115,7 @@ export async function authenticate(to: Authenticator, ...authorizations: string[
 
 /** The refusal of an invalid token (RFC 6750). */
 export const invalidToken = {
-  word: 'unauthorized',
+  code: 'unauthorized',
   status: 401,
   headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
 }

@@ -105,7 +105,7 @@ export const writeAll = (db: Database, organization: Shop, writes: Write[]): Pro
 export const resultOf = (outcome: Outcome | undefined) => {
   if (!outcome) return 'missing'
   if ('done' in outcome) return outcome.done.result
-  return 'refusal' in outcome ? outcome.refusal.word : 'error'
+  return 'refusal' in outcome ? outcome.refusal.code : 'error'
 }
 
 /** Returns `count` names: the prefix and an index from 0. */

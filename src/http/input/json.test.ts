@@ -17,7 +17,7 @@ function refusalOf(body: string | Buffer): Refusal {
   throw new Error('the body was not refused')
 }
 
-const summary = ({ word, status, details }: Refusal) => [word, status, ...details.map(({ path }) => path)]
+const summary = ({ code, status, details }: Refusal) => [code, status, ...details.map(({ path }) => path)]
 
 describe('a body that is not JSON', () => {
   const broken = [
@@ -58,13 +58,13 @@ describe('a body that is not JSON', () => {
 
   it('is refused with the first byte that is not UTF-8, even after a real replacement character', () => {
     const body = Buffer.concat([Buffer.from('{"a":"\u{fffd}è'), Buffer.from([0xc3, 0x22]), Buffer.from('}')])
-    expect(refusalOf(body).word).toBe('failed_binding_json')
+    expect(refusalOf(body).code).toBe('failed_binding_json')
     expect(refusalOf(body).message).toContain('byte 11 ')
   })
 
   it('fails to bind even if an earlier value breaks another rule', () => {
-    expect(refusalOf('{"a":1e400,"a":2,').word).toBe('failed_binding_json')
-    expect(refusalOf('['.repeat(100)).word).toBe('failed_binding_json')
+    expect(refusalOf('{"a":1e400,"a":2,').code).toBe('failed_binding_json')
+    expect(refusalOf('['.repeat(100)).code).toBe('failed_binding_json')
   })
 })
 
@@ -175,7 +175,7 @@ it('reads any text like JSON.parse or refuses it, and fails to bind what JSON.pa
         if ('result' in found) expect(found).toEqual(expected)
         else {
           expect(found.error).toBeInstanceOf(Fault)
-          expect((found.error as Fault).refusal.word === 'failed_binding_json').toBe('error' in expected)
+          expect((found.error as Fault).refusal.code === 'failed_binding_json').toBe('error' in expected)
         }
       },
     ),
@@ -207,7 +207,7 @@ it('refuses a duplicate key exactly if a naive comparison finds one', () => {
     members.some(([, member]) => typeof member !== 'number' && repeats(member))
   fc.assert(
     fc.property(tree, value => {
-      if (repeats(value)) expect(refusalOf(write(value)).word).toBe('invalid_json')
+      if (repeats(value)) expect(refusalOf(write(value)).code).toBe('invalid_json')
       else expect(parse(write(value))).toEqual(JSON.parse(write(value)))
     }),
     { numRuns: 1000 },
@@ -251,13 +251,13 @@ it('accepts a number exactly if it reads back equal by integer arithmetic', () =
 
 it('refuses hostile bodies of a mebibyte', () => {
   const size = 1 << 20
-  expect(refusalOf('['.repeat(size)).word).toBe('failed_binding_json')
-  expect(refusalOf(`{"a":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`).word).toBe('invalid_parameter')
-  expect(refusalOf('{"":'.repeat(size / 4)).word).toBe('failed_binding_json')
-  expect(refusalOf(`{"a":${'1'.repeat(size)}}`).word).toBe('invalid_parameter')
-  expect(refusalOf(`{"a":0.${'0'.repeat(size)}1}`).word).toBe('invalid_parameter')
+  expect(refusalOf('['.repeat(size)).code).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":${'['.repeat(size / 2)}${']'.repeat(size / 2)}}`).code).toBe('invalid_parameter')
+  expect(refusalOf('{"":'.repeat(size / 4)).code).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":${'1'.repeat(size)}}`).code).toBe('invalid_parameter')
+  expect(refusalOf(`{"a":0.${'0'.repeat(size)}1}`).code).toBe('invalid_parameter')
   expect(refusalOf(`{"a":[${'1e400,'.repeat(size / 6)}1]}`).details).toHaveLength(1)
-  expect(refusalOf(`{${'"a":1,'.repeat(size / 6)}"a":1}`).word).toBe('invalid_json')
-  expect(refusalOf(`{"a":"${'\\'.repeat(size)}`).word).toBe('failed_binding_json')
-  expect(refusalOf(`{"a":"${'\u{fffd}'.repeat(size / 3)}`).word).toBe('failed_binding_json')
+  expect(refusalOf(`{${'"a":1,'.repeat(size / 6)}"a":1}`).code).toBe('invalid_json')
+  expect(refusalOf(`{"a":"${'\\'.repeat(size)}`).code).toBe('failed_binding_json')
+  expect(refusalOf(`{"a":"${'\u{fffd}'.repeat(size / 3)}`).code).toBe('failed_binding_json')
 })

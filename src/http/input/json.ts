@@ -1,4 +1,4 @@
-import { type ErrorWord, Fault, fail, pointer, type Refusal, refuse } from '../../errors.ts'
+import { type ErrorCode, Fault, fail, pointer, type Refusal, refuse } from '../../errors.ts'
 import { parseExactly } from '../../parse-json.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
@@ -127,10 +127,10 @@ function findFault(text: string, jsonDepth: number): Refusal | undefined {
 }
 
 /** Keeps the first refusal. The first `invalid_json` replaces an `invalid_parameter`. */
-function noteRefusal(reader: Reader, message: string, word: ErrorWord = 'invalid_parameter') {
-  if (reader.refused && (word !== 'invalid_json' || reader.refused.word === word)) return
+function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid_parameter') {
+  if (reader.refused && (code !== 'invalid_json' || reader.refused.code === code)) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
-  reader.refused = refuse(word, 'The body has a value that cannot be stored as sent. See details.', {
+  reader.refused = refuse(code, 'The body has a value that cannot be stored as sent. See details.', {
     details: [{ path, message }],
   })
 }

@@ -12,7 +12,7 @@ function refusedPath(queryString: string, schema?: unknown): string | undefined 
     parse(queryString, schema)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    expect([error.refusal.word, error.refusal.status]).toEqual(['invalid_parameter', 400])
+    expect([error.refusal.code, error.refusal.status]).toEqual(['invalid_parameter', 400])
     expect(error.refusal.details).toHaveLength(1)
     return error.refusal.details[0]!.path
   }

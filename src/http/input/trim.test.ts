@@ -68,7 +68,7 @@ it('accepts a string of 64 KiB without the white space around it and refuses one
   expect(trimAndCheck({ a: ` ${'x'.repeat(65_536)} ` }, limits)).toEqual({ a: 'x'.repeat(65_536) })
   const tooLong = { a: { 'b/c': [0, `${'è'.repeat(32_768)}x`] } }
   const refusal = refusalOf(() => trimAndCheck(tooLong, limits))
-  expect([refusal.word, refusal.status]).toEqual(['invalid_parameter', 400])
+  expect([refusal.code, refusal.status]).toEqual(['invalid_parameter', 400])
   expect(refusal.details).toEqual([{ path: '/a/b~1c/1', message: 'must be at most 65536 bytes of UTF-8' }])
 })
 

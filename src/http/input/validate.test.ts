@@ -76,8 +76,8 @@ describe('a value of the wrong type', () => {
   ]
   it.each(wrong)('%j is invalid_json in a body and invalid_parameter in a query', (value, detail) => {
     expect(detailsOf(value)).toEqual([detail])
-    expect(refusalOf(value).word).toBe('invalid_json')
-    expect(refusalOf(value, 'query').word).toBe('invalid_parameter')
+    expect(refusalOf(value).code).toBe('invalid_json')
+    expect(refusalOf(value, 'query').code).toBe('invalid_parameter')
     expect(refusalOf(value, 'query').details).toEqual(refusalOf(value).details)
   })
 })
@@ -106,13 +106,13 @@ describe('a value that breaks a rule', () => {
   ]
   it.each(broken)('%j is invalid_parameter', (value, detail) => {
     expect(detailsOf(value)).toEqual([detail])
-    expect(refusalOf(value).word).toBe('invalid_parameter')
+    expect(refusalOf(value).code).toBe('invalid_parameter')
   })
 })
 
 it('names each invalid value once and returns invalid_json if one has the wrong type', () => {
   const value = { nmae: 'x', name: '', consents: [{ channel: 5, state: 'yes', extra: 1 }, 7] }
-  expect(refusalOf(value).word).toBe('invalid_json')
+  expect(refusalOf(value).code).toBe('invalid_json')
   expect(detailsOf(value).toSorted()).toEqual([
     '/consents/0/channel must be a string',
     '/consents/0/consent_type_id is required',
@@ -128,17 +128,17 @@ it('names each invalid value once and returns invalid_json if one has the wrong 
 
 it('limits the details to a hundred of half a million faults', () => {
   const refusal = refusalOf({ consents: Array(500_000).fill(1) })
-  expect([refusal.word, refusal.details.length]).toEqual(['invalid_json', 100])
+  expect([refusal.code, refusal.details.length]).toEqual(['invalid_json', 100])
   const keys = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]))
   expect(refusalOf(keys).details).toHaveLength(100)
-  expect(refusalOf({ ...keys, name: 5 }).word).toBe('invalid_json')
+  expect(refusalOf({ ...keys, name: 5 }).code).toBe('invalid_json')
 })
 
 it('accepts and refuses the same values after it merges unions', () => {
   const inner = { type: 'object', oneOf: [{ minProperties: 1 }, { minProperties: 2 }] }
   const check = compile(Type.Unsafe({ type: 'object', properties: { a: { anyOf: [inner, { type: 'null' }] } } }))
   expect(check({ a: null }, 'body')).toBeUndefined()
-  expect(refusalOf({ a: {} }, 'body', check).word).toBe('invalid_parameter')
+  expect(refusalOf({ a: {} }, 'body', check).code).toBe('invalid_parameter')
   const any = fc.oneof(fc.constantFrom('', 'asc', 'a@b.co', '123456'), fc.jsonValue({ maxDepth: 2 }))
   const keys = ['name', 'email', 'order', 'reference', 'shape', 'type', 'enum', 'attribute_values']
   fc.assert(

@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { type ErrorWord, fail, pointer } from '../../errors.ts'
+import { type ErrorCode, fail, pointer } from '../../errors.ts'
 import { formats } from '../../formats.ts'
+import { mapSchema } from './map-schema.ts'
 
 const maxDetails = 100
 
@@ -12,7 +13,7 @@ const maxDetails = 100
  * format.
  */
 export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | 'query') => void {
-  const merged = mergeUnions(schema) as Schema
+  const merged = mapSchema(schema, mergeUnion)
   const isValid = quick.compile(merged)
   let explain: ValidateFunction | undefined
   return (value, boundFrom) => {
@@ -36,26 +37,12 @@ const thorough = createAjv({ allErrors: true, verbose: true })
 type Schema = { [keyword: string]: unknown; type?: string | string[]; enum?: unknown[]; anyOf?: Schema[] }
 
 /**
- * Merges each union of one schema with null, of literals, or of bare types into one schema with several types. That is
+ * Merges a union of one schema with null, of literals, or of bare types into one schema with several types. That is
  * faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
  */
-function mergeUnions(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(mergeUnions)
-  if (typeof schema !== 'object' || schema === null) return schema
+function mergeUnion(schema: Schema): Schema {
   if ('uniqueItems' in schema) throw new Error('uniqueItems compares every pair: half a million elements take hours')
-  return mergeBranches(typed(mapValues(schema, mergeKeyword)))
-}
-
-const dataKeywords = ['const', 'enum', 'default', 'examples']
-const namedKeywords = ['properties', 'patternProperties', '$defs', 'dependentSchemas']
-
-function mergeKeyword(value: unknown, keyword: string): unknown {
-  if (dataKeywords.includes(keyword)) return value
-  return namedKeywords.includes(keyword) ? mapValues(value as object, mergeUnions) : mergeUnions(value)
-}
-
-function mapValues(values: object, change: (value: unknown, key: string) => unknown): Schema {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value, key)]))
+  return mergeBranches(typed(schema))
 }
 
 const typeOf = (value: unknown) =>
@@ -93,18 +80,18 @@ function literalsOf(schema: Schema): unknown[] | undefined {
 
 function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'): never {
   const found = new Map<string, string>()
-  let word: ErrorWord = 'invalid_parameter'
+  let code: ErrorCode = 'invalid_parameter'
   for (const error of errors) {
     // The branches of an unmerged union contradict each other, so only the union's own error is reported.
     if (error.keyword === 'if' || /\/(?:anyOf|oneOf)\/\d/.test(error.schemaPath)) continue
     const isType = isTypeError(error)
-    if (isType && boundFrom === 'body') word = 'invalid_json'
+    if (isType && boundFrom === 'body') code = 'invalid_json'
     if (found.size === maxDetails) continue
     const path = pathOf(error)
     if (isType || !found.has(path)) found.set(path, messageOf(error))
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
-  fail(word, 'The request has invalid values. See details.', { details })
+  fail(code, 'The request has invalid values. See details.', { details })
 }
 
 /** The path of an error. It names a missing or unknown key itself, not the object around it. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ErrorWord, Fault, Refusal } from '../../errors.ts'
+import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
 import type { Connection } from '../server/connection.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
 import { failure } from './reply.ts'
@@ -65,7 +65,7 @@ export class Exchange {
   /** The key of its caller's organization. */
   organization: string | undefined
   /** The error code of a refused request. */
-  refused: ErrorWord | undefined
+  refused: ErrorCode | undefined
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
   /** Whether its endpoint only reads. It is then cancelled if its client disconnects. */
@@ -124,7 +124,7 @@ export class Exchange {
 
   /** Sends a refusal. This is the only place that builds an error response from one. */
   refuse(refusal: Refusal): void {
-    if (!this.response.headersSent) this.refused = refusal.word
+    if (!this.response.headersSent) this.refused = refusal.code
     if (refusal.headers) this.headers(refusal.headers)
     this.send(refusal.status, failure(refusal, this.id))
   }

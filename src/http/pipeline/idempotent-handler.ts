@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
-import { type Detail, type ErrorWord, Fault, fail } from '../../errors.ts'
+import { type Detail, type ErrorCode, Fault, fail } from '../../errors.ts'
 import { runIdempotent, type StoredResponse } from '../../idempotency/run-idempotent.ts'
 import { refusalOf } from './reply.ts'
 import type { Call, HandlerResult, Route } from './route.ts'
@@ -83,16 +83,18 @@ async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResu
     if (!(error instanceof Fault)) throw error
     // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
-    const { word, status, message, details, headers = {} } = refusalOf(error, statuses)
+    const { code, status, message, details, headers = {} } = refusalOf(error, statuses)
     if (status >= 500 || status === 429) throw error
-    return { status, headers, body: JSON.stringify({ word, message, details }) }
+    return { status, headers, body: JSON.stringify({ word: code, message, details }) }
   }
 }
 
-type StoredRefusal = { word: ErrorWord; message: string; details: Detail[] }
+// The responses that earlier versions stored have the error code under `word`.
+type StoredRefusal = { word: ErrorCode; message: string; details: Detail[] }
 
 /** Restores a result. A refusal is built again, so that its body has the `request_id` of the current request. */
 function restoreResult({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
-  throw new Fault({ ...(JSON.parse(body) as StoredRefusal), status, headers })
+  const { word: code, message, details } = JSON.parse(body) as StoredRefusal
+  throw new Fault({ code, message, details, status, headers })
 }

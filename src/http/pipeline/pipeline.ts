@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import type { Config } from '../../config.ts'
 import type { DatabasePool } from '../../db/db.ts'
-import { lastingMessage } from '../../db/pg-errors.ts'
+import { persistentErrorMessage } from '../../db/pg-errors.ts'
 import { describeFault } from '../../describe-fault.ts'
 import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
@@ -83,8 +83,8 @@ export function explain(
   { id, statuses, logger }: { id: string; statuses: Route['statuses']; logger: Logger },
 ): Refusal {
   const refusal = refusalOf(error, statuses)
-  const lasting = lastingMessage(error)
-  if (lasting !== undefined) warnOfCondition(logger, lasting)
+  const persistentMessage = persistentErrorMessage(error)
+  if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
   else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
   return refusal
 }

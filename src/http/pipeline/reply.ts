@@ -1,5 +1,5 @@
 import { unavailability } from '../../db/pg-errors.ts'
-import { type ErrorWord, Fault, type Refusal, refuse } from '../../errors.ts'
+import { type ErrorCode, Fault, type Refusal, refuse } from '../../errors.ts'
 
 const [opening, closing] = ['{"status":"Success","data":', '}']
 
@@ -16,19 +16,19 @@ export async function* successInParts(parts: AsyncIterable<Buffer>): AsyncGenera
 }
 
 /** The error envelope. `errorstack` is null below 500; from 500 on it holds the message and the request id. */
-export function failure({ word, status, message, details, outcome }: Refusal, request_id: string): string {
+export function failure({ code, status, message, details, outcome }: Refusal, request_id: string): string {
   const errorstack = status >= 500 ? { reason: message, request_id } : null
-  return JSON.stringify({ error: word, errorstack, message, details, request_id, outcome })
+  return JSON.stringify({ error: code, errorstack, message, details, request_id, outcome })
 }
 
 /**
  * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database; its own
  * text goes to the log only. `statuses` are the statuses of the endpoint that differ from the usual ones.
  */
-export function refusalOf(error: unknown, statuses: Partial<Record<ErrorWord, number>> = {}): Refusal {
+export function refusalOf(error: unknown, statuses: Partial<Record<ErrorCode, number>> = {}): Refusal {
   if (error instanceof Fault) {
     const { refusal } = error
-    const status = statuses[refusal.word]
+    const status = statuses[refusal.code]
     return status === undefined ? refusal : { ...refusal, status }
   }
   return unavailability(error) ?? refuse('operation_failed', 'The operation failed.')

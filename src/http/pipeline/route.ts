@@ -3,7 +3,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
-import type { ErrorWord, Refusal } from '../../errors.ts'
+import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
 import type { Release } from '../overload/response-memory.ts'
@@ -139,7 +139,7 @@ type RouteDescription = {
    * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
    * If-Match are added.
    */
-  refusals?: Partial<Record<number, ErrorWord>>
+  refusals?: Partial<Record<number, ErrorCode>>
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
   /** Whether the response is JSON lines, each of the shape `answer`. */
@@ -148,7 +148,7 @@ type RouteDescription = {
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
-  statuses?: Partial<Record<ErrorWord, number>>
+  statuses?: Partial<Record<ErrorCode, number>>
 }
 
 /**
