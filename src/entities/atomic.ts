@@ -3,10 +3,11 @@ import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { takeSet } from './conflicts.ts'
+import { planItems } from './plan-write.ts'
 import { lockAddressed } from './read-stage.ts'
 import { runWriteSet } from './run-write-set.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { hasStaleDefinitions, isLostRace, planItem, type WriteOptions } from './write-sets.ts'
+import { hasStaleDefinitions, isLostRace, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -57,7 +58,8 @@ async function writeAll(
   { limits }: WriteOptions,
 ): Promise<Done[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let pending = writes.map((write, index) => planItem(write, index, definitions, limits))
+  const indexed = writes.map((write, index) => ({ write, index }))
+  let pending = planItems(indexed, definitions, limits.links)
   while (pending.length > 0) {
     const { set, later } = takeSet(pending)
     if (pending.length === writes.length && later.length > 0)

@@ -1,8 +1,7 @@
-import type { Item } from './conflicts.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { type Name, nameKey } from './plan-write.ts'
+import { type Item, type Name, nameKey } from './plan-write.ts'
 
 /** The inputs of the decisions of a set. */
 export type SetContext = Omit<DecisionContext, 'newId'> & { currentState: (item: Item) => CurrentState | null }

@@ -1,11 +1,10 @@
 import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { addressedName, type Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
 import { readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
 import type { EntityRow, Links, LockedRow, Target } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
+import { addressedName, type Item, type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
 import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
 import { canCreate } from './write-request.ts'
 

@@ -4,7 +4,7 @@ import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { nameKey, newNameOf } from './plan-write.ts'
+import { addressKey, releasesName } from './plan-write.ts'
 import type { Address, Outcome, Write } from './write-request.ts'
 import { type WriteLimits, writeEntities } from './write-sets.ts'
 
@@ -69,9 +69,8 @@ export function writeQueued(
     writeQueues.get(rootOf(db))?.get(name) ??
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
-    return queue.addAlone({ item: write, bytes, signal })
-  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+  if (releasesName(write)) return queue.addAlone({ item: write, bytes, signal })
+  return queue.add({ item: write, key: addressKey(write), bytes, signal })
 }
 
 function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
@@ -112,11 +111,6 @@ async function writeAlone(
  */
 function shouldRetry(error: unknown, count: number, signal: Signal): boolean {
   return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
-}
-
-function keyOf({ stack_id, address }: Write): string | undefined {
-  if (!address) return undefined
-  return 'id' in address ? address.id : nameKey({ stack_id, external_id: address.external_id })
 }
 
 /** Reads one entity of a stack. Concurrent reads of a stack share a statement. */

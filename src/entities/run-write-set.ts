@@ -1,13 +1,13 @@
 import { flushed, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
-import { type Item, takeSet } from './conflicts.ts'
+import { takeSet } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import { maxBatchedRowBytes, type SerializedEntity } from './entity-reader.ts'
 import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
 import { unlimitedRowBytes } from './pagination.ts'
-import { nameKey } from './plan-write.ts'
+import { type Item, nameKey } from './plan-write.ts'
 import {
   type Accepted,
   lockRows,

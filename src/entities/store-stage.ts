@@ -1,11 +1,10 @@
 import { CopyRows } from '../db/copy-rows.ts'
 import type { Statement, Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Item } from './conflicts.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
-import { nameKey } from './plan-write.ts'
+import { type Item, nameKey } from './plan-write.ts'
 import type { Accepted, Placeholder } from './read-stage.ts'
 import {
   appendChangesSql,

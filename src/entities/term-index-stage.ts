@@ -1,9 +1,9 @@
 import type { Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Item } from './conflicts.ts'
 import type { EntityRow } from './entity-row.ts'
 import { termsOf } from './index-keys.ts'
 import { indexTermsSql } from './index-keys-sql.ts'
+import type { Item } from './plan-write.ts'
 import type { Accepted } from './read-stage.ts'
 
 type Term = { n: number; v: string; e: string }

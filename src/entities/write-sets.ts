@@ -3,13 +3,12 @@ import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
+import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { DecisionLimits } from './decide.ts'
-import { nameKey, planWrite } from './plan-write.ts'
+import { type Item, planItems } from './plan-write.ts'
 import { LostRace, lockAddressed } from './read-stage.ts'
 import { DefinitionsChanged, runWriteSet, type SetOutcomes } from './run-write-set.ts'
 import { countGrowth } from './statistics.ts'
-import type { WriteOrder } from './write-ordering.ts'
 import type { Outcome, Write } from './write-request.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
@@ -45,7 +44,7 @@ export async function writeEntities(
   try {
     while (pending.length > 0) {
       const definitions = await cachedDefinitions(db, organization_id, options.signal)
-      const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
+      const items = planItems(pending, definitions, options.limits.links)
       release ??= await options.writeOrder?.acquire(items)
       const { set, later } = takeSet(items, { size: options.setSize })
       if (db.outer && items.length === writes.length && later.length > 0)
@@ -79,12 +78,6 @@ function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: numbe
   return inserted
 }
 
-/** Plans a write as an item of a set. */
-export function planItem(write: Write, index: number, definitions: Definitions, limits: WriteLimits): Item {
-  const name = addressedName(write)
-  return { write, index, plan: planWrite(write, definitions, limits.links), name: name && nameKey(name) }
-}
-
 async function runSet(
   db: Database,
   initialDefinitions: Definitions,
@@ -111,7 +104,7 @@ async function runSet(
       await pauseAfter(attempt, options.signal)
       if (isStale) {
         definitions = await reloadDefinitions(db, definitions.organization_id, options.signal)
-        items = items.map(({ write, index }) => planItem(write, index, definitions, options.limits))
+        items = planItems(items, definitions, options.limits.links)
       }
     }
   }
