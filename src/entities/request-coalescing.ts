@@ -1,6 +1,6 @@
 import { Queue, type QueueOptions, type Result } from '../db/coalesce.ts'
 import { type Database, rootOf } from '../db/db.ts'
-import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
+import { runsAgainApart } from '../db/retry-policy.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
@@ -78,7 +78,7 @@ function createWriteQueue(db: Database, organization_id: number, limits: WriteLi
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
       'error' in outcome
-        ? { error: outcome.error, again: shouldRetry(outcome.error, writes.length, signal) }
+        ? { error: outcome.error, again: runsAgainApart(outcome.error, writes.length, signal) }
         : { outcome },
     )
   }
@@ -103,14 +103,6 @@ async function writeAlone(
   const [outcome] = await writeEntities(db, organization_id, [write], options)
   if ('error' in outcome!) throw outcome.error
   return outcome!
-}
-
-/**
- * Whether to retry an item of a failed batch. A lock is released eventually, and other errors may come from another
- * item. A write is never retried if its COMMIT may have succeeded.
- */
-function shouldRetry(error: unknown, count: number, signal: Signal): boolean {
-  return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
 }
 
 /** Reads one entity of a stack. Concurrent reads of a stack share a statement. */

@@ -1,6 +1,6 @@
-import type { Database } from '../db/db.ts'
-import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
-import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
+import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
@@ -39,35 +39,70 @@ export async function writeEntities(
   options: WriteOptions,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let pending = writes.map((write, index) => ({ write, index }))
   let release: (() => void) | undefined
   try {
-    while (pending.length > 0) {
-      const definitions = await cachedDefinitions(db, organization_id, options.signal)
-      const items = planItems(pending, definitions, options.limits.links)
-      release ??= await options.writeOrder?.acquire(items)
-      const { set, later } = takeSet(items, { size: options.setSize })
-      if (db.outer && items.length === writes.length && later.length > 0)
-        await db.transaction(tx => lockAddressed(tx, organization_id, items))
-      const setOutcomes = await runSet(db, definitions, set, options)
-      const inserted = countInserted(set, setOutcomes)
-      for (const table of ['entities', 'links'] as const)
-        countGrowth(db.outer ?? db, organization_id, table, inserted[table])
-      for (const [item, outcome] of setOutcomes) outcomes[item] = outcome
-      pending = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
-    }
+    await runInSets(writes, outcomes, {
+      limits: options.limits,
+      size: options.setSize,
+      nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
+      begin: async (items, isSplit) => {
+        release = await options.writeOrder?.acquire(items)
+        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, organization_id, items))
+      },
+      run: async (set, definitions) => {
+        const setOutcomes = await runSet(db, definitions, set, options)
+        countInserted(db, organization_id, set, setOutcomes)
+        return setOutcomes
+      },
+    })
   } catch (error) {
-    if (pending.length === writes.length) throw error
+    if (!outcomes.some(Boolean)) throw error
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
-    for (const { index } of pending) outcomes[index] = { error }
+    for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
     release?.()
   }
   return outcomes
 }
 
+type SetRunner = {
+  limits: WriteLimits
+  size?: SetSize | undefined
+  /** Returns the definitions to plan the next set with. */
+  nextDefinitions(): Definitions | Promise<Definitions>
+  /** Called before the first set, with all items and whether they need several sets. */
+  begin(items: Item[], isSplit: boolean): Promise<void>
+  run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
+}
+
+/** Runs an array of writes in successive sets of independent items. Stores the outcome of each write in `outcomes`. */
+export async function runInSets(
+  writes: readonly Write[],
+  outcomes: Outcome[],
+  { limits, size, nextDefinitions, begin, run }: SetRunner,
+): Promise<void> {
+  if (writes.length === 0) return
+  let definitions = await nextDefinitions()
+  let items = planItems(
+    writes.map((write, index) => ({ write, index })),
+    definitions,
+    limits.links,
+  )
+  for (;;) {
+    const { set, later } = takeSet(items, { size })
+    if (items.length === writes.length) await begin(items, later.length > 0)
+    const setOutcomes = await run(set, definitions)
+    for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
+    items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
+    if (items.length === 0) return
+    const current = await nextDefinitions()
+    if (current !== definitions) items = planItems(items, current, limits.links)
+    definitions = current
+  }
+}
+
 /** Counts the inserted rows approximately: placeholders are not counted. */
-function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: number; links: number } {
+function countInserted(db: Database, organization_id: number, set: Item[], setOutcomes: SetOutcomes) {
   const inserted = { entities: 0, links: 0 }
   for (const { index, plan } of set) {
     const outcome = setOutcomes.get(index)
@@ -75,75 +110,62 @@ function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: numbe
     if (outcome.done.result === 'created') inserted.entities += 1
     for (const { names } of plan.links.values()) inserted.links += names.length
   }
-  return inserted
+  for (const table of ['entities', 'links'] as const)
+    countGrowth(db.outer ?? db, organization_id, table, inserted[table])
 }
 
+/** Runs a set in a transaction of its own. A set that fails runs again in halves, until the faulty item is alone. */
 async function runSet(
   db: Database,
-  initialDefinitions: Definitions,
+  definitions: Definitions,
   set: Item[],
   options: WriteOptions,
 ): Promise<SetOutcomes> {
-  let definitions = initialDefinitions
-  let items = set
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await tryOnce(db, definitions, items, options)
-    } catch (error) {
-      const isStale = hasStaleDefinitions(error)
-      const canRetry = isStale || isLostRace(error)
-      if (options.signal?.aborted || !canRetry || attempt >= maxAttempts) {
-        // A set that exceeded its lock timeout or failed otherwise runs in halves, until the faulty item is alone.
-        // After a lost connection it does not, because the COMMIT may have succeeded.
-        const canSplit =
-          !isStale && options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
-        return canSplit
-          ? runHalves(db, definitions, items, options)
-          : new Map(items.map(({ index }) => [index, { error: canRetry ? conflictFault(error) : error }]))
-      }
-      await pauseAfter(attempt, options.signal)
-      if (isStale) {
-        definitions = await reloadDefinitions(db, definitions.organization_id, options.signal)
-        items = planItems(items, definitions, options.limits.links)
-      }
-    }
+  const { limits, signal, halves = true } = options
+  const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
+  // Writes without an address are inserted without a read.
+  const readsFirst = set.some(({ write }) => write.address !== null)
+  try {
+    return await decideAgain(db, definitions, signal, current => {
+      const items = current === definitions ? set : planItems(set, current, limits.links)
+      const work = (tx: Transaction) => runWriteSet(tx, current, items, limits, 'commit')
+      return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
+    })
+  } catch (error) {
+    if (!halves || set.length === 1 || signal?.aborted || !runsAgainApart(error, set.length))
+      return new Map(set.map(({ index }) => [index, { error }]))
+    const middle = Math.ceil(set.length / 2)
+    const first = await runSet(db, definitions, set.slice(0, middle), options)
+    const second = await runSet(db, definitions, set.slice(middle), options)
+    return new Map([...first, ...second])
   }
 }
 
-/** Whether the error means that the set was decided on outdated definitions. */
-export const hasStaleDefinitions = (error: unknown): boolean =>
+/**
+ * Runs `work`, which decides writes and stores them in one transaction. Runs it again if a concurrent write came first,
+ * and with the new definitions if they changed.
+ */
+export function decideAgain<T>(
+  db: Database,
+  definitions: Definitions,
+  signal: Signal | undefined,
+  work: (definitions: Definitions) => Promise<T>,
+): Promise<T> {
+  let current = definitions
+  const attempt = async (previousError: unknown) => {
+    if (hasStaleDefinitions(previousError)) current = await reloadDefinitions(db, definitions.organization_id, signal)
+    return work(current)
+  }
+  return retryConflicts(attempt, error => hasStaleDefinitions(error) || isLostRace(error), signal)
+}
+
+/** Whether the error means that the writes were decided on outdated definitions. */
+const hasStaleDefinitions = (error: unknown): boolean =>
   error instanceof DefinitionsChanged || isNullOf(error, 'change_heads', 'schema_version')
 
-/**
- * Whether the error means that a concurrent write came first. The set then succeeds or is refused when decided again.
- */
-export const isLostRace = (error: unknown): boolean =>
+/** Whether the error means that a concurrent write came first. Decided again, the writes succeed or are refused. */
+const isLostRace = (error: unknown): boolean =>
   error instanceof LostRace ||
   isUniqueViolation(error) ||
   isDeadlock(error) ||
   isNullOf(error, 'change_heads', 'sequence')
-
-async function runHalves(
-  db: Database,
-  definitions: Definitions,
-  items: Item[],
-  options: WriteOptions,
-): Promise<SetOutcomes> {
-  const middle = Math.ceil(items.length / 2)
-  const first = await runSet(db, definitions, items.slice(0, middle), options)
-  const second = await runSet(db, definitions, items.slice(middle), options)
-  return new Map([...first, ...second])
-}
-
-function tryOnce(
-  db: Database,
-  definitions: Definitions,
-  items: Item[],
-  { limits, signal, halves }: WriteOptions,
-): Promise<SetOutcomes> {
-  const lockTimeoutMs = items.length > 1 || halves === false ? setLockTimeoutMs : undefined
-  // Writes without an address are inserted without a read.
-  const readsFirst = items.some(({ write }) => write.address !== null)
-  const options = { signal, lockTimeoutMs, readsFirst }
-  return db.transaction(tx => runWriteSet(tx, definitions, items, limits, 'commit'), options)
-}
