@@ -2,9 +2,8 @@ import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
 import { lockAddressed } from './read-stage.ts'
-import { runWriteSet } from './run-write-set.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { decideAgain, runInSets, type WriteOptions } from './write-sets.ts'
+import { decideAgain, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -39,7 +38,7 @@ export async function writeAtomically(
           begin: async (items, isSplit) => {
             if (isSplit) await lockAddressed(tx, organization_id, items)
           },
-          run: set => runWriteSet(tx, definitions, set, options.limits, 'continue'),
+          run: set => runStages(tx, definitions, set, options.limits, 'continue'),
         })
         const results = outcomes.map(doneOrThrow)
         if (nextRefusal) throw new Fault(nextRefusal)

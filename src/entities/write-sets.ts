@@ -1,15 +1,25 @@
-import type { Database, Transaction } from '../db/db.ts'
+import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
-import type { DecisionLimits } from './decide.ts'
+import type { Decision, DecisionLimits } from './decide.ts'
+import { decideSet } from './decide-set.ts'
+import type { SerializedEntity } from './entity-reader.ts'
+import type { EntityRow } from './entity-row.ts'
 import { type Item, planItems } from './plan-write.ts'
-import { LostRace, lockAddressed } from './read-stage.ts'
-import { DefinitionsChanged, runWriteSet, type SetOutcomes } from './run-write-set.ts'
+import {
+  LostRace,
+  lockAddressed,
+  lockRows,
+  readLastVersions,
+  readReferences,
+  readRepresentations,
+} from './read-stage.ts'
 import { countGrowth } from './statistics.ts'
-import type { Outcome, Write } from './write-request.ts'
+import { DefinitionsChanged, storeSet } from './store-stage.ts'
+import { type Done, isCompleting, type Outcome, type Write } from './write-request.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 export type WriteOptions = {
@@ -64,6 +74,9 @@ export async function writeEntities(
   }
   return outcomes
 }
+
+/** Outcomes by index. An item without one conflicts with another item of the set and is deferred to the next set. */
+type SetOutcomes = Map<number, Outcome>
 
 type SetRunner = {
   limits: WriteLimits
@@ -128,7 +141,7 @@ async function runSet(
   try {
     return await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
-      const work = (tx: Transaction) => runWriteSet(tx, current, items, limits, 'commit')
+      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
       return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
     })
   } catch (error) {
@@ -169,3 +182,55 @@ const isLostRace = (error: unknown): boolean =>
   isUniqueViolation(error) ||
   isDeadlock(error) ||
   isNullOf(error, 'change_heads', 'sequence')
+
+// The items already form a set, so its size is not limited again.
+const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+
+/**
+ * Runs the stages of one set in one transaction: lock, read, decide, insert, link, index, history, apply, represent. A
+ * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws the errors
+ * that {@link decideAgain} retries, and other database errors.
+ */
+export async function runStages(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+  limits: DecisionLimits,
+  ending: 'commit' | 'continue',
+): Promise<SetOutcomes> {
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const locking = lockRows(tx, organization_id, items)
+  const readingVersions = readLastVersions(tx, organization_id, items)
+  await flushed([locking, readingVersions])
+  const [rows, lastVersionOf] = [await locking, await readingVersions]
+  const { set } = takeSet(items, { rows, size: unlimited })
+  const references = await readReferences(tx, definitions, set, rows)
+  const decided = decideSet(set, { rows, lastVersionOf, ...references }, { definitions, limits, at })
+  const storing = storeSet(tx, decided)
+  const representing = readRepresentations(tx, decided)
+  await flushed([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
+  const representations = await representing
+  const outcomes: SetOutcomes = new Map()
+  for (const [item, decision] of decided.decisions)
+    outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
+  return outcomes
+}
+
+const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
+
+function outcomeOf(
+  { write }: Item,
+  decision: Decision,
+  row: EntityRow | undefined,
+  representations: ReadonlyMap<string, SerializedEntity>,
+): Outcome {
+  if ('refusal' in decision) return { refusal: decision.refusal }
+  const { id, external_id, version } = 'change' in decision ? decision.change : decision.unchanged
+  const done: Done = { result: 'unchanged', id, external_id, version }
+  // A create that completes a placeholder is stored as an update, but its result is `created`.
+  if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
+  const representation = representations.get(id)
+  if (representation) done.representation = representation
+  return { done }
+}
