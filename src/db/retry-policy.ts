@@ -1,11 +1,47 @@
 import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
+import { isLockTimeout, isUnavailable } from './pg-errors.ts'
+
+// Work runs again after three kinds of errors, until the request's deadline:
+// - A conflict with a concurrent transaction: the whole transaction, ten times at most, with a growing pause (retryConflicts).
+// - Another error of writes that share a transaction: in halves down to single writes, without a pause (runsAgainApart).
+// - The deadline of one request of a batch, which rolls the batch back: the other requests, at once (coalesce.ts).
+// A write does not run again if the database became unavailable, because a COMMIT that was sent may have succeeded.
 
 /** The number of attempts of a request that keeps conflicting with concurrent writes. */
 export const maxAttempts = 10
 
 const immediateAttempts = 3
 const pauseMs = 4
+
+/**
+ * Runs `work`, and again while it fails with a conflict. `work` receives the error of the attempt before. After the last attempt it
+ * throws {@link conflictFault}, and any other error of `work` at once.
+ */
+export async function retryConflicts<T>(
+  work: (previousError?: unknown) => Promise<T>,
+  isConflict: (error: unknown) => boolean,
+  signal?: Signal,
+): Promise<T> {
+  let previousError: unknown
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work(previousError)
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      if (signal?.aborted || attempt >= maxAttempts) throw conflictFault(error)
+      previousError = error
+    }
+    await pauseAfter(attempt, signal)
+  }
+}
+
+/**
+ * Whether `count` writes that failed together run again apart: one of them may have caused the error. A single write runs again after
+ * a lock timeout, because every lock is released eventually, and if its batch was cancelled because of another request.
+ */
+export const runsAgainApart = (error: unknown, count: number, batchSignal?: Signal): boolean =>
+  !isUnavailable(error) && (count > 1 || isLockTimeout(error) || batchSignal?.aborted === true)
 
 /** Waits before the next attempt: not at first, then 4 ms, doubled each time, 508 ms in all. Returns early when the signal aborts. */
 export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {

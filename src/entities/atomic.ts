@@ -1,12 +1,9 @@
-import type { Database, Transaction } from '../db/db.ts'
-import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
-import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
-import { takeSet } from './conflicts.ts'
+import { cachedDefinitions } from '../organizations/definitions.ts'
 import { lockAddressed } from './read-stage.ts'
-import { runWriteSet } from './run-write-set.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { hasStaleDefinitions, isLostRace, planItem, type WriteOptions } from './write-sets.ts'
+import { decideAgain, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -30,45 +27,30 @@ export async function writeAtomically(
   options: WriteOptions,
   nextRefusal?: Refusal,
 ): Promise<Done[]> {
-  let definitions = await cachedDefinitions(db, organization_id, options.signal)
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await db.transaction(
-        async tx => {
-          const results = await writeAll(tx, definitions, writes, options)
-          if (nextRefusal) throw new Fault(nextRefusal)
-          return results
-        },
-        { signal: options.signal },
-      )
-    } catch (error) {
-      if (options.signal?.aborted || !(hasStaleDefinitions(error) || isLostRace(error))) throw error
-      if (attempt >= maxAttempts) throw conflictFault(error)
-      await pauseAfter(attempt, options.signal)
-      if (hasStaleDefinitions(error)) definitions = await reloadDefinitions(db, organization_id, options.signal)
-    }
-  }
+  const cached = await cachedDefinitions(db, organization_id, options.signal)
+  return decideAgain(db, cached, options.signal, definitions =>
+    db.transaction(
+      async tx => {
+        const outcomes = new Array<Outcome>(writes.length)
+        await runInSets(writes, outcomes, {
+          limits: options.limits,
+          nextDefinitions: () => definitions,
+          begin: async (items, isSplit) => {
+            if (isSplit) await lockAddressed(tx, organization_id, items)
+          },
+          run: set => runStages(tx, definitions, set, options.limits, 'continue'),
+        })
+        const results = outcomes.map(doneOrThrow)
+        if (nextRefusal) throw new Fault(nextRefusal)
+        return results
+      },
+      { signal: options.signal },
+    ),
+  )
 }
 
-async function writeAll(
-  tx: Transaction,
-  definitions: Definitions,
-  writes: Write[],
-  { limits }: WriteOptions,
-): Promise<Done[]> {
-  const outcomes = new Array<Outcome>(writes.length)
-  let pending = writes.map((write, index) => planItem(write, index, definitions, limits))
-  while (pending.length > 0) {
-    const { set, later } = takeSet(pending)
-    if (pending.length === writes.length && later.length > 0)
-      await lockAddressed(tx, definitions.organization_id, pending)
-    const setOutcomes = await runWriteSet(tx, definitions, set, limits, 'continue')
-    for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
-    pending = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
-  }
-  return outcomes.map((outcome, index) => {
-    if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
-    if ('error' in outcome) throw outcome.error
-    return outcome.done
-  })
+function doneOrThrow(outcome: Outcome, index: number): Done {
+  if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
+  if ('error' in outcome) throw outcome.error
+  return outcome.done
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
-import { type IfMatch, ifMatchMessage, readIfMatch } from '../entity-tag.ts'
+import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
 import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
@@ -64,7 +64,7 @@ function itemFrom(
     if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
     if (if_match === undefined) return buildRefusalAt(index, 'if_match', ifMatchMessage)
-    return { write: writeFrom(call, stack_id, operation, entityBody, address.address, if_match) }
+    return { write: writeFrom(call, { ...address, operation: operation.op, stack_id, body: entityBody, if_match }) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { refusal: withOperationPath(error.refusal, index) }
@@ -99,19 +99,11 @@ function addressOf({ identifier, noun }: EntityKind, operation: Operation, body:
 
 function writeFrom(
   call: Call<Batch>,
-  stack_id: number,
-  { op }: Operation,
-  body: EntityBody,
-  address: Address | null,
-  if_match: IfMatch,
+  target: Pick<Write, 'operation' | 'stack_id' | 'address' | 'body' | 'if_match'>,
 ): Write {
   return {
-    operation: op,
-    stack_id,
-    address,
-    body,
+    ...target,
     boundFrom: call.boundFrom,
-    if_match,
     references: call.preferences.references,
     represent: false,
     bytes: Math.ceil(call.bytes / call.body.operations.length),

@@ -1,11 +1,6 @@
 import type { EntityRow } from './entity-row.ts'
-import { type Name, nameKey, newNameOf, type Plan, requiredNames } from './plan-write.ts'
-import { canCreate, type Write } from './write-request.ts'
-
-/**
- * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
- */
-export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }
+import { addressKey, type Item, type TouchedNames, touchedNames } from './plan-write.ts'
+import type { Write } from './write-request.ts'
 
 type Split = { set: Item[]; later: Item[] }
 
@@ -15,26 +10,13 @@ export type SetSize = { items: number; bytes: number }
 /** Default size. It bounds the time that the requests of one set wait for each other. */
 const defaultSize: SetSize = { items: 256, bytes: 1_048_576 }
 
-/** The row that an item writes, and the names that it writes, mentions or links to. */
-type Footprint = {
-  row: string | undefined
-  /** The name it is addressed by, and whether an entity is known to have that name. */
-  addressed: string | undefined
-  exists: boolean
-  written: string[]
-  mentioned: string[]
-  linked: string[]
-  /** Whether it releases a name that is unknown until its row is read. */
-  releasesUnknown: boolean
-}
-
-/** The combined footprints of the earlier items. The last three sets cover only the deferred ones. */
+/** The addresses and names of the earlier items. The last three sets cover only the deferred ones. */
 type Seen = {
+  /** Ids of rows, or addresses whose row is unknown. */
   rows: Set<string>
-  written: Set<string>
-  mentioned: Set<string>
+  addressed: Set<string>
   linked: Set<string>
-  /** Names that deferred items are addressed by, and names that they link to. */
+  written: Set<string>
   deferredAddressed: Set<string>
   deferredLinked: Set<string>
   /** Address kinds that may refer to the row of a deferred item ({@link addressKind}). */
@@ -51,12 +33,13 @@ export function takeSet(
   items: Item[],
   { rows, size = defaultSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
 ): Split {
+  if (items.length === 1) return { set: items, later: [] }
   if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
   const seen: Seen = {
     rows: new Set(),
-    written: new Set(),
-    mentioned: new Set(),
+    addressed: new Set(),
     linked: new Set(),
+    written: new Set(),
     deferredAddressed: new Set(),
     deferredLinked: new Set(),
     ambiguous: new Set(),
@@ -66,22 +49,28 @@ export function takeSet(
   let bytes = 0
   let isClosed = false
   for (const item of items) {
-    const footprint = footprintOf(item, rows?.get(item))
+    const row = rows?.get(item)
+    const rowKey = row?.id ?? item.name ?? addressKey(item.write)
+    const names = touchedNames(item, row)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
-    const isDeferred = isClosed || isFull || conflicts(footprint, seen, rows !== undefined) || isAmbiguous(item, seen)
-    if (isDeferred && footprint.addressed !== undefined) seen.deferredAddressed.add(footprint.addressed)
-    if (isDeferred) for (const name of footprint.linked) seen.deferredLinked.add(name)
+    const isConflicting =
+      (rowKey !== undefined && seen.rows.has(rowKey)) ||
+      touchesSeen(names, seen) ||
+      (rows !== undefined && !row && names.addressed !== undefined && seen.linked.has(names.addressed))
+    const isDeferred = isClosed || isFull || isConflicting || isAmbiguous(item, seen)
+    if (isDeferred && names.addressed !== undefined) seen.deferredAddressed.add(names.addressed)
+    if (isDeferred) for (const name of names.linked) seen.deferredLinked.add(name)
     // A name and an id may address the same row. That is unknown until the row is read.
     if (isDeferred && !rows && item.write.address) seen.ambiguous.add(addressKind(item.write, true))
     // The item releases a name that is still unknown, so every later item is deferred.
-    if (isDeferred && footprint.releasesUnknown) isClosed = true
+    if (isDeferred && names.releasesUnknown) isClosed = true
     if (isDeferred) later.push(item)
     else set.push(item)
-    if (footprint.row !== undefined) seen.rows.add(footprint.row)
-    for (const name of footprint.written) seen.written.add(name)
-    for (const name of footprint.mentioned) seen.mentioned.add(name)
-    for (const name of footprint.linked) seen.linked.add(name)
+    if (rowKey !== undefined) seen.rows.add(rowKey)
+    if (names.addressed !== undefined) seen.addressed.add(names.addressed)
+    for (const name of names.linked) seen.linked.add(name)
+    for (const name of names.written) seen.written.add(name)
   }
   return { set, later }
 }
@@ -105,15 +94,11 @@ function takeImports(items: Item[], size: SetSize): Split {
   return { set, later }
 }
 
-function conflicts(footprint: Footprint, seen: Seen, rowsKnown: boolean): boolean {
-  const { row, addressed, written, mentioned, linked } = footprint
+function touchesSeen({ addressed, linked, written }: TouchedNames, seen: Seen): boolean {
   return (
-    (row !== undefined && seen.rows.has(row)) ||
-    written.some(name => seen.written.has(name) || seen.mentioned.has(name)) ||
-    mentioned.some(name => seen.written.has(name)) ||
-    (rowsKnown && !footprint.exists && addressed !== undefined && seen.linked.has(addressed)) ||
-    linked.some(name => seen.deferredAddressed.has(name)) ||
-    (addressed !== undefined && seen.deferredLinked.has(addressed))
+    written.some(name => seen.written.has(name) || seen.addressed.has(name) || seen.linked.has(name)) ||
+    (addressed !== undefined && (seen.written.has(addressed) || seen.deferredLinked.has(addressed))) ||
+    linked.some(name => seen.written.has(name) || seen.deferredAddressed.has(name))
   )
 }
 
@@ -126,32 +111,46 @@ function addressKind({ stack_id, address }: Write, opposite: boolean): string {
 const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
   ambiguous.size > 0 && ambiguous.has(addressKind(write, false))
 
-function footprintOf({ write, plan, name }: Item, row: EntityRow | undefined): Footprint {
-  const { address } = write
-  const written: Name[] = []
-  const newName = newNameOf(write)
-  if (newName) written.push(newName)
-  const addressed = addressedName(write)
-  if (canCreate(write) && addressed) written.push(addressed)
-  const releasesName = write.operation === 'delete' || newName !== undefined || write.body.external_id === null
-  const currentName = row?.external_id ? { stack_id: row.stack_id, external_id: row.external_id } : addressed
-  if (releasesName && currentName) written.push(currentName)
-  const mentioned = requiredNames(write, plan).map(nameKey)
-  if (name !== undefined) mentioned.push(name)
-  const byId = address && 'id' in address ? address.id : undefined
-  return {
-    // Until the rows are read, two items with the same name or the same id count as addressing the same row.
-    row: row?.id ?? byId ?? (name && `name ${name}`),
-    addressed: name,
-    exists: row !== undefined,
-    written: written.map(nameKey),
-    mentioned,
-    linked: [...plan.links.values()].flatMap(({ names }) => names.map(nameKey)),
-    releasesUnknown: releasesName && !currentName,
+/** The names that an array of writes writes or mentions, and a promise for its end. */
+type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
+
+/**
+ * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
+ * mention it. An array that mentions a name waits for earlier arrays that write it. Two arrays that mention the same
+ * name run in parallel. If both create its placeholder, the unique index fails one of them, and that one is decided
+ * again.
+ */
+export class WriteOrder {
+  // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
+  readonly #pending: PendingArray[] = []
+
+  /** Waits until the items may be written. Returns a function to call when the writes end, even after an error. */
+  async acquire(items: Item[]): Promise<() => void> {
+    const written = new Set<string>()
+    const mentioned = new Set<string>()
+    for (const item of items) {
+      const names = touchedNames(item)
+      if (names.addressed !== undefined) written.add(names.addressed)
+      for (const name of names.written) written.add(name)
+      for (const name of names.linked) mentioned.add(name)
+    }
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const own: PendingArray = { written, mentioned, ended }
+    const before = this.#pending.filter(other => mustFollow(own, other))
+    this.#pending.push(own)
+    await Promise.all(before.map(other => other.ended))
+    return () => {
+      const index = this.#pending.indexOf(own)
+      if (index !== -1) this.#pending.splice(index, 1)
+      resolve()
+    }
   }
 }
 
-/** The name that a write is addressed by; undefined if it is addressed by id or has no address. */
-export function addressedName({ address, stack_id }: Write): Name | undefined {
-  return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
+function mustFollow(one: PendingArray, other: PendingArray): boolean {
+  return !(
+    one.written.isDisjointFrom(other.written) &&
+    one.written.isDisjointFrom(other.mentioned) &&
+    one.mentioned.isDisjointFrom(other.written)
+  )
 }

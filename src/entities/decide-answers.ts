@@ -15,8 +15,7 @@ export type ConsentChange = { before: FieldValues[]; after: FieldValues[] }
 export function decideAnswers(
   row: EntityRow | undefined,
   write: Write,
-  { consent_types }: Definitions,
-  at: string,
+  { definitions: { consent_types }, at }: { definitions: Definitions; at: string },
   columns: Columns,
   faults: Detail[],
 ): { answers: Answer[]; consents?: ConsentChange } {

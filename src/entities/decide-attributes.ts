@@ -43,7 +43,7 @@ export function decideAttributes(
   const linked = linkedByKey(current?.links ?? noLinks, definitions)
   const change = emptyChange(current)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
-  for (const [key, planned] of plan.links) writeLinks(change, key, planned, attributes, linked.get(key), resolveName)
+  for (const [key, planned] of plan.links) writeLinks(change, planned, attributes, linked.get(key), resolveName)
   if (plan.clearsRest) {
     const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
     for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
@@ -106,12 +106,12 @@ function writePlain(
 
 function writeLinks(
   change: AttributeChange,
-  key: string,
   { attribute, names, pointers }: PlannedLinks,
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
   resolveName: ResolveName,
 ) {
+  const { key } = attribute
   const targets = names.map((name): PlannedTarget => {
     const id = resolveName(name)
     return id === undefined ? { name } : { id }

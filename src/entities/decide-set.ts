@@ -1,44 +1,76 @@
-import type { Item } from './conflicts.ts'
-import { type Decision, type DecisionContext, decide } from './decide.ts'
-import type { CurrentState } from './entity-row.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
+import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
-import { type Name, nameKey } from './plan-write.ts'
+import { addressKey, type Item, type Name, nameKey } from './plan-write.ts'
 
-/** The inputs of the decisions of a set. */
-export type SetContext = Omit<DecisionContext, 'newId'> & { currentState: (item: Item) => CurrentState | null }
+/** The stored state that the decisions of a set rest on. */
+export type ReadState = {
+  rows: ReadonlyMap<Item, LockedRow>
+  /** The links of the written entities, by id. */
+  links: ReadonlyMap<string, Links>
+  /** The ids of the entities that the items refer to, by {@link nameKey}. */
+  idsByName: ReadonlyMap<string, string>
+  lastVersionOf: DecisionContext['lastVersionOf']
+}
+
+/** An item whose decision is a change. */
+export type Accepted = { item: Item; change: Change }
+
+/** A placeholder that a relationship creates. `item` is the first item that links to it. */
+export type Placeholder = Name & { id: string; version: number; item: Item }
+
+/** A decided set, for the stages that store and represent it. */
+export type DecidedSet = {
+  definitions: Definitions
+  at: string
+  rows: ReadonlyMap<Item, LockedRow>
+  decisions: ReadonlyMap<Item, Decision>
+  accepted: readonly Accepted[]
+  /** The placeholders that the changes need, each once, by {@link nameKey}. */
+  placeholders: ReadonlyMap<string, Placeholder>
+}
 
 /**
  * Decides the items of a set independently. An import may link to an entity that another import of the set creates. If
  * that creation is refused, the imports that link to it are decided again without it.
  */
-export function decideSet(set: Item[], context: SetContext): Map<Item, Decision> {
-  const { currentState, definitions, at, limits, idByExternalId, lastVersionOf } = context
-  const ids = new Map<string, string>()
+export function decideSet(
+  set: Item[],
+  { rows, links, idsByName, lastVersionOf }: ReadState,
+  given: Pick<DecisionContext, 'definitions' | 'limits' | 'at'>,
+): DecidedSet {
+  const newIds = new Map<string, string>()
   for (const item of set)
-    if (item.name !== undefined && item.write.operation === 'import' && !currentState(item))
-      ids.set(item.name, newEntityId(item.write.stack_id))
-  const resolveName = ids.size === 0 ? idByExternalId : (name: Name) => idByExternalId(name) ?? ids.get(nameKey(name))
-  const decideOne = (item: Item) => {
-    const { write, plan, name } = item
-    const newId = () => (name && ids.get(name)) ?? newEntityId(write.stack_id)
-    return decide(currentState(item), write, plan, {
-      definitions,
-      at,
-      limits,
-      idByExternalId: resolveName,
-      lastVersionOf,
-      newId,
-    })
+    if (item.name !== undefined && item.write.operation === 'import' && !rows.has(item))
+      newIds.set(item.name, newEntityId(item.write.stack_id))
+  const context: DecisionContext = {
+    ...given,
+    lastVersionOf,
+    idByExternalId: name => {
+      const key = nameKey(name)
+      return idsByName.get(key) ?? newIds.get(key)
+    },
+    newId: write => newIds.get(addressKey(write) ?? '') ?? newEntityId(write.stack_id),
   }
+  const decideOne = (item: Item) => decide(currentStateOf(rows.get(item), links), item.write, item.plan, context)
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))
-  if (ids.size > 0) redecideLinking(decisions, ids, decideOne)
-  return decisions
+  if (newIds.size > 0) redecideLinking(decisions, newIds, decideOne)
+  const accepted: Accepted[] = []
+  for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
+  const placeholders = placeholdersOf(accepted, lastVersionOf)
+  return { definitions: given.definitions, at: given.at, rows, decisions, accepted, placeholders }
 }
+
+const currentStateOf = (row: EntityRow | undefined, links: ReadState['links']): CurrentState | null =>
+  row ? { row, links: links.get(row.id) ?? noLinks } : null
+
+const noLinks: Links = new Map()
 
 function redecideLinking(
   decisions: Map<Item, Decision>,
-  ids: Map<string, string>,
+  newIds: Map<string, string>,
   decideOne: (item: Item) => Decision,
 ) {
   const refused: Item[] = []
@@ -47,7 +79,7 @@ function redecideLinking(
   const linkingItems = itemsByTarget(decisions.keys())
   for (let item = refused.pop(); item; item = refused.pop()) {
     const { name } = item
-    if (name === undefined || !ids.delete(name)) continue
+    if (name === undefined || !newIds.delete(name)) continue
     for (const other of linkingItems.get(name) ?? []) {
       if ('refusal' in decisions.get(other)!) continue
       const decision = decideOne(other)
@@ -67,4 +99,21 @@ function itemsByTarget(items: Iterable<Item>): Map<string, Set<Item>> {
         byTarget.set(nameKey(name), linkingItems.add(item))
       }
   return byTarget
+}
+
+function placeholdersOf(
+  accepted: readonly Accepted[],
+  lastVersionOf: ReadState['lastVersionOf'],
+): Map<string, Placeholder> {
+  const placeholders = new Map<string, Placeholder>()
+  for (const { item, change } of accepted)
+    for (const { name } of change.missing)
+      if (!placeholders.has(nameKey(name)))
+        placeholders.set(nameKey(name), {
+          ...name,
+          id: newEntityId(name.stack_id),
+          version: lastVersionOf(name) + 1,
+          item,
+        })
+  return placeholders
 }

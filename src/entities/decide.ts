@@ -11,7 +11,7 @@ import { canCreate, isCompleting, type Write } from './write-request.ts'
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
 
-/** The inputs of a decision besides the entity and the write. */
+/** The inputs of the decisions of a set besides the entities and the writes. */
 export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
@@ -20,8 +20,8 @@ export type DecisionContext = {
   lastVersionOf: (name: Name) => number
   /** RFC 3339, UTC, milliseconds. */
   at: string
-  /** Generates the internal identifier of a new entity. */
-  newId: () => string
+  /** Generates the internal identifier of the entity that a write creates. */
+  newId: (write: Write) => string
   limits: DecisionLimits
 }
 
@@ -103,9 +103,9 @@ function duplicateRefusal(): Refusal {
 }
 
 function decideBody(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
-  const { definitions, idByExternalId, lastVersionOf, at, newId, limits } = context
+  const { definitions, idByExternalId, lastVersionOf, newId, limits } = context
   const row = current?.row
-  const id = row?.id ?? newId()
+  const id = row?.id ?? newId(write)
   const newName = newNameOf(write)
   if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
 
@@ -114,7 +114,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(idByExternalId, id, row, write)
   const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes)
   faults.push(...attributeFaults(write, attributes, limits))
-  const { answers, consents } = decideAnswers(row, write, definitions, at, columns, faults)
+  const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   if (faults.length > 0)
     return { refusal: refuse('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
 

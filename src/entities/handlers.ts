@@ -3,9 +3,8 @@ import { Fault, fail, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type Identifiers, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { readQueued } from './request-coalescing.ts'
-import { writeOne } from './write-one.ts'
-import type { Address, Done, EntityBody } from './write-request.ts'
+import { readQueued, writeQueued } from './request-coalescing.ts'
+import type { Address, Done, EntityBody, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
@@ -58,6 +57,30 @@ export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   return { status: 200, data: true }
 }
 
+/** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
+async function writeOne(
+  call: Call<EntityBody>,
+  { operation, stack_id, address, represent }: Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'>,
+): Promise<Done> {
+  const write: Write = {
+    operation,
+    stack_id,
+    address,
+    // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
+    represent: represent && (call.db.outer ? 'whole' : true),
+    body: call.body,
+    boundFrom: call.boundFrom,
+    if_match: call.preferences.if_match,
+    references: call.preferences.references,
+    bytes: call.bytes,
+    actor: call.caller.subject,
+    request_id: call.request_id,
+  }
+  const outcome = await writeQueued(call.db, call.caller.organization.id, write, call)
+  if ('refusal' in outcome) throw new Fault(outcome.refusal)
+  return outcome.done
+}
+
 export async function getEntity(kind: EntityKind, call: Call): Promise<HandlerResult> {
   const { db, caller, signal } = call
   const stack_id = await kind.stackOf(call)
@@ -65,7 +88,8 @@ export async function getEntity(kind: EntityKind, call: Call): Promise<HandlerRe
   const entity = await readQueued(db, caller.organization.id, stack_id, address, signal)
   const by = 'id' in address ? 'id' : 'external_id'
   const response =
-    entity && (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, 200))
+    entity &&
+    (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, { status: 200 }))
   return response ?? fail('not_found', `There is no such ${kind.noun}.`)
 }
 
@@ -77,6 +101,8 @@ function responseOf({ json, version }: Whole, status: number, headers: Record<st
   return { status, json, headers: { ...headers, ETag: entityTag(version) } }
 }
 
+type Head = { status: number; headers?: Record<string, string> | undefined }
+
 /** Memory reserved for one large entity: up to 512 KiB of attributes, and the other fields of a read. */
 const reservedBytes = 1_048_576
 
@@ -86,8 +112,7 @@ async function respondLarge(
   stack_id: number,
   by: Identifiers['by'],
   { identifier }: SerializedEntity,
-  status: number,
-  headers?: Record<string, string>,
+  { status, headers }: Head,
 ): Promise<HandlerResult | undefined> {
   const release = await memory.wait(reservedBytes)
   try {
@@ -102,7 +127,7 @@ async function respondLarge(
   return undefined
 }
 
-type Written = { stack_id: number; done: Done; status: number; headers?: Record<string, string> }
+type Written = Head & { stack_id: number; done: Done }
 
 /** Responds with the written entity. A large one is read after the commit and may include a later write. */
 async function respondWritten(
@@ -112,7 +137,7 @@ async function respondWritten(
 ): Promise<HandlerResult> {
   const entity = done.representation!
   if (isWhole(entity)) return responseOf(entity, status, headers)
-  const response = await respondLarge(call, stack_id, 'id', entity, status, headers).catch(error => {
+  const response = await respondLarge(call, stack_id, 'id', entity, { status, headers }).catch(error => {
     throw new Fault(refuse('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
       cause: error,
     })

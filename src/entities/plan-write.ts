@@ -2,7 +2,8 @@ import { coerceValue, valueFault } from '../attributes/values.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { normalizeRelationship } from '../relationships/normalize.ts'
-import type { Write } from './write-request.ts'
+import type { EntityRow } from './entity-row.ts'
+import { canCreate, type Write } from './write-request.ts'
 
 /** The name of an entity, existing or not: its stack and external identifier. */
 export type Name = { stack_id: number; external_id: string }
@@ -24,6 +25,23 @@ export type Plan = {
 
 /** The name as a map key. External identifiers never contain a line feed, so the key is unique. */
 export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
+
+/**
+ * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ */
+export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }
+
+/** Plans the writes of an array. */
+export function planItems(
+  writes: readonly Pick<Item, 'index' | 'write'>[],
+  definitions: Definitions,
+  linksLimit: number,
+): Item[] {
+  return writes.map(({ write, index }) => {
+    const name = addressedName(write)
+    return { write, index, plan: planWrite(write, definitions, linksLimit), name: name && nameKey(name) }
+  })
+}
 
 /** Builds the plan of a write. `linksLimit` is the maximum number of links of one attribute. */
 export function planWrite(write: Write, definitions: Definitions, linksLimit: number): Plan {
@@ -97,6 +115,29 @@ export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions)
   return stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
 }
 
+/** The name that a write is addressed by; undefined if it is addressed by id or has no address. */
+export function addressedName({ address, stack_id }: Write): Name | undefined {
+  return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
+}
+
+/** The address of a write as a map key: an id, or a {@link nameKey}, which is never equal to an id. */
+export function addressKey(write: Write): string | undefined {
+  if (write.address && 'id' in write.address) return write.address.id
+  const name = addressedName(write)
+  return name && nameKey(name)
+}
+
+/** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
+export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
+  if (operation === 'create' || !body.external_id) return undefined
+  if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
+  return { stack_id, external_id: body.external_id }
+}
+
+/** Whether the write releases the current name of its entity. */
+export const releasesName = (write: Write): boolean =>
+  write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
+
 /** The names whose entities the decision needs: the link targets, and the new name of a rename. */
 export function requiredNames(write: Write, plan: Plan): Name[] {
   const newName = newNameOf(write)
@@ -108,9 +149,29 @@ export function requiredNames(write: Write, plan: Plan): Name[] {
 
 const noNames: Name[] = []
 
-/** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
-export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
-  if (operation === 'create' || !body.external_id) return undefined
-  if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
-  return { stack_id, external_id: body.external_id }
+/** The names that a write touches, as {@link nameKey}s. Writes that touch one name may have to take effect in order. */
+export type TouchedNames = {
+  /** The name that it is addressed by. */
+  addressed: string | undefined
+  /** The names that it links to. */
+  linked: readonly string[]
+  /** The names that it gives to its entity or releases. */
+  written: readonly string[]
+  /** Whether it releases a name that is unknown until its row is read. */
+  releasesUnknown: boolean
 }
+
+/** Returns the names that an item touches. `row` is the item's row, if it has been read. */
+export function touchedNames({ write, plan, name }: Item, row?: EntityRow): TouchedNames {
+  const written: string[] = []
+  const newName = newNameOf(write)
+  if (newName) written.push(nameKey(newName))
+  if (canCreate(write) && name !== undefined) written.push(name)
+  const releases = releasesName(write)
+  const currentName = row?.external_id ? nameKey(row as Name) : name
+  if (releases && currentName !== undefined) written.push(currentName)
+  const linked = plan.links.size === 0 ? noKeys : [...plan.links.values()].flatMap(({ names }) => names.map(nameKey))
+  return { addressed: name, linked, written, releasesUnknown: releases && currentName === undefined }
+}
+
+const noKeys: readonly string[] = []

@@ -1,24 +1,17 @@
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { addressedName, type Item } from './conflicts.ts'
-import type { Change } from './decide.ts'
-import { readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
-import type { EntityRow, Links, LockedRow, Target } from './entity-row.ts'
-import { newEntityId } from './identifiers.ts'
-import { type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
+import type { DecidedSet, ReadState } from './decide-set.ts'
+import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
+import type { Links, LockedRow, Target } from './entity-row.ts'
+import { unlimitedRowBytes } from './pagination.ts'
+import { addressedName, type Item, type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
 import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
 import { canCreate } from './write-request.ts'
-
-/** An item whose decision is a change. */
-export type Accepted = { item: Item; change: Change }
-
-/** A placeholder that a relationship creates. `item` is the first item that links to it. */
-export type Placeholder = Name & { id: string; version: number; item: Item }
 
 /** Another transaction changed what this set relies on, between two of its statements. The set is decided again. */
 export class LostRace extends Error {}
 
-/** Read stage: locks the addressed rows in order of id. Returns the row of each item that has one. Throws LostRace. */
+/** Lock stage: locks the addressed rows in order of id. Returns the row of each item that has one. Throws LostRace. */
 export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
   const found = new Map<Item, LockedRow>()
   const rows = await lockAddressed(tx, organization_id, items)
@@ -55,9 +48,6 @@ export async function lockAddressed(tx: Transaction, organization_id: number, it
   return tx.query<LockedRow>(lockEntitiesSql, [organization_id, JSON.stringify(addresses)])
 }
 
-/** Returns the version at which the last entity released a name; 0 if none did. */
-export type LastVersionOf = (name: Name) => number
-
 /**
  * Read stage: reads the versions at which the names that new entities may take were released. The query follows the
  * locks, so that it sees what the transactions they waited for committed.
@@ -66,7 +56,7 @@ export async function readLastVersions(
   tx: Transaction,
   organization_id: number,
   items: Item[],
-): Promise<LastVersionOf> {
+): Promise<ReadState['lastVersionOf']> {
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
     if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
@@ -82,15 +72,15 @@ export async function readLastVersions(
   return name => versions.get(nameKey(name)) ?? 0
 }
 
-const noVersions: LastVersionOf = () => 0
+const noVersions = () => 0
 
 /** Read stage: reads the ids of the entities that the items refer to by name, and the links of the written entities. */
 export async function readReferences(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-  rows: Map<Item, EntityRow>,
-): Promise<{ idsByName: Map<string, string>; links: Map<string, Links> }> {
+  rows: ReadState['rows'],
+): Promise<Pick<ReadState, 'idsByName' | 'links'>> {
   const names = new Map<string, Name>()
   const sources: { source_id: string; attribute_ids: number[] }[] = []
   for (const item of items) {
@@ -127,33 +117,23 @@ function groupBySource(rows: LinkRow[]): Map<string, Links> {
   return grouped
 }
 
-/** Returns the placeholders that the changes need, each once, by {@link nameKey}. */
-export function placeholdersOf(accepted: Accepted[], lastVersionOf: LastVersionOf): Map<string, Placeholder> {
-  const placeholders = new Map<string, Placeholder>()
-  for (const { item, change } of accepted)
-    for (const { name } of change.missing)
-      if (!placeholders.has(nameKey(name)))
-        placeholders.set(nameKey(name), {
-          ...name,
-          id: newEntityId(name.stack_id),
-          version: lastVersionOf(name) + 1,
-          item,
-        })
-  return placeholders
-}
-
-/** Reads the entities to represent as the transaction sees them. Returns them by internal identifier. */
+/** Represent stage: reads the entities that the writes return, as the transaction sees them. Returns them by id. */
 export async function readRepresentations(
   tx: Transaction,
-  definitions: Definitions,
-  toRead: { stack_id: number; id: string }[],
-  maxRowBytes: number,
+  { definitions, decisions }: DecidedSet,
 ): Promise<Map<string, SerializedEntity>> {
-  const byStack = Map.groupBy(toRead, ({ stack_id }) => stack_id)
-  const reads = [...byStack].map(([stack_id, entities]) => {
-    const ids = entities.map(({ id }) => id)
-    return readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
-  })
+  const idsByStack = new Map<number, string[]>()
+  let maxRowBytes = maxBatchedRowBytes
+  for (const [{ write }, decision] of decisions) {
+    if (!write.represent || 'refusal' in decision) continue
+    if (write.represent === 'whole') maxRowBytes = unlimitedRowBytes
+    const ids = idsByStack.get(write.stack_id) ?? []
+    idsByStack.set(write.stack_id, ids)
+    ids.push('change' in decision ? decision.change.id : decision.unchanged.id)
+  }
+  const reads = [...idsByStack].map(([stack_id, ids]) =>
+    readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes),
+  )
   await awaitPipelined(reads)
   const found = (await Promise.all(reads)).flat()
   return new Map(found.map(entity => [entity.identifier, entity]))

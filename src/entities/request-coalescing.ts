@@ -1,10 +1,10 @@
 import { Queue, type QueueOptions, type Result } from '../db/coalesce.ts'
 import { type Database, rootOf } from '../db/db.ts'
-import { isLockTimeout, isUnavailable } from '../db/pg-errors.ts'
+import { runsAgainApart } from '../db/retry-policy.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { nameKey, newNameOf } from './plan-write.ts'
+import { addressKey, releasesName } from './plan-write.ts'
 import type { Address, Outcome, Write } from './write-request.ts'
 import { type WriteLimits, writeEntities } from './write-sets.ts'
 
@@ -69,9 +69,8 @@ export function writeQueued(
     writeQueues.get(rootOf(db))?.get(name) ??
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
-    return queue.addAlone({ item: write, bytes, signal })
-  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+  if (releasesName(write)) return queue.addAlone({ item: write, bytes, signal })
+  return queue.add({ item: write, key: addressKey(write), bytes, signal })
 }
 
 function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
@@ -79,7 +78,7 @@ function createWriteQueue(db: Database, organization_id: number, limits: WriteLi
     const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
     return outcomes.map(outcome =>
       'error' in outcome
-        ? { error: outcome.error, again: shouldRetry(outcome.error, writes.length, signal) }
+        ? { error: outcome.error, again: runsAgainApart(outcome.error, writes.length, signal) }
         : { outcome },
     )
   }
@@ -104,19 +103,6 @@ async function writeAlone(
   const [outcome] = await writeEntities(db, organization_id, [write], options)
   if ('error' in outcome!) throw outcome.error
   return outcome!
-}
-
-/**
- * Whether to retry an item of a failed batch. A lock is released eventually, and other errors may come from another
- * item. A write is never retried if its COMMIT may have succeeded.
- */
-function shouldRetry(error: unknown, count: number, signal: Signal): boolean {
-  return !isUnavailable(error) && (isLockTimeout(error) || signal.aborted || count > 1)
-}
-
-function keyOf({ stack_id, address }: Write): string | undefined {
-  if (!address) return undefined
-  return 'id' in address ? address.id : nameKey({ stack_id, external_id: address.external_id })
 }
 
 /** Reads one entity of a stack. Concurrent reads of a stack share a statement. */

@@ -1,13 +1,13 @@
 import { CopyRows } from '../db/copy-rows.ts'
 import type { Statement, Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Item } from './conflicts.ts'
+import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
+import type { DecidedSet, Placeholder } from './decide-set.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
-import { nameKey } from './plan-write.ts'
+import { type Item, nameKey } from './plan-write.ts'
 import { profileFlags, profileTexts } from './profile-fields.ts'
-import type { Accepted, Placeholder } from './read-stage.ts'
 import {
   appendChangesSql,
   appendConsentHistorySql,
@@ -20,6 +20,31 @@ import {
   sequenceCacheSize,
   storeChangesSql,
 } from './sql.ts'
+import { indexTerms } from './term-index-stage.ts'
+
+/** The definitions changed after they were read. The set is decided again. */
+export class DefinitionsChanged extends Error {}
+
+/**
+ * Pipelines the insert, link, index, history and apply stages in one flush. Apply is last, because it locks the head.
+ * Returns a promise for each statement.
+ */
+export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+  // Without changes, apply does not compare the version. A refusal must not rest on outdated definitions either.
+  if (set.accepted.length === 0) return [checkSchemaVersion(tx, set.definitions)]
+  return [
+    ...insertEntities(tx, set),
+    ...replaceLinks(tx, set),
+    ...indexTerms(tx, set),
+    ...appendConsentHistory(tx, set),
+    ...applyChanges(tx, set),
+  ]
+}
+
+async function checkSchemaVersion(tx: Transaction, { organization_id, version }: Definitions) {
+  const [head] = await tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
+  if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the write')
+}
 
 type NewEntity = {
   stack_id: number
@@ -28,14 +53,9 @@ type NewEntity = {
   attributes: Record<string, unknown>
 }
 
-/** Make stage: inserts creates and placeholders in order of name, as every set does. */
-export function insertEntities(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  placeholders: Iterable<Placeholder>,
-  at: string,
-): Promise<unknown>[] {
+/** Insert stage: inserts creates and placeholders in order of name, as every set does. */
+function insertEntities(tx: Transaction, { definitions, at, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
+  const { organization_id } = definitions
   const newEntities: NewEntity[] = []
   for (const { item, change } of accepted)
     if (change.operation === 'create')
@@ -45,7 +65,7 @@ export function insertEntities(
         columns: change.columns,
         attributes: change.set,
       })
-  for (const { stack_id, external_id, id, version } of placeholders)
+  for (const { stack_id, external_id, id, version } of placeholders.values())
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
   newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
@@ -97,15 +117,10 @@ type Entry = {
 const maxStoredAndLogged = 256
 
 /** Apply stage: stores, numbers and logs the changes. A placeholder is logged before the change that names it. */
-export function applyChanges(
-  tx: Transaction,
-  { organization_id, version }: Definitions,
-  accepted: Accepted[],
-  placeholders: Map<string, Placeholder>,
-  rows: ReadonlyMap<Item, LockedRow>,
-  at: string,
-): Promise<unknown>[] {
-  const entries = entriesOf(accepted, placeholders, rows)
+function applyChanges(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+  const { organization_id, version } = set.definitions
+  const { at, accepted } = set
+  const entries = entriesOf(set)
   const store = (statement: Statement, changes: object[]) =>
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
   if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize)
@@ -145,11 +160,7 @@ const withoutLog = ({ stack_id, id, ctid, operation, version, columns, attribute
   removed_keys,
 })
 
-function entriesOf(
-  accepted: Accepted[],
-  placeholders: Map<string, Placeholder>,
-  rows: ReadonlyMap<Item, LockedRow>,
-): Entry[] {
+function entriesOf({ accepted, placeholders, rows }: DecidedSet): Entry[] {
   const entries: Entry[] = []
   const placeholdersByItem = Map.groupBy(placeholders.values(), ({ item }) => item)
   for (const { item, change } of accepted) {
@@ -180,12 +191,8 @@ function changeEntry(number: number, { write }: Item, change: Change, row: Locke
 }
 
 /** Link stage: replaces the links of the written relationship attributes. */
-export function replaceLinks(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  placeholders: Map<string, Placeholder>,
-): Promise<unknown>[] {
+function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
+  const { organization_id } = definitions
   const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of accepted)
@@ -201,13 +208,8 @@ export function replaceLinks(
   return statements
 }
 
-/** Answer stage: appends the given consent answers to the history. */
-export function appendAnswers(
-  tx: Transaction,
-  organization_id: number,
-  accepted: Accepted[],
-  at: string,
-): Promise<unknown>[] {
+/** History stage: appends the given consent answers to the consent history. */
+function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedSet): Promise<unknown>[] {
   const answers: object[] = []
   for (const { item, change } of accepted)
     for (const answer of change.answers)
@@ -218,5 +220,6 @@ export function appendAnswers(
         actor: item.write.actor,
         request_id: item.write.request_id,
       })
-  return answers.length === 0 ? [] : [tx.query(appendConsentHistorySql, [organization_id, JSON.stringify(answers), at])]
+  if (answers.length === 0) return []
+  return [tx.query(appendConsentHistorySql, [definitions.organization_id, JSON.stringify(answers), at])]
 }

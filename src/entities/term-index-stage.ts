@@ -1,10 +1,9 @@
 import type { Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Item } from './conflicts.ts'
+import type { Accepted, DecidedSet } from './decide-set.ts'
 import type { EntityRow } from './entity-row.ts'
 import { termsOf } from './index-keys.ts'
 import { indexTermsSql } from './index-keys-sql.ts'
-import type { Accepted } from './read-stage.ts'
 
 type Term = { index_id: number; value: string; entity_id: string }
 
@@ -12,12 +11,7 @@ type Term = { index_id: number; value: string; entity_id: string }
  * Index stage: replaces the terms of indexed attributes whose value changes, and deletes those of deleted entities. The
  * locked row has the old values, so each old term is deleted by its key.
  */
-export function indexTerms(
-  tx: Transaction,
-  definitions: Definitions,
-  accepted: Accepted[],
-  rows: ReadonlyMap<Item, EntityRow>,
-): Promise<unknown>[] {
+export function indexTerms(tx: Transaction, { definitions, accepted, rows }: DecidedSet): Promise<unknown>[] {
   const deleted: Term[] = []
   const inserted: Term[] = []
   for (const entry of accepted) collectTerms(entry, rows.get(entry.item), definitions, deleted, inserted)

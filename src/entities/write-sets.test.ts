@@ -14,7 +14,7 @@ const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
 describe('a set', () => {
-  it.each([1, 50])('creates %i people with the statements of read, make and apply', async count => {
+  it.each([1, 50])('creates %i people with the statements of lock, read, insert and apply', async count => {
     const organization = await shop()
     const { db, statements, transactions } = recordStatements(service.db)
     const outcomes = await run(
@@ -33,7 +33,7 @@ describe('a set', () => {
     expect(transactions()).toBe(1)
   })
 
-  it.each([1, 50])('patches plain fields of %i people with the statements of read and apply', async count => {
+  it.each([1, 50])('patches plain fields of %i people with the statements of lock and apply', async count => {
     const organization = await shop()
     await run(
       organization,

@@ -1,16 +1,25 @@
-import type { Database } from '../db/db.ts'
-import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
-import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
+import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { addressedName, type Item, type SetSize, takeSet } from './conflicts.ts'
-import type { DecisionLimits } from './decide.ts'
-import { nameKey, planWrite } from './plan-write.ts'
-import { LostRace, lockAddressed } from './read-stage.ts'
-import { DefinitionsChanged, runWriteSet, type SetOutcomes } from './run-write-set.ts'
+import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
+import type { Decision, DecisionLimits } from './decide.ts'
+import { decideSet } from './decide-set.ts'
+import type { SerializedEntity } from './entity-reader.ts'
+import type { EntityRow } from './entity-row.ts'
+import { type Item, planItems } from './plan-write.ts'
+import {
+  LostRace,
+  lockAddressed,
+  lockRows,
+  readLastVersions,
+  readReferences,
+  readRepresentations,
+} from './read-stage.ts'
 import { countGrowth } from './statistics.ts'
-import type { WriteOrder } from './write-ordering.ts'
-import type { Outcome, Write } from './write-request.ts'
+import { DefinitionsChanged, storeSet } from './store-stage.ts'
+import { type Done, isCompleting, type Outcome, type Write } from './write-request.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 export type WriteOptions = {
@@ -40,35 +49,73 @@ export async function writeEntities(
   options: WriteOptions,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let pending = writes.map((write, index) => ({ write, index }))
   let release: (() => void) | undefined
   try {
-    while (pending.length > 0) {
-      const definitions = await cachedDefinitions(db, organization_id, options.signal)
-      const items = pending.map(({ write, index }) => planItem(write, index, definitions, options.limits))
-      release ??= await options.writeOrder?.acquire(items)
-      const { set, later } = takeSet(items, { size: options.setSize })
-      if (db.outer && items.length === writes.length && later.length > 0)
-        await db.transaction(tx => lockAddressed(tx, organization_id, items))
-      const setOutcomes = await runSet(db, definitions, set, options)
-      const inserted = countInserted(set, setOutcomes)
-      for (const table of ['entities', 'links'] as const)
-        countGrowth(db.outer ?? db, organization_id, table, inserted[table])
-      for (const [item, outcome] of setOutcomes) outcomes[item] = outcome
-      pending = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
-    }
+    await runInSets(writes, outcomes, {
+      limits: options.limits,
+      size: options.setSize,
+      nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
+      begin: async (items, isSplit) => {
+        release = await options.writeOrder?.acquire(items)
+        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, organization_id, items))
+      },
+      run: async (set, definitions) => {
+        const setOutcomes = await runSet(db, definitions, set, options)
+        countInserted(db, organization_id, set, setOutcomes)
+        return setOutcomes
+      },
+    })
   } catch (error) {
-    if (pending.length === writes.length) throw error
+    if (!outcomes.some(Boolean)) throw error
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
-    for (const { index } of pending) outcomes[index] = { error }
+    for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
     release?.()
   }
   return outcomes
 }
 
+/** Outcomes by index. An item without one conflicts with another item of the set and is deferred to the next set. */
+type SetOutcomes = Map<number, Outcome>
+
+type SetRunner = {
+  limits: WriteLimits
+  size?: SetSize | undefined
+  /** Returns the definitions to plan the next set with. */
+  nextDefinitions(): Definitions | Promise<Definitions>
+  /** Called before the first set, with all items and whether they need several sets. */
+  begin(items: Item[], isSplit: boolean): Promise<void>
+  run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
+}
+
+/** Runs an array of writes in successive sets of independent items. Stores the outcome of each write in `outcomes`. */
+export async function runInSets(
+  writes: readonly Write[],
+  outcomes: Outcome[],
+  { limits, size, nextDefinitions, begin, run }: SetRunner,
+): Promise<void> {
+  if (writes.length === 0) return
+  let definitions = await nextDefinitions()
+  let items = planItems(
+    writes.map((write, index) => ({ write, index })),
+    definitions,
+    limits.links,
+  )
+  for (;;) {
+    const { set, later } = takeSet(items, { size })
+    if (items.length === writes.length) await begin(items, later.length > 0)
+    const setOutcomes = await run(set, definitions)
+    for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
+    items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
+    if (items.length === 0) return
+    const current = await nextDefinitions()
+    if (current !== definitions) items = planItems(items, current, limits.links)
+    definitions = current
+  }
+}
+
 /** Counts the inserted rows approximately: placeholders are not counted. */
-function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: number; links: number } {
+function countInserted(db: Database, organization_id: number, set: Item[], setOutcomes: SetOutcomes) {
   const inserted = { entities: 0, links: 0 }
   for (const { index, plan } of set) {
     const outcome = setOutcomes.get(index)
@@ -76,81 +123,114 @@ function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: numbe
     if (outcome.done.result === 'created') inserted.entities += 1
     for (const { names } of plan.links.values()) inserted.links += names.length
   }
-  return inserted
+  for (const table of ['entities', 'links'] as const)
+    countGrowth(db.outer ?? db, organization_id, table, inserted[table])
 }
 
-/** Plans a write as an item of a set. */
-export function planItem(write: Write, index: number, definitions: Definitions, limits: WriteLimits): Item {
-  const name = addressedName(write)
-  return { write, index, plan: planWrite(write, definitions, limits.links), name: name && nameKey(name) }
-}
-
+/** Runs a set in a transaction of its own. A set that fails runs again in halves, until the faulty item is alone. */
 async function runSet(
   db: Database,
-  initialDefinitions: Definitions,
+  definitions: Definitions,
   set: Item[],
   options: WriteOptions,
 ): Promise<SetOutcomes> {
-  let definitions = initialDefinitions
-  let items = set
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await tryOnce(db, definitions, items, options)
-    } catch (error) {
-      const isStale = hasStaleDefinitions(error)
-      const canRetry = isStale || isLostRace(error)
-      if (options.signal?.aborted || !canRetry || attempt >= maxAttempts) {
-        // A set that exceeded its lock timeout or failed otherwise runs in halves, until the faulty item is alone.
-        // After a lost connection it does not, because the COMMIT may have succeeded.
-        const canSplit =
-          !isStale && options.halves !== false && items.length > 1 && !options.signal?.aborted && !isUnavailable(error)
-        return canSplit
-          ? runHalves(db, definitions, items, options)
-          : new Map(items.map(({ index }) => [index, { error: canRetry ? conflictFault(error) : error }]))
-      }
-      await pauseAfter(attempt, options.signal)
-      if (isStale) {
-        definitions = await reloadDefinitions(db, definitions.organization_id, options.signal)
-        items = items.map(({ write, index }) => planItem(write, index, definitions, options.limits))
-      }
-    }
+  const { limits, signal, halves = true } = options
+  const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
+  // Writes without an address are inserted without a read.
+  const readsFirst = set.some(({ write }) => write.address !== null)
+  try {
+    return await decideAgain(db, definitions, signal, current => {
+      const items = current === definitions ? set : planItems(set, current, limits.links)
+      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
+      return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
+    })
+  } catch (error) {
+    if (!halves || set.length === 1 || signal?.aborted || !runsAgainApart(error, set.length))
+      return new Map(set.map(({ index }) => [index, { error }]))
+    const middle = Math.ceil(set.length / 2)
+    const first = await runSet(db, definitions, set.slice(0, middle), options)
+    const second = await runSet(db, definitions, set.slice(middle), options)
+    return new Map([...first, ...second])
   }
 }
 
-/** Whether the error means that the set was decided on outdated definitions. */
-export const hasStaleDefinitions = (error: unknown): boolean =>
+/**
+ * Runs `work`, which decides writes and stores them in one transaction. Runs it again if a concurrent write came first,
+ * and with the new definitions if they changed.
+ */
+export function decideAgain<T>(
+  db: Database,
+  definitions: Definitions,
+  signal: Signal | undefined,
+  work: (definitions: Definitions) => Promise<T>,
+): Promise<T> {
+  let current = definitions
+  const attempt = async (previousError: unknown) => {
+    if (hasStaleDefinitions(previousError)) current = await reloadDefinitions(db, definitions.organization_id, signal)
+    return work(current)
+  }
+  return retryConflicts(attempt, error => hasStaleDefinitions(error) || isLostRace(error), signal)
+}
+
+/** Whether the error means that the writes were decided on outdated definitions. */
+const hasStaleDefinitions = (error: unknown): boolean =>
   error instanceof DefinitionsChanged || isNullOf(error, 'change_heads', 'schema_version')
 
-/**
- * Whether the error means that a concurrent write came first. The set then succeeds or is refused when decided again.
- */
-export const isLostRace = (error: unknown): boolean =>
+/** Whether the error means that a concurrent write came first. Decided again, the writes succeed or are refused. */
+const isLostRace = (error: unknown): boolean =>
   error instanceof LostRace ||
   isUniqueViolation(error) ||
   isDeadlock(error) ||
   isNullOf(error, 'change_heads', 'sequence')
 
-async function runHalves(
-  db: Database,
+// The items already form a set, so its size is not limited again.
+const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+
+/**
+ * Runs the stages of one set in one transaction: lock, read, decide, insert, link, index, history, apply, represent. A
+ * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws the errors
+ * that {@link decideAgain} retries, and other database errors.
+ */
+export async function runStages(
+  tx: Transaction,
   definitions: Definitions,
   items: Item[],
-  options: WriteOptions,
+  limits: DecisionLimits,
+  ending: 'commit' | 'continue',
 ): Promise<SetOutcomes> {
-  const middle = Math.ceil(items.length / 2)
-  const first = await runSet(db, definitions, items.slice(0, middle), options)
-  const second = await runSet(db, definitions, items.slice(middle), options)
-  return new Map([...first, ...second])
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const locking = lockRows(tx, organization_id, items)
+  const readingVersions = readLastVersions(tx, organization_id, items)
+  await awaitPipelined([locking, readingVersions])
+  const [rows, lastVersionOf] = [await locking, await readingVersions]
+  const { set } = takeSet(items, { rows, size: unlimited })
+  const references = await readReferences(tx, definitions, set, rows)
+  const decided = decideSet(set, { rows, lastVersionOf, ...references }, { definitions, limits, at })
+  const storing = storeSet(tx, decided)
+  const representing = readRepresentations(tx, decided)
+  await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
+  const representations = await representing
+  const outcomes: SetOutcomes = new Map()
+  for (const [item, decision] of decided.decisions)
+    outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
+  return outcomes
 }
 
-function tryOnce(
-  db: Database,
-  definitions: Definitions,
-  items: Item[],
-  { limits, signal, halves }: WriteOptions,
-): Promise<SetOutcomes> {
-  const lockTimeoutMs = items.length > 1 || halves === false ? setLockTimeoutMs : undefined
-  // Writes without an address are inserted without a read.
-  const readsFirst = items.some(({ write }) => write.address !== null)
-  const options = { signal, lockTimeoutMs, readsFirst }
-  return db.transaction(tx => runWriteSet(tx, definitions, items, limits, 'commit'), options)
+const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
+
+function outcomeOf(
+  { write }: Item,
+  decision: Decision,
+  row: EntityRow | undefined,
+  representations: ReadonlyMap<string, SerializedEntity>,
+): Outcome {
+  if ('refusal' in decision) return { refusal: decision.refusal }
+  const { id, external_id, version } = 'change' in decision ? decision.change : decision.unchanged
+  const done: Done = { result: 'unchanged', id, external_id, version }
+  // A create that completes a placeholder is stored as an update, but its result is `created`.
+  if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
+  const representation = representations.get(id)
+  if (representation) done.representation = representation
+  return { done }
 }

@@ -2,7 +2,7 @@ import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
-import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
@@ -38,17 +38,10 @@ export async function runIdempotent(
   work: (db: Database) => Promise<StoredResponse>,
   signal: Signal,
 ): Promise<{ response: StoredResponse; replayed: boolean }> {
-  const options = { signal, lockTimeoutMs: claimTimeoutMs }
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
-      return await keyedWritePermits.run(db, request.organization_id, signal, transact)
-    } catch (error) {
-      if (signal.aborted || !isDeadlock(error)) throw error
-      if (attempt >= maxAttempts) throw conflictFault(error)
-      await pauseAfter(attempt, signal)
-    }
-  }
+  const transact = () =>
+    db.transaction(tx => claimAndWork(db, tx, request, work), { signal, lockTimeoutMs: claimTimeoutMs })
+  const attempt = () => keyedWritePermits.run(db, request.organization_id, signal, transact)
+  return retryConflicts(attempt, isDeadlock, signal)
 }
 
 async function claimAndWork(

@@ -1,7 +1,7 @@
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
+import { WriteOrder } from '../entities/conflicts.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { WriteOrder } from '../entities/write-ordering.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write-request.ts'
 import { writeEntities } from '../entities/write-sets.ts'
 import { Fault, type Refusal, refuse } from '../errors.ts'
