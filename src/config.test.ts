@@ -29,6 +29,7 @@ describe('an empty environment', () => {
       outsideIssuer: undefined,
       tls: undefined,
       behindProxy: 0,
+      refusalShortcut: true,
       corsOrigins: [],
       rates: { read: undefined, write: undefined, store: 'memory' },
       traces: undefined,

@@ -70,6 +70,7 @@ const variables = Type.Object({
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
+  KITH_REFUSAL_SHORTCUT: Type.Enum(['on', 'off'], { default: 'on' }),
   KITH_CORS_ORIGINS: optionalText,
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
@@ -138,6 +139,8 @@ export type Config = Readonly<{
   tls: { certFile: string; keyFile: string } | undefined
   /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
   behindProxy: number
+  /** Whether repeated overload refusals are answered without Node's HTTP parser. */
+  refusalShortcut: boolean
   /** The origins of web pages that may call the API from a browser. */
   corsOrigins: readonly string[]
   rates: Rates
@@ -282,6 +285,7 @@ function freeze(values: Variables): Config {
       : undefined,
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
     behindProxy: values.KITH_BEHIND_PROXY,
+    refusalShortcut: values.KITH_REFUSAL_SHORTCUT === 'on',
     corsOrigins: Object.freeze(originsOf(values)),
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),

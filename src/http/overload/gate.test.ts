@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
@@ -8,17 +10,18 @@ import { type Organization, type Service, startService } from '../../../test/sup
 
 const origin = 'https://app.example'
 
+// One organization alone has half of each limit.
+const environment = {
+  KITH_LIMIT_IN_FLIGHT: '6',
+  KITH_LIMIT_IN_FLIGHT_BYTES: '1048576',
+  KITH_CORS_ORIGINS: origin,
+}
+
 let service: Service
 let one: Organization
 let other: Organization
 let lock: Lock | undefined
 beforeAll(async () => {
-  // One organization alone has half of each limit.
-  const environment = {
-    KITH_LIMIT_IN_FLIGHT: '6',
-    KITH_LIMIT_IN_FLIGHT_BYTES: '1048576',
-    KITH_CORS_ORIGINS: origin,
-  }
   service = await startService(environment)
   one = await service.organization()
   other = await service.organization()
@@ -30,11 +33,11 @@ afterEach(() => lock?.release())
 afterAll(() => service.stop())
 
 /** Fills the organization's share with PATCHes that wait for a lock. */
-async function fillShare() {
+async function fillShare(send = one.send) {
   lock = await lockPerson(service.databaseUrl, 'ada')
-  const answers = ['a', 'b', 'c'].map(first_name => one.send('PATCH', '/v1/people/ada', { first_name }))
+  const answers = ['a', 'b', 'c'].map(first_name => send('PATCH', '/v1/people/ada', { first_name }))
   await expect.poll(lock.waiting).toBe(1)
-  await expect.poll(async () => (await one.send('GET', '/v1/people/eve')).status).toBe(503)
+  await expect.poll(async () => (await send('GET', '/v1/people/eve')).status).toBe(503)
   return async () => {
     await lock!.release()
     return (await Promise.all(answers)).map(({ status }) => status)
@@ -119,6 +122,28 @@ describe('an organization that has used up its share', () => {
       await release()
     },
   )
+
+  it.each([
+    ['on', 2],
+    ['off', 3],
+  ])('is refused by KITH_REFUSAL_SHORTCUT=%s after Node has read %d of three requests', async (value, parsed) => {
+    const own = await startService({ ...environment, KITH_REFUSAL_SHORTCUT: value }, service.databaseUrl)
+    const send = own.sender(one.token)
+    // The gate knows the organization of a token that was verified before.
+    expect((await send('GET', '/v1/people/eve')).status).toBe(200)
+    const release = await fillShare(send)
+    const paths: (string | undefined)[] = []
+    const note = (message: unknown) => paths.push((message as { request: IncomingMessage }).request.url)
+    subscribe('http.server.request.start', note)
+    const get = `GET /v1/people/eve?own HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
+    const connection = await openConnection(own.address)
+    for (let count = 0; count < 3; count += 1) expect(await connection.send([get])).toMatch(/^HTTP\/1\.1 503 /)
+    unsubscribe('http.server.request.start', note)
+    expect(paths.filter(path => path === '/v1/people/eve?own')).toHaveLength(parsed)
+    connection.end()
+    await release()
+    await own.stop()
+  })
 
   it('may send a refused body of any length to its end and is then answered on the same connection', async () => {
     const release = await fillShare()

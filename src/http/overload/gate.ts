@@ -11,7 +11,7 @@ import { createOverload, type Overload, type Reason, type Tenant, tickMs } from 
 import { createOverloadResponder } from './overload-response.ts'
 
 type GateOptions = {
-  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
+  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy' | 'refusalShortcut'>
   /** Returns the organization of an Authorization header from the cache, without any I/O. */
   recall: (authorization: string) => number | undefined
   /** Whether the next response closes its connection. */
@@ -46,7 +46,15 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
     clock.countRefusal()
   }
   const responder = createOverloadResponder(config)
-  const sendRefusal = createLoadShedder({ limits, overload, responder, shouldClose, report: reportRefusal })
+  const { refusalShortcut } = config
+  const sendRefusal = createLoadShedder({
+    limits,
+    refusalShortcut,
+    overload,
+    responder,
+    shouldClose,
+    report: reportRefusal,
+  })
 
   /** Admits the connection of a request below `/v1`, and notes the organization of the request. */
   function enterConnection(connection: Connection, authorization: string | undefined): Reason | undefined {

@@ -24,6 +24,8 @@ type RefusedRequest = {
 
 type LoadShedderOptions = {
   limits: Pick<Limits, 'requestMs' | 'batchBytes'>
+  /** Whether the shortcut may refuse later requests of a connection. */
+  refusalShortcut: boolean
   overload: Pick<Overload, 'shed'>
   responder: OverloadResponder
   /** Whether the next response closes its connection. */
@@ -38,14 +40,15 @@ type LoadShedderOptions = {
  * refused by the shortcut if they qualify.
  */
 export function createLoadShedder(options: LoadShedderOptions): (refused: RefusedRequest) => void {
-  const { limits, responder, shouldClose } = options
+  const { limits, refusalShortcut, responder, shouldClose } = options
   const startShortcut = createShortcutStarter(options)
 
   function finish({ connection, request }: RefusedRequest) {
     connection.pendingRefusals -= 1
     if (connection.newest === request) connection.newest = undefined
     const { socket } = connection
-    if (connection.usesShortcut || connection.tenant === undefined || isEncrypted(connection)) return
+    if (!refusalShortcut || connection.usesShortcut || connection.tenant === undefined || isEncrypted(connection))
+      return
     connection.usesShortcut = true
     setImmediate(() => {
       // While Node waits for the rest of a body, Node pauses and resumes the socket.
