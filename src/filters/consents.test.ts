@@ -61,5 +61,5 @@ it('a filter finds exactly the people whose reads show such a consent, and is re
       expect([condition, status === 400 ? [] : body.data.items]).toEqual([condition, expected])
     }
   })
-  await fc.assert(property, { numRuns: 25 })
+  await fc.assert(property, { numRuns: 12 })
 })
