@@ -12,9 +12,15 @@ export type CommandResult = { code: number | null; stdout: string; stderr: strin
 /** A running command, and its result. */
 export type RunningCommand = { child: ChildProcessWithoutNullStreams; ended: Promise<CommandResult> }
 
+/**
+ * The variable with which a process uses the compiled code of the others of this run. A start of `kith` then takes 0.55 s
+ * of processor time instead of 1.0 s.
+ */
+export const compileCache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+
 /** Starts `kith` as a process with exactly this environment. */
-export function startCommand(words: string[], environment: Record<string, string>, cwd: string): RunningCommand {
-  const child = spawn(process.execPath, [program, ...words], { cwd, env: environment })
+export function startCommand(words: string[], environment: Record<string, string>, cwd?: string): RunningCommand {
+  const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...compileCache, ...environment } })
   // The command may exit before it has read its standard input.
   child.stdin.on('error', () => {})
   const ended = Promise.all([text(child.stdout).catch(() => 'closed'), text(child.stderr), once(child, 'close')]).then(

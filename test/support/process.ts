@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { startFlags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
+import { compileCache } from './command.ts'
 import { allScopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -32,13 +33,14 @@ const folders: string[] = []
 
 /** Starts the real program with exactly this environment. By default it is `serve` on a free port. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
-  return spawnKith(process.execPath, [...startFlags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
+  const env = { PORT: '0', ...compileCache, ...environment }
+  return spawnKith(process.execPath, [...startFlags, program, ...words], { env, cwd })
 }
 
 /** Starts the service by `npm start`, in its own process group. The group's id is the pid of npm. */
 export function launchByNpm(environment: Record<string, string>, ...words: string[]): Kith {
   const { PATH = '', HOME = '' } = process.env
-  const env = { PATH, HOME, PORT: '0', ...environment }
+  const env = { PATH, HOME, PORT: '0', ...compileCache, ...environment }
   return spawnKith('npm', ['start', '--', ...words], { env, cwd: checkout, detached: true })
 }
 
