@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { withSession } from '../../cli/session.ts'
+import { makeToken } from '../../cli/token.ts'
 import { startFlags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { compileCache } from './command.ts'
@@ -123,12 +125,9 @@ export async function stopProcesses(): Promise<void> {
     if (await hasServer(dataDir)) await (await startEmbedded({ dataDir, purpose: 'command', log: () => {} })).stop()
 }
 
-/** Creates a token with `kith token` on the database of this environment. Throws with its standard error. */
-export async function tokenFrom(environment: Record<string, string>, scope = allScopes): Promise<string> {
-  const { ended, output } = launch(environment, ['token', '--org', 'default', '--scope', scope])
-  if ((await ended) !== 0) throw new Error(output.stderr)
-  return output.stdout.trim()
-}
+/** Creates a token on the database of this environment, as `kith token` does, but in this process. */
+export const tokenFrom = (environment: Record<string, string>, scope = allScopes): Promise<string> =>
+  withSession(environment, session => makeToken(session, { org: 'default', scope, ttl: 3_600, subject: 'cli' }))
 
 /** Creates a client that sends JSON, or text as it is, with a token. It returns status, headers and the envelope. */
 export function senderTo(address: string, token: string): Send {
