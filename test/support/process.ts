@@ -13,6 +13,7 @@ import { makeToken } from '../../cli/token.ts'
 import { startFlags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { compileCache } from './command.ts'
+import { fillDataFolder } from './data-folder.ts'
 import { allScopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -103,6 +104,13 @@ export async function makeFolder(): Promise<string> {
   await chmod(folder, 0o711)
   folders.push(folder)
   return folder
+}
+
+/** Creates a data folder that a service has started on and stopped, in a folder that {@link endProcesses} removes. */
+export async function makeDataFolder(): Promise<string> {
+  const dataDir = join(await makeFolder(), '.kith')
+  await fillDataFolder(dataDir)
+  return dataDir
 }
 
 /** Whether an embedded server runs on this data folder, or crashed. A server that stops removes its lock file. */
