@@ -12,12 +12,18 @@ export const config = {
   ],
   // They take minutes, and have a command of their own: npm run test:faults.
   exclude: ['**/node_modules/**', 'test/faults/**'],
-  globalSetup: ['test/support/postgres.ts'],
+  globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
   pool: 'forks',
+  // Node.js runs the files as it runs the service, and a worker loads the modules once for all its files. The modules
+  // of src/ keep no state of their own: it belongs to a database object or to a service.
+  isolate: false,
+  experimental: { viteModuleRunner: false, nodeLoader: false },
   // Most tests wait for a process or a database: of two cores Vitest itself would use one.
   maxWorkers: Math.max(2, availableParallelism()),
   reporters: ['default', './test/support/summary.ts'],
-  testTimeout: 30_000,
+  testTimeout: 60_000,
+  // The default of one second is too short for an event on a busy machine.
+  expect: { poll: { timeout: 10_000 } },
   hookTimeout: 60_000,
 }
 

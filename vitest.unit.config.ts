@@ -5,4 +5,6 @@ import { config } from './vitest.config.ts'
 const { include, ...rest } = config
 
 /** `npm run test:unit`: the tests of rules, without a service or a database. */
-export default defineConfig({ test: { ...rest, include: unitTests(include), globalSetup: [] } })
+export default defineConfig({
+  test: { ...rest, include: unitTests(include), globalSetup: ['test/support/temporary-files.ts'] },
+})

@@ -7,7 +7,7 @@ import { replay } from '../test/faults/replay.ts'
 import { readStored } from '../test/faults/stored.ts'
 import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
 import { query } from '../test/support/embedded-service.ts'
-import { launch, makeFolder, senderTo, terminate, tokenFrom } from '../test/support/process.ts'
+import { launch, makeDataFolder, makeFolder, senderTo, terminate, tokenFrom } from '../test/support/process.ts'
 import type { Organization, Send } from '../test/support/service.ts'
 
 const ground = useBackupFixture()
@@ -179,12 +179,11 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
 
 describe('a backup of the embedded server', { timeout: 120_000 }, () => {
   it('works while the service runs and while it is stopped, and restores into another data folder', async () => {
-    const [first, second] = await Promise.all(
-      [1, 2].map(async () => ({ KITH_DATA_DIR: join(await makeFolder(), '.kith') })),
-    )
-    const service = launch(first!)
+    const first = { KITH_DATA_DIR: await makeDataFolder() }
+    const second = { KITH_DATA_DIR: join(await makeFolder(), '.kith') }
+    const service = launch(first)
     const address = await service.ready
-    const token = await tokenFrom(first!)
+    const token = await tokenFrom(first)
     const send = senderTo(address, token)
     for (const body of [
       { key: 'referrer', owner: 'people', type: 'person' },
@@ -192,11 +191,11 @@ describe('a backup of the embedded server', { timeout: 120_000 }, () => {
     ])
       expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
     const [online, offline] = [newFile(), newFile()]
-    expect(await underWriters(send, () => start(['backup', online], first!).ended)).toMatchObject({ code: 0 })
+    expect(await underWriters(send, () => start(['backup', online], first).ended)).toMatchObject({ code: 0 })
     expect(await terminate(service)).toBe(0)
 
-    expect(await start(['restore', online], second!).ended).toMatchObject({ code: 0 })
-    const restored = launch(second!)
+    expect(await start(['restore', online], second).ended).toMatchObject({ code: 0 })
+    const restored = launch(second)
     const sendThere = senderTo(await restored.ready, token)
     const { body } = await sendThere('GET', '/v1/people/writer_a')
     expect(body.data.version).toBeGreaterThan(5)
@@ -204,7 +203,7 @@ describe('a backup of the embedded server', { timeout: 120_000 }, () => {
     await write(sendThere, 'writer_a', 3)
     expect((await sendThere('GET', '/v1/people/writer_a')).body.data.version).toBe(version + 1)
     expect(await terminate(restored)).toBe(0)
-    const backup = await start(['backup', offline, '--json'], second!).ended
+    const backup = await start(['backup', offline, '--json'], second).ended
     expect(JSON.parse(backup.stdout).rows).toBeGreaterThan(20)
   })
 })

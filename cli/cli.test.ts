@@ -1,17 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticator } from '../src/auth/authenticator.ts'
 import { verifyClient } from '../src/auth/clients.ts'
 import { loadOrCreateKeys } from '../src/auth/keys.ts'
 import { loadConfig } from '../src/config.ts'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { query } from '../test/support/embedded-service.ts'
-
-const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Database
@@ -26,13 +21,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Runs `kith` in a process with only this environment. */
-async function run(args: string[], environment: Record<string, string>) {
-  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code: child.exitCode, stdout, stderr }
-}
-
+const run = (args: string[], environment: Record<string, string>) => runInProcess(args, environment)
 const kith = (...args: string[]) => run(args, { DATABASE_URL: database.url })
 
 async function callerOf(token: string, nowMs = Date.now) {
@@ -236,7 +225,8 @@ describe('an unusable database or setting', () => {
   })
 
   it('names every invalid setting and does not start', async () => {
-    const { code, stderr } = await run(['serve'], { DATABASE_URL: database.url, PORT: 'eighty', KITH_POTR: '1' })
+    const settings = { DATABASE_URL: database.url, PORT: 'eighty', KITH_POTR: '1' }
+    const { code, stderr } = await startCommand(['serve'], settings).ended
     expect(code).toBe(1)
     expect(stderr).toContain('PORT')
     expect(stderr).toContain('KITH_POTR')

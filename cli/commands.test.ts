@@ -4,29 +4,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startCommand } from '../test/support/command.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
-import { type Service, startService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let folder: string
 let empty: Awaited<ReturnType<typeof createTestDatabase>> | undefined
 let environment: Record<string, string>
 
 beforeAll(async () => {
-  service = await startService()
   const { token } = await service.organization()
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
 })
 afterAll(async () => {
-  await service.stop()
   await empty?.drop()
   await rm(folder, { recursive: true })
 })
 
-const run = (args: string[]) => startCommand(args, environment, folder).ended
+const run = (args: string[]) => runInProcess(args, environment, folder)
 
 /** Runs a command with `--json` and returns the parsed result. */
 const json = async (...args: string[]) => JSON.parse((await run([...args, '--json'])).stdout)
@@ -193,6 +191,6 @@ it('this file tests every command', async () => {
 
 it('prints no color if NO_COLOR is set', async () => {
   environment = { ...environment, NO_COLOR: '1' }
-  const { stdout, stderr } = await run(['import', 'people', 'people.ndjson'])
+  const { stdout, stderr } = await startCommand(['import', 'people', 'people.ndjson'], environment, folder).ended
   expect(stdout + stderr).not.toContain('\x1b')
 })

@@ -5,27 +5,31 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startCommand } from '../test/support/command.ts'
+import { compileCache, runInProcess } from '../test/support/command.ts'
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 let folder: string
+let bashScript: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-completion-'))
   await symlink(program, join(folder, 'kith'))
   await writeFile(join(folder, 'people one.csv'), '')
+  bashScript = (await printScript('bash')).stdout
 })
 afterAll(() => rm(folder, { recursive: true }))
+
+const printScript = (shell: string) => runInProcess(['completion', shell], {})
 
 /** The completions of a real bash with the script, for a line with the cursor at its end. */
 async function completeInBash(line: string): Promise<string[]> {
   const script = `
-    source <(kith completion bash)
+    ${bashScript}
     COMP_WORDS=(${line}); [[ "$LINE" == *' ' ]] && COMP_WORDS+=('')
     COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
     _kith
     printf '%s\\n' "\${COMPREPLY[@]}"`
-  const env = { PATH: `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`, LINE: line }
+  const env = { PATH: `${folder}:${dirname(process.execPath)}:/usr/bin:/bin`, LINE: line, ...compileCache }
   const { stdout } = await promisify(execFile)('bash', ['--noprofile', '--norc', '-c', script], { cwd: folder, env })
   return stdout.split('\n').filter(Boolean)
 }
@@ -70,7 +74,7 @@ it.runIf(spawnSync('fish', ['--version']).status === 0).each(fishCompletions)(
 )
 
 it.each(['bash', 'zsh', 'fish'])('prints a script for %s', async shell => {
-  const { code, stdout, stderr } = await startCommand(['completion', shell], {}, folder).ended
+  const { code, stdout, stderr } = await printScript(shell)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout).toContain('kith complete --')
 })

@@ -3,21 +3,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
-import { startCommand } from '../test/support/command.ts'
-import { type Service, startService } from '../test/support/service.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
+import { useService } from '../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let client: Client
 let token: string
 let base: string
 let directory: string
 
 beforeAll(async () => {
-  service = await startService()
   base = await mkdtemp(join(tmpdir(), 'kith-csv-'))
 })
 afterAll(async () => {
-  await service.stop()
   await rm(base, { recursive: true })
 })
 beforeEach(async () => {
@@ -43,9 +41,8 @@ beforeEach(async () => {
 async function importCsv(content: string | Buffer, ...args: string[]) {
   await writeFile(join(directory, 'people.csv'), content)
   const all = ['import', 'people', 'people.csv', '--json', ...args]
-  const { child, ended } = startCommand(all, { KITH_URL: service.address, KITH_TOKEN: token }, directory)
-  child.stdin.end()
-  const { code, stdout, stderr } = await ended
+  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+  const { code, stdout, stderr } = await runInProcess(all, environment, directory)
   return { code, stderr, counts: stdout === '' ? null : JSON.parse(stdout) }
 }
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../test/support/certificate.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { query } from '../test/support/embedded-service.ts'
 import { endProcesses, launch, makeFolder, terminate } from '../test/support/process.ts'
@@ -13,10 +14,11 @@ import type { Finding } from './doctor/finding.ts'
 
 type Report = { code: number | null; healthy: boolean; findings: Finding[]; output: string }
 
+const words = ['doctor', '--json']
+
 async function doctor(environment: Record<string, string>): Promise<Report> {
-  const kith = launch(environment, ['doctor', '--json'])
-  const code = await kith.ended
-  const { stdout, stderr } = kith.output
+  const run = 'NODE_OPTIONS' in environment ? startCommand(words, environment).ended : runInProcess(words, environment)
+  const { code, stdout, stderr } = await run
   expect(stderr).toBe('')
   return { code, ...(JSON.parse(stdout) as Pick<Report, 'healthy' | 'findings'>), output: stdout }
 }

@@ -1,17 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-
-const program = fileURLToPath(new URL('./main.ts', import.meta.url))
+import { type RunningCommand, startCommand } from '../test/support/command.ts'
 
 let base: string
-const children: ChildProcess[] = []
+const commands: RunningCommand[] = []
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'kith-cli-test-'))
@@ -20,29 +15,24 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  for (const child of children.filter(each => each.exitCode === null && each.signalCode === null)) {
+  for (const { child, ended } of commands) {
     child.kill('SIGTERM')
-    await once(child, 'exit')
+    await ended
   }
   await rm(base, { recursive: true, maxRetries: 10 })
 })
 
-function start(...args: string[]) {
-  const environment = { KITH_DATA_DIR: join(base, '.kith'), PORT: '0' }
-  const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
-  children.push(child)
-  return child
+function start(...args: string[]): RunningCommand {
+  const command = startCommand(args, { KITH_DATA_DIR: join(base, '.kith'), PORT: '0' })
+  commands.push(command)
+  return command
 }
 
-async function kith(...args: string[]) {
-  const child = start(...args)
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code: child.exitCode, stdout, stderr }
-}
+const kith = (...args: string[]) => start(...args).ended
 
 /** Waits until the service prints its address. */
-async function addressOf(service: ReturnType<typeof start>): Promise<string> {
-  for await (const line of createInterface({ input: service.stdout })) {
+async function addressOf({ child }: RunningCommand): Promise<string> {
+  for await (const line of createInterface({ input: child.stdout })) {
     const address = /kith is ready at ([^\s"]+)/.exec(line)?.[1]
     if (address) return address
   }
@@ -63,8 +53,7 @@ it('commands use the embedded database without a service, with a running one, an
     const headers = { Authorization: `Bearer ${answer.stdout.trim()}` }
     expect((await fetch(`${address}/v1/people/nobody`, { headers })).status).toBe(404)
   }
-  service.kill('SIGTERM')
-  await once(service, 'exit')
-  expect(service.exitCode).toBe(0)
+  service.child.kill('SIGTERM')
+  expect((await service.ended).code).toBe(0)
   expect((await kith('org', 'list')).stdout).toMatch(/^default\t.*\nacme\t/)
 })

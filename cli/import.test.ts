@@ -5,21 +5,19 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
-import { breakingProxy, startCommand } from '../test/support/command.ts'
-import { type Service, startService } from '../test/support/service.ts'
+import { breakingProxy, runInProcess, startCommand } from '../test/support/command.ts'
+import { useService } from '../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let client: Client
 let token: string
 let base: string
 let directory: string
 
 beforeAll(async () => {
-  service = await startService()
   base = await mkdtemp(join(tmpdir(), 'kith-import-'))
 })
 afterAll(async () => {
-  await service.stop()
   await rm(base, { recursive: true })
 })
 beforeEach(async () => {
@@ -39,6 +37,7 @@ const start = (args: string[], environment: Record<string, string> = settings())
   startCommand(['import', ...args], environment, directory)
 
 async function run(args: string[], input: string | Buffer = '', environment?: Record<string, string>) {
+  if (!args.includes('-')) return runInProcess(['import', ...args], environment ?? settings(), directory)
   const { child, ended } = start(args, environment)
   child.stdin.end(input)
   return ended

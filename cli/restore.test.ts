@@ -3,18 +3,18 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import pg from 'pg'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { migrate } from '../src/db/migrate.ts'
 import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
+import { createTestDatabase } from '../test/support/database.ts'
 import { query, until } from '../test/support/embedded-service.ts'
 import { verifyBackup } from './backup/container.ts'
 
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
 
-/** Creates a database with so many changes that copying them takes a while. */
-async function largeDatabase(): Promise<string> {
-  const url = await newDatabase()
+/** Fills a database with so many changes that copying them takes a while. */
+async function fillLargeDatabase(url: string): Promise<void> {
   await query(url, `insert into organizations (key) values ('default')`)
   await query(
     url,
@@ -22,7 +22,6 @@ async function largeDatabase(): Promise<string> {
      select 1, i, now(), 'entity', 'create', null, jsonb_build_object('text', md5(i::text) || md5((i + 1)::text)), 'tests', 'r'
        from generate_series(1, 300000) i`,
   )
-  return url
 }
 
 const rowsIn = async (url: string) => Object.values(await contentsOf(url)).flat().length
@@ -150,10 +149,18 @@ describe('kith restore', { timeout: 90_000 }, () => {
 })
 
 describe('a backup file', { timeout: 90_000 }, () => {
+  let large: Awaited<ReturnType<typeof createTestDatabase>>
+  let url: string
+  beforeAll(async () => {
+    large = await createTestDatabase()
+    url = large.url
+    await fillLargeDatabase(url)
+  })
+  afterAll(() => large.drop())
+
   const names = async (file: string) => (await readdir(ground.folder)).filter(name => name.startsWith(file))
 
   it('does not exist if the disk is full', async () => {
-    const url = await largeDatabase()
     const file = newFile()
     const limited = ['-c', 'ulimit -f 256 && exec "$0" "$@"', process.execPath]
     const program = new URL('./main.ts', import.meta.url).pathname
@@ -171,7 +178,6 @@ describe('a backup file', { timeout: 90_000 }, () => {
   })
 
   it('is a .partial file after the backup was killed, which --force removes', async () => {
-    const url = await largeDatabase()
     const file = newFile()
     const { child, ended } = start(['backup', file], { DATABASE_URL: url })
     await until(async () => (await names(file)).length > 0)
@@ -189,7 +195,6 @@ describe('a backup file', { timeout: 90_000 }, () => {
   })
 
   it('is removed when Ctrl-C or a lost connection ends the backup', async () => {
-    const url = await largeDatabase()
     for (const how of ['SIGINT', 'lost']) {
       const file = newFile()
       const { child, ended } = start(['backup', file], { DATABASE_URL: url })
@@ -198,7 +203,8 @@ describe('a backup file', { timeout: 90_000 }, () => {
       else
         await query(
           url,
-          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'kith backup'`,
+          `select pg_terminate_backend(pid) from pg_stat_activity
+            where application_name = 'kith backup' and datname = current_database()`,
         )
       const { code, stderr } = await ended
       expect(code).toBe(1)

@@ -1,27 +1,20 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
-import { type Organization, type Service, startService } from '../test/support/service.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
 
-const program = fileURLToPath(new URL('./main.ts', import.meta.url))
-
-let service: Service
+const service = useService()
 let organization: Organization
 let client: Client
 let directory: string
 
 beforeAll(async () => {
-  service = await startService()
   directory = await mkdtemp(join(tmpdir(), 'kith-schema-'))
 })
 afterAll(async () => {
-  await service.stop()
   await rm(directory, { recursive: true })
 })
 beforeEach(async () => {
@@ -31,11 +24,11 @@ beforeEach(async () => {
 
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
 async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
-  const env = { KITH_URL: service.address, KITH_TOKEN: token }
-  const child = spawn(process.execPath, [program, 'schema', ...args], { cwd: directory, env })
+  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+  if (input === '') return runInProcess(['schema', ...args], environment, directory)
+  const { child, ended } = startCommand(['schema', ...args], environment, directory)
   child.stdin.end(input)
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code: child.exitCode, stdout, stderr }
+  return ended
 }
 
 type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[] }

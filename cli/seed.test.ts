@@ -1,32 +1,24 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client, ImportCounts } from '../client/index.ts'
-import { type Organization, type Service, startService } from '../test/support/service.ts'
+import { runInProcess, startCommand } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './seed/lines.ts'
 
-const program = fileURLToPath(new URL('./main.ts', import.meta.url))
-
-let service: Service
+const service = useService()
 let organization: Organization
 let client: Client
 
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
   client = organization.client
 })
 
-async function seed(...args: string[]) {
-  const env = { KITH_URL: service.address, KITH_TOKEN: organization.token }
-  const child = spawn(process.execPath, [program, 'seed', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code: child.exitCode, stdout, stderr }
+function seed(...args: string[]) {
+  const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+  // A stream that ends in standard output needs a process of its own.
+  if (args.includes('--print')) return startCommand(['seed', ...args], environment).ended
+  return runInProcess(['seed', ...args], environment)
 }
 
 const dataset = { people: 60, seed: 3, consentTypeIds: { marketing: 1, surveys: 2 } }
@@ -143,11 +135,9 @@ describe('kith seed', () => {
       const lines = [...bodiesOf(dataset, file)].map(body => `${JSON.stringify(body)}\n`)
       expect(await seed(...shop, '--print', file)).toEqual({ code: 0, stdout: lines.join(''), stderr: '' })
     }
-    const args = [program, 'seed', '--people', '1000000', '--print', 'people']
-    const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] })
+    const { child, ended } = startCommand(['seed', '--people', '1000000', '--print', 'people'], {})
     await once(child.stdout, 'data')
     child.stdout.destroy()
-    await once(child, 'exit')
-    expect(child.exitCode).not.toBeNull()
+    expect((await ended).code).not.toBeNull()
   })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { readMetrics, type Samples } from './support/metrics.ts'
-import { type Service, startService } from './support/service.ts'
+import { useService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/metrics.md', import.meta.url), 'utf8')
 const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(([, name, type, labels]) => ({
@@ -10,17 +10,15 @@ const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(
   labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!),
 }))
 
-let service: Service
+const service = useService()
 let metrics: Samples
 beforeAll(async () => {
-  service = await startService()
   const { send } = await service.organization()
   await send('POST', '/v1/people', { external_id: 'ada' })
   await send('GET', '/v1/people/ada')
   await send('GET', '/v1/people/nobody')
   metrics = await readMetrics(service.address)
 })
-afterAll(() => service.stop())
 
 it('docs/metrics.md lists every metric with its type, and no other', () => {
   const documented = Object.fromEntries(rows.map(({ name, type }) => [name, type]))

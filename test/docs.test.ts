@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { errorStatuses } from '../src/errors.ts'
-import { type Send, type Service, startService } from './support/service.ts'
+import { type Send, useService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
 
@@ -39,13 +39,11 @@ function parseExample(text: string): Example {
 const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => parseExample(match[1]!.trimEnd()))
 
 describe('docs/api.md', () => {
-  let service: Service
+  const service = useService()
   let send: Send
   beforeAll(async () => {
-    service = await startService()
     send = (await service.organization()).send
   })
-  afterAll(() => service.stop())
 
   it('has examples', () => {
     expect(examples.length).toBeGreaterThan(20)

@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readQuickStarts, runExample } from '../client/test/examples.ts'
+import { compileCache } from './support/command.ts'
 import { checkout } from './support/process.ts'
-import { type Service, startService } from './support/service.ts'
+import { useService } from './support/service.ts'
 
 type Step = { commands: string[]; answer: string[] }
 
@@ -31,18 +32,14 @@ describe.each([
   { document: 'docs/quick-starts.md', titles: ['curl'] },
 ])('$document', ({ document, titles }) => {
   const steps = readSteps(document, titles)
-  let service: Service
-  beforeAll(async () => {
-    service = await startService()
-  })
-  afterAll(() => service.stop())
+  const service = useService()
 
   it('shows the real output of its shell lines', async () => {
     const mark = '=== answered ==='
     const script = steps.map(({ commands }) => [...commands, `echo; echo '${mark}'`].join('\n')).join('\n')
     // The commands find the database and the port of the service in the environment.
     const { PATH, HOME } = process.env
-    const env = { PATH, HOME, DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port }
+    const env = { PATH, HOME, DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port, ...compileCache }
     const { stdout, stderr } = await promisify(execFile)(
       'bash',
       ['-euo', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:8080', service.address)],
@@ -59,11 +56,7 @@ describe.each([
 })
 
 describe('the TypeScript quick start', () => {
-  let service: Service
-  beforeAll(async () => {
-    service = await startService()
-  })
-  afterAll(() => service.stop())
+  const service = useService()
 
   it('shows its real output, which is the same when it runs again', async () => {
     const [example, ...others] = readQuickStarts()

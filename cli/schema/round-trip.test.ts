@@ -1,16 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Client } from '../../client/index.ts'
-import { type Service, startService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 import { applyStep } from './apply.ts'
 import { parseSchemaFile, schemaFileText } from './file.ts'
 import { planPush } from './plan.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const types = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
 const stackKeys = ['alpha', 'beta', 'gamma']

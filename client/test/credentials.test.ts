@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createClient as createCredentials, revokeClient } from '../../src/auth/clients.ts'
-import { type Service, startService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
 import { networkError, refusal, type Step, scriptedClient, success } from './scripted-fetch.ts'
 
@@ -82,11 +82,7 @@ describe('clientCredentials', () => {
 })
 
 describe('clientCredentials of a service', () => {
-  let service: Service
-  beforeAll(async () => {
-    service = await startService()
-  })
-  afterAll(() => service.stop())
+  const service = useService()
 
   it('from kith client create give its scopes or fewer until the client is revoked', async () => {
     const { key } = await service.organization()

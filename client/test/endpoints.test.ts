@@ -1,18 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { version } from '../../src/version.ts'
-import { type Service, startService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 import { type Client, createClient, isKithError, KithConnectionError, writable } from '../index.ts'
 
-let service: Service
+const service = useService()
 let client: Client
 let token: string
 let organization_id: number
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   ;({ token, id: organization_id } = await service.organization())
   client = createClient({ url: service.address, token })

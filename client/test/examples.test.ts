@@ -4,19 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
 import { moduleOf, readExamples, readQuickStarts, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 /** An organization with two stacks, two people and an order, in which every example runs. */
 async function openShop() {

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, useService } from '../../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let send: Send
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   send = (await service.organization()).send
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })

@@ -1,21 +1,19 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
-import { allScopes, type Service, startService } from '../../test/support/service.ts'
+import { allScopes, useService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
 import { scopes } from './scopes.ts'
 
-let service: Service
+const service = useService({ AUTH_SECRET: sharedSecret })
 let token: string
 let key: string
 beforeAll(async () => {
-  service = await startService({ AUTH_SECRET: sharedSecret })
   const organization = await service.organization()
   ;({ token, key } = organization)
 })
-afterAll(() => service.stop())
 
 const examples: Record<ParameterKind, string> = {
   external_id: 'ada',

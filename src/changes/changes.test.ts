@@ -1,20 +1,16 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
 import { createOrganization } from '../organizations/organizations.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let send: Send
 let start: number
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
   send = shop.send

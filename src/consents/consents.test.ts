@@ -1,14 +1,10 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, type Service, useService } from '../../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let send: Send
 let organization: Awaited<ReturnType<Service['organization']>>
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 
 // Type 1 is the default of both channels, 2 has both channels, 3 only email, 4 is mandatory, and 5 is archived.
 const types = '/v1/schema/consent-types'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   exists,
   query,
@@ -19,6 +19,8 @@ import { urlOfDatabase } from './embedded.ts'
 const ground = useEmbeddedFixture()
 
 describe('the embedded PostgreSQL', () => {
+  beforeEach(ground.fill)
+
   it('is durable, listens only in a private socket folder, and keeps its data across restarts', async () => {
     const first = await ground.start('serve')
     const settings = `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits,
@@ -60,6 +62,8 @@ describe('the embedded PostgreSQL', () => {
 })
 
 describe('the service that owns a data folder', () => {
+  beforeEach(ground.fill)
+
   it('excludes a second one, whose error names the owner', async () => {
     const owner = await ground.start('serve')
     await expect(ground.start('serve')).rejects.toThrow(`kith serve pid ${owner.child.pid}`)
@@ -78,6 +82,8 @@ describe('the service that owns a data folder', () => {
 })
 
 describe('a command', () => {
+  beforeEach(ground.fill)
+
   it('shares the server of a running service and leaves it running', async () => {
     const service = await ground.start('serve')
     await writeNotes(service.url)

@@ -1,13 +1,9 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const key = (text: string) => Buffer.from(text)
 

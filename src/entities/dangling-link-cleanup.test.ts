@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import { cleanDanglingLinks } from './dangling-link-cleanup.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
 })

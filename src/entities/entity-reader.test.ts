@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 beforeAll(async () => {
-  service = await startService()
   shop = await makeShop(service)
   const { send } = shop
   const channels = ['email', 'sms'].map(channel => ({ channel, is_default: false }))
@@ -51,7 +50,6 @@ beforeAll(async () => {
   await send('PATCH', `/v1/schema/attributes/${friends.id}`, { state: 'archived' })
   await send('PATCH', `/v1/schema/consent-types/${answers.at(-2)!.id}`, { state: 'archived' })
 })
-afterAll(() => service.stop())
 
 it.each(['asc', 'desc'])('lists people as single reads return them: %s', async sorting_type => {
   const { send } = shop

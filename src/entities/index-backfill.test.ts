@@ -1,15 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { type Service, useService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
 import { backfillIndexes } from './index-backfill.ts'
 import { termsOf } from './index-keys.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 type Organization = Awaited<ReturnType<Service['organization']>>
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, useService } from '../../test/support/service.ts'
 import { jsonEqual } from './json-equal.ts'
 
 const parse = (text: string): unknown => JSON.parse(text)
@@ -84,12 +84,8 @@ describe('two JSON values', () => {
 })
 
 describe('a repeated write through HTTP', () => {
-  let service: Service
+  const service = useService()
   let send: Send
-  beforeAll(async () => {
-    service = await startService()
-  })
-  afterAll(() => service.stop())
   beforeEach(async () => {
     send = (await service.organization()).send
     await send('POST', '/v1/people', { external_id: 'ada' })

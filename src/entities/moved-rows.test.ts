@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, type Reply, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { names } from '../../test/support/writes.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 beforeAll(async () => {
-  service = await startService()
   await service.sql('create table skipping (times integer)')
   await service.sql('create sequence skipped')
   // The trigger skips the row, as PostgreSQL does if the row moved. A sequence also counts rolled-back transactions.
@@ -21,7 +20,6 @@ beforeAll(async () => {
     'create trigger skip_ada before update or delete on entities for each row execute function skip_ada()',
   )
 })
-afterAll(() => service.stop())
 beforeEach(async () => {
   await skipTimes(0)
   organization = await service.organization()

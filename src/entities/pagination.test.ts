@@ -1,16 +1,15 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Service, useService } from '../../test/support/service.ts'
 import { readFilteredPage } from '../filters/page.ts'
 import { printPage } from './entity-json.ts'
 import { readPageOfStack } from './entity-reader.ts'
 import { uuidOfRecord } from './identifiers.ts'
 import { type Position, readRelated } from './pagination.ts'
 
-let service: Service
+const service = useService()
 let organization: Awaited<ReturnType<Service['organization']>>
 beforeAll(async () => {
-  service = await startService()
   organization = await service.organization()
   const { send } = organization
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
@@ -23,7 +22,6 @@ beforeAll(async () => {
   }))
   await send('POST', '/v1/people/batch', { operations })
 })
-afterAll(() => service.stop())
 
 type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more: boolean }>
 

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { lockPerson } from '../../test/support/process.ts'
-import { type Service, startService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Write } from './write-request.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)

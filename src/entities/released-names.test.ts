@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 import { makeShop, resultOf, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Write } from './write-request.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 let send: Organization['send']
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
   send = organization.send

@@ -1,14 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Reply, type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { readMetrics } from '../../test/support/metrics.ts'
+import { type Reply, useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../test/support/writes.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 type Op = {
   op: 'create' | 'patch' | 'put' | 'upsert' | 'delete' | 'rename' | 'get'
@@ -167,7 +164,9 @@ describe('concurrent requests', () => {
       const waiting = Promise.all(
         names('p', 60).map(name => shop.send('PATCH', `/v1/people/${name}`, { first_name: 'Ada' })),
       )
-      await other.query('select pg_sleep(2)')
+      const inFlight = async () => (await readMetrics(service.address)).value('kith_http_requests_in_flight')
+      // The request for the metrics counts as one.
+      await expect.poll(inFlight).toBe(61)
       await other.query('commit')
       expect(new Set((await waiting).map(({ status }) => status))).toEqual(new Set([200]))
       const times = await service.sql(

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { makeShop, names, recordStatements, resultOf, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import type { EntityBody, Write } from './write-request.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Send, type Service, useService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
-let service: Service
+const service = useService()
 let organization: Awaited<ReturnType<Service['organization']>>
 let send: Send
 beforeAll(async () => {
-  service = await startService()
   organization = await service.organization()
   send = organization.send
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
@@ -19,7 +18,6 @@ beforeAll(async () => {
       attribute_values: { bought: ['shared', `o${index}`] },
     })
 })
-afterAll(() => service.stop())
 
 const names = (reply: Awaited<ReturnType<Send>>) =>
   reply.body.data.items.map((item: { external_id: string }) => item.external_id)

@@ -1,23 +1,21 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Dataset, matches } from '../../test/support/filter-evaluator.ts'
 import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
-import { type Service, startService } from '../../test/support/service.ts'
+import { type Service, useService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
-let service: Service
+const service = useService()
 let organization: Awaited<ReturnType<Service['organization']>>
 let world: Dataset
 beforeAll(async () => {
-  service = await startService()
   organization = await service.organization()
   await createDataset(organization, 7)
   world = await readDataset(service, organization.id)
 })
-afterAll(() => service.stop())
 
 const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.key === key)!.id
 

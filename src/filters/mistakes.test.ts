@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
 import { findUnusedKeys } from './undeclared-keys.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 let send: Organization['send']
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
   send = organization.send

@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, type Service, startService, useService } from '../../test/support/service.ts'
 
 /** A filter reads 8 + 64 + 512 links for each person, which takes longer than the time limit of a request. */
 const people = 20_000
 const filterCount = 24
 
-let service: Service
+const service = useService({ KITH_LIMIT_REQUEST_MS: '30000' })
 /** A service on the same database whose requests have less time. */
 let impatient: Service
 let slow: Organization
 let other: Organization
 const requestMs = 2_000
 beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_REQUEST_MS: '30000' })
   impatient = await startService({ KITH_LIMIT_REQUEST_MS: `${requestMs}` }, service.databaseUrl)
   slow = await service.organization()
   other = await service.organization()
@@ -23,7 +22,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await impatient.stop()
-  await service.stop()
 })
 
 const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`

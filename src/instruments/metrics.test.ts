@@ -1,20 +1,18 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { query } from '../../test/support/embedded-service.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { lockPerson } from '../../test/support/process.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 import { urlOfDatabase } from '../db/embedded.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 beforeAll(async () => {
-  service = await startService()
   organization = await service.organization()
 })
-afterAll(() => service.stop())
 
 const metrics = () => readMetrics(service.address)
 

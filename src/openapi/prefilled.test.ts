@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import { openApiDocument } from '../app.ts'
 import { loadConfig } from '../config.ts'
@@ -79,11 +79,10 @@ describe('the input that the page at /docs fills in', () => {
 })
 
 describe('a prefilled write to existing entities', () => {
-  let service: Service
+  const service = useService()
   let shop: Shop
   let existing: Record<string, string>
   beforeAll(async () => {
-    service = await startService()
     shop = await makeShop(service)
     const { send } = shop
     await send('POST', '/v1/schema/stacks', { key: 'things', kind: 'item' })
@@ -101,7 +100,6 @@ describe('a prefilled write to existing entities', () => {
       consent_type_id: '1',
     }
   })
-  afterAll(() => service.stop())
 
   const snapshot = async () => {
     const reads = [

@@ -1,13 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 import { openApiDocument } from '../app.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const fetchText = async (path: string) => {
   const response = await fetch(new URL(path, `${service.address}/docs`))

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_PAGE: '50', KITH_LIMIT_CONSENT_TYPES: '7' })
-})
-afterAll(() => service.stop())
+const service = useService({ KITH_LIMIT_PAGE: '50', KITH_LIMIT_CONSENT_TYPES: '7' })
 
 const path = '/v1/organization'
 

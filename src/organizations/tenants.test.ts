@@ -1,20 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Reply, type Service, startService } from '../../test/support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Reply, useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import type { Statement } from '../db/db.ts'
 
-let service: Service
+const service = useService()
 let ours: Shop
 let theirs: Shop
 beforeAll(async () => {
-  service = await startService()
   ours = await makeShop(service)
   theirs = await makeShop(service)
 })
-afterAll(() => service.stop())
 
 const ada = {
   external_id: 'ada',

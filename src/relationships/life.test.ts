@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import { cleanDanglingLinks } from '../entities/dangling-link-cleanup.ts'
 
-let service: Service
+const service = useService()
 let send: Send
 let organization_id: number
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   const shop = await makeShop(service)
   send = shop.send

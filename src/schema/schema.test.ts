@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 it('the schema contains what the lists contain, including archived definitions', async () => {
   const { send } = await service.organization()

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, type Service, useService } from '../../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let send: Send
 let organization: Awaited<ReturnType<Service['organization']>>
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
   send = organization.send

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 
-let service: Service
+const service = useService({ KITH_LIMIT_BODY_BYTES: '4096' })
 let organization: Organization
 const people = '/v1/people/import'
 
-beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_BODY_BYTES: '4096' })
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
 })

@@ -1,14 +1,10 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 const stacks = ['orders', 'visits'] as const
 const names = ['a', 'b', 'c', 'd', 'É', 'x y'] as const

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { statement } from '../../src/db/db.ts'
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import { startOf } from '../../src/entities/pagination.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements } from '../../src/filters/select.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, useService } from '../support/service.ts'
 
 // A manual run with a million people gave the same plans. The plans do not change above some ten thousand.
-const people = 100_000
+const people = 30_000
 const orders = people / 2
 
-let service: Service
+const service = useService()
 let organization: Awaited<ReturnType<Service['organization']>>
 let definitions: Definitions
 beforeAll(async () => {
-  service = await startService()
   organization = await service.organization()
   await declare()
   await populate()
@@ -23,7 +22,6 @@ beforeAll(async () => {
   await service.sql('vacuum analyze')
   definitions = await reloadDefinitions(service.db, organization.id)
 }, 300_000)
-afterAll(() => service.stop())
 
 async function declare() {
   const { send } = organization

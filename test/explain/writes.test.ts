@@ -1,8 +1,8 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { type Database, type Statement, statement, type Transaction } from '../../src/db/db.ts'
 import type { Write } from '../../src/entities/write-request.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
 // One large organization next to many small ones: PostgreSQL's average statistics do not fit the large one.
@@ -11,10 +11,9 @@ const smallOrganizations = 5_000
 // The limit for a set of one write, with a margin for other rows on a target's page.
 const maxRows = 40
 
-let service: Service
+const service = useService()
 let shop: Shop
 beforeAll(async () => {
-  service = await startService()
   shop = await makeShop(service)
   await shop.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text', indexed: true })
   const insert = (organization: string, from: number, to: number) =>
@@ -38,7 +37,6 @@ beforeAll(async () => {
   )
   await service.sql('analyze')
 }, 120_000)
-afterAll(() => service.stop())
 
 type Node = {
   'Node Type': string

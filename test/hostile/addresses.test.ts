@@ -1,15 +1,13 @@
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 beforeAll(async () => {
-  service = await startService()
   shop = await makeShop(service)
 })
-afterAll(() => service.stop())
 
 describe('a path that is not percent-encoded UTF-8', () => {
   it('is refused with 400 and names the parameter', async () => {

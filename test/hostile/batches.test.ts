@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 beforeAll(async () => {
-  service = await startService()
   shop = await makeShop(service)
 })
-afterAll(() => service.stop())
 
 describe('a batch with `atomic: true`', () => {
   it('returns the error of the first operation that fails', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sendAllowed, throwViolation } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts'
@@ -15,17 +15,15 @@ const roundsPerTenant = 45
 const validPerRound = 12
 const invalidPerRound = 12
 
-let service: Service
+const service = useService()
 let sender: Sender
 let tenants: TestTenant[]
 beforeAll(async () => {
-  service = await startService()
   sender = createSender(service)
   tenants = await Promise.all(Array.from({ length: tenantCount }, () => createTestTenant(service, sender)))
 })
 afterAll(async () => {
   sender.close()
-  await service.stop()
 })
 
 it('keeps the invariants on every endpoint for valid and invalid requests', { timeout: 300_000 }, async () => {

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { createSender } from './sender.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 beforeAll(async () => {
-  service = await startService()
   shop = await makeShop(service)
 })
-afterAll(() => service.stop())
 
 describe('keys that JavaScript objects inherit', () => {
   it.each(['valueOf', 'toString'])('rewrites a value with the key %s', async key => {

@@ -1,24 +1,22 @@
 import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'
 import { createTestTenant, type TestTenant } from './test-tenant.ts'
 import { trimStrings } from './texts.ts'
 
-let service: Service
+const service = useService()
 let sender: Sender
 let tenant: TestTenant
 beforeAll(async () => {
-  service = await startService()
   sender = createSender(service)
   tenant = await createTestTenant(service, sender)
   await sender.send(tenant.token, { method: 'POST', path: '/v1/people', body: '{"external_id":"ada"}' })
 })
 afterAll(async () => {
   sender.close()
-  await service.stop()
 })
 
 const markerOf = (nth: number) => `zqk${nth}kqz`

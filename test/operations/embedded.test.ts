@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { query } from '../support/embedded-service.ts'
-import { endProcesses, launch, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { endProcesses, launch, makeDataFolder, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import { blocksOf } from './manual.ts'
 
 afterEach(endProcesses)
@@ -14,7 +14,7 @@ const [copy, dump] = blocksOf('The embedded database', 'sh')
 // The timeout allows for two starts of a server on a machine that runs other tests.
 describe('the embedded database', { timeout: 60_000 }, () => {
   it('starts from a copy of its folder that the manual makes while the service is stopped', async () => {
-    const [KITH_DATA_DIR, BACKUPS] = [join(await makeFolder(), '.kith'), await makeFolder()]
+    const [KITH_DATA_DIR, BACKUPS] = [await makeDataFolder(), await makeFolder()]
     const first = launch({ KITH_DATA_DIR })
     const address = await first.ready
     const token = await tokenFrom({ KITH_DATA_DIR })
@@ -29,7 +29,7 @@ describe('the embedded database', { timeout: 60_000 }, () => {
   })
 
   it('accepts a client program with the password and socket files that the manual names', async () => {
-    const KITH_DATA_DIR = join(await makeFolder(), '.kith')
+    const KITH_DATA_DIR = await makeDataFolder()
     const kith = launch({ KITH_DATA_DIR })
     await kith.ready
     const [passwordFile, socketFile] = [...dump!.matchAll(/\$KITH_DATA_DIR(\/[\w/]+)/g)].map(match => match[1]!)

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readMetrics, type Samples } from '../support/metrics.ts'
 import { checkout } from '../support/process.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { sections } from './manual.ts'
 import { familyOf, parseExpression } from './promql.ts'
 
@@ -47,17 +47,15 @@ const expressions = [
 const builtIn = { metrics: ['up'], labels: ['instance', 'job', 'le'] }
 
 describe('the queries of the alerts and the dashboard', () => {
-  let service: Service
+  const service = useService()
   let metrics: Samples
   beforeAll(async () => {
-    service = await startService()
     const { send } = await service.organization()
     await send('POST', '/v1/people', { external_id: 'ada' })
     await send('GET', '/v1/people/ada')
     await send('GET', '/v1/people/nobody')
     metrics = await readMetrics(service.address)
   })
-  afterAll(() => service.stop())
 
   it.each(expressions)('use metrics and labels that /metrics exposes: $where', ({ expr }) => {
     const { selectors, grouping } = parseExpression(expr)

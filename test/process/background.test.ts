@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { endProcesses, launch, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { endProcesses, launch, makeDataFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
 
 afterAll(endProcesses)
 
 it('fills the index of an attribute that is declared over stored values, and filters by it', async () => {
-  const environment = { KITH_DATA_DIR: join(await makeFolder(), '.kith'), LOG_LEVEL: 'silent' }
+  const environment = { KITH_DATA_DIR: await makeDataFolder(), LOG_LEVEL: 'silent' }
   const kith = launch(environment)
   const send = senderTo(await kith.ready, await tokenFrom(environment))
   const operations = Array.from({ length: 300 }, (_, index) => ({

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { killServer, query, serverPid } from '../support/embedded-service.ts'
-import { endProcesses, hasServer, launch, makeFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
+import { endProcesses, hasServer, launch, makeDataFolder, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 
 afterEach(endProcesses)
@@ -138,7 +138,7 @@ it.each([
     (kill: () => Promise<unknown>, path: string) => Promise.all([kill(), killServer(path)]),
   ],
 ])('loses no acknowledged write and leaves none half done after kill -9 %s', async (_, killWith) => {
-  const dataDir = join(await makeFolder(), '.kith')
+  const dataDir = await makeDataFolder()
   const environment = { KITH_DATA_DIR: dataDir, LOG_LEVEL: 'warn' }
   const path = join(dataDir, 'postgresql')
   const killed = launch(environment)

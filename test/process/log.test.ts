@@ -8,7 +8,7 @@ import {
   exchange,
   type Kith,
   launch,
-  makeFolder,
+  makeDataFolder,
   parseResponse,
   senderTo,
   tokenFrom,
@@ -23,7 +23,7 @@ let url: string
 let serverLog: string
 
 beforeAll(async () => {
-  const dataDir = join(await makeFolder(), '.kith')
+  const dataDir = await makeDataFolder()
   const environment = { KITH_DATA_DIR: dataDir, LOG_LEVEL: 'trace' }
   serverLog = join(dataDir, 'postgresql', 'server.log')
   kith = launch(environment)

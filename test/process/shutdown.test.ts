@@ -14,6 +14,7 @@ import {
   type Lock,
   launch,
   lockPerson,
+  makeDataFolder,
   makeFolder,
   openSocket,
   parseResponse,
@@ -283,7 +284,7 @@ async function embeddedUrl(dataDir: string): Promise<string> {
 }
 
 it('stops the embedded PostgreSQL after requests in flight are stored', async () => {
-  const dataDir = join(await makeFolder(), '.kith')
+  const dataDir = await makeDataFolder()
   environment = { KITH_DATA_DIR: dataDir }
   const kith = launch(environment)
   await kith.ready

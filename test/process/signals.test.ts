@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
@@ -10,7 +9,7 @@ import {
   launch,
   launchByNpm,
   lockPerson,
-  makeFolder,
+  makeDataFolder,
   senderTo,
   tokenFrom,
 } from '../support/process.ts'
@@ -20,7 +19,7 @@ let environment: Record<string, string>
 let lock: Lock | undefined
 
 beforeEach(async () => {
-  dataDir = join(await makeFolder(), '.kith')
+  dataDir = await makeDataFolder()
   environment = { KITH_DATA_DIR: dataDir }
 })
 

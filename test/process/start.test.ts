@@ -5,8 +5,19 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { compileCache } from '../support/command.ts'
+import { fillDataFolder } from '../support/data-folder.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { checkout, endProcesses, firstStepsOf, hasServer, launch, makeFolder, terminate } from '../support/process.ts'
+import {
+  checkout,
+  endProcesses,
+  firstStepsOf,
+  hasServer,
+  launch,
+  makeDataFolder,
+  makeFolder,
+  terminate,
+} from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let otherFolder: string
@@ -24,7 +35,7 @@ afterEach(async () => {
 /** Runs lines in another shell, in a folder of its own. Returns the JSON documents that they print. */
 async function paste(lines: string[], environment: Record<string, string> = {}) {
   const { PATH = '', HOME = '' } = process.env
-  const shell = spawn('sh', [], { cwd: otherFolder, env: { PATH, HOME, ...environment } })
+  const shell = spawn('sh', [], { cwd: otherFolder, env: { PATH, HOME, ...compileCache, ...environment } })
   shell.stdin.end(`${lines.join('\n')}\n`)
   const [stdout, stderr] = await Promise.all([text(shell.stdout), text(shell.stderr), once(shell, 'close')])
   expect({ code: shell.exitCode, stderr }).toEqual({ code: 0, stderr: '' })
@@ -74,6 +85,7 @@ describe('the three lines that a start logs', () => {
 
   it('find the data folder of a service that was started in another folder', async () => {
     const name = `${basename(otherFolder)}'s $HOME`
+    await fillDataFolder(join(otherFolder, name))
     const kith = launch({ KITH_DATA_DIR: name }, ['serve'], otherFolder)
     await kith.ready
     expect(await hasServer(join(otherFolder, name))).toBe(true)
@@ -98,7 +110,7 @@ describe('a failed start', () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
-    const dataDir = join(otherFolder, '.kith')
+    const dataDir = await makeDataFolder()
     expect(await expectStartFailure({ KITH_DATA_DIR: dataDir, PORT: `${port}` })).toMatch(
       new RegExp(`^PORT ${port} on 127\\.0\\.0\\.1 is taken [^\\n]*\\n$`),
     )
@@ -153,7 +165,7 @@ describe('a failed start', () => {
   })
 
   it('names the process that uses the data folder', async () => {
-    const dataDir = join(otherFolder, '.kith')
+    const dataDir = await makeDataFolder()
     const owner = launch({ KITH_DATA_DIR: dataDir })
     const address = await owner.ready
     expect(await expectStartFailure({ KITH_DATA_DIR: dataDir })).toMatch(
@@ -165,7 +177,7 @@ describe('a failed start', () => {
 })
 
 it('finds its data when it starts again on the same folder', async () => {
-  const environment = { KITH_DATA_DIR: join(otherFolder, '.kith'), NODE_ENV: 'production' }
+  const environment = { KITH_DATA_DIR: await makeDataFolder(), NODE_ENV: 'production' }
   // A repeated consent is a write too, so each start adds a version.
   for (const version of [2, 3]) {
     const kith = launch(environment)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll } from 'vitest'
-import { startCommand } from './command.ts'
+import { type CommandResult, runInProcess, startCommand } from './command.ts'
 import { createTestDatabase } from './database.ts'
 import { query } from './embedded-service.ts'
 import { endProcesses } from './process.ts'
@@ -19,7 +19,7 @@ export type BackupFixture = {
   pathTo(file: string): string
   start(words: string[], environment: Record<string, string>): ReturnType<typeof startCommand>
   /** Runs a command on this database. */
-  kith(words: string[], url: string): ReturnType<typeof startCommand>['ended']
+  kith(words: string[], url: string): Promise<CommandResult>
   newDatabase(): Promise<string>
   /** A database without tables. */
   emptyDatabase(): Promise<string>
@@ -40,7 +40,7 @@ export function useBackupFixture(): BackupFixture {
     newFile: () => `${++files}.backup`,
     pathTo: file => join(fixture.folder, file),
     start: (words, environment) => startCommand(words, environment, fixture.folder),
-    kith: (words, url) => fixture.start(words, { DATABASE_URL: url }).ended,
+    kith: (words, url) => runInProcess(words, { DATABASE_URL: url }, fixture.folder),
     newDatabase: () => newDatabase(),
     emptyDatabase: () => newDatabase({ tables: false }),
     async serveOn(url) {

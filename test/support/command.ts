@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
@@ -12,15 +12,78 @@ export type CommandResult = { code: number | null; stdout: string; stderr: strin
 /** A running command, and its result. */
 export type RunningCommand = { child: ChildProcessWithoutNullStreams; ended: Promise<CommandResult> }
 
+/**
+ * The variable with which a process uses the compiled code of the others of this run. A start of `kith` then takes 0.55 s
+ * of processor time instead of 1.0 s.
+ */
+export const compileCache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+
 /** Starts `kith` as a process with exactly this environment. */
-export function startCommand(words: string[], environment: Record<string, string>, cwd: string): RunningCommand {
-  const child = spawn(process.execPath, [program, ...words], { cwd, env: environment })
+export function startCommand(words: string[], environment: Record<string, string>, cwd?: string): RunningCommand {
+  const child = spawn(process.execPath, [program, ...words], { cwd, env: { ...compileCache, ...environment } })
   // The command may exit before it has read its standard input.
   child.stdin.on('error', () => {})
   const ended = Promise.all([text(child.stdout).catch(() => 'closed'), text(child.stderr), once(child, 'close')]).then(
     ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr }),
   )
   return { child, ended }
+}
+
+let runs = 0
+let lastRun: Promise<unknown> = Promise.resolve()
+
+/**
+ * Runs `kith` in this process, which saves the 0.55 s of processor time that a start takes. It is for promises about a
+ * command, not about its process. Runs that start together follow each other, because they share standard output and the
+ * current folder.
+ */
+export function runInProcess(
+  words: string[],
+  environment: Record<string, string>,
+  cwd = process.cwd(),
+): Promise<CommandResult> {
+  const run = lastRun.then(() => runProgram(words, environment, cwd))
+  lastRun = run.catch(() => {})
+  return run
+}
+
+async function runProgram(words: string[], environment: Record<string, string>, cwd: string): Promise<CommandResult> {
+  const { argv, env } = process
+  const folder = process.cwd()
+  const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
+  try {
+    process.chdir(cwd)
+    Object.assign(process, { argv: [process.execPath, program, ...words], env: { ...environment } })
+    // The program runs while it is imported. Only this module is loaded again each time.
+    await import(`${pathToFileURL(program)}?run=${++runs}`)
+    return { code: Number(process.exitCode ?? 0), stdout: stdout.text(), stderr: stderr.text() }
+  } finally {
+    stdout.end()
+    stderr.end()
+    Object.assign(process, { argv, env, exitCode: undefined })
+    process.chdir(folder)
+  }
+}
+
+/** Keeps what is written to a stream, instead of writing it, until `end`. */
+function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
+  const parts: Buffer[] = []
+  const listeners = stream.listeners('error')
+  const { write } = stream
+  stream.write = (part: string | Uint8Array, ...more: unknown[]) => {
+    parts.push(Buffer.from(part as string))
+    const callback = more.at(-1)
+    if (typeof callback === 'function') callback()
+    return true
+  }
+  return {
+    text: () => Buffer.concat(parts).toString(),
+    end: () => {
+      stream.write = write
+      for (const listener of stream.listeners('error'))
+        if (!listeners.includes(listener)) stream.off('error', listener as () => void)
+    },
+  }
 }
 
 /** Starts a TCP proxy that breaks a connection once, after `up` bytes to the service or `down` bytes from it. */

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, beforeEach } from 'vitest'
 import { commandLine } from '../../src/db/embedded/processes.ts'
+import { fillDataFolder } from './data-folder.ts'
 
 const script = fileURLToPath(new URL('./embedded-process.ts', import.meta.url))
 
@@ -22,6 +23,8 @@ export type EmbeddedFixture = {
   dataDir: string
   /** Processes that the fixture kills after the test. */
   children: ChildProcess[]
+  /** Fills `dataDir` as a first start and a stop of the service leave it. */
+  fill(): Promise<void>
   /** Launches a process that starts the PostgreSQL of `dataDir`, in its own process group. */
   launch(purpose: 'serve' | 'command'): ChildProcess
   /** Launches such a process and waits until its server is ready. Rejects with its error message. */
@@ -34,6 +37,7 @@ export function useEmbeddedFixture(): EmbeddedFixture {
     base: '',
     dataDir: '',
     children: [],
+    fill: () => fillDataFolder(fixture.dataDir),
     launch: purpose => {
       const child = fork(script, [fixture.dataDir, purpose], { execArgv: [], detached: true })
       fixture.children.push(child)

@@ -8,6 +8,7 @@ import type { TestProject } from 'vitest/node'
 import { commandLine } from '../../src/db/embedded/processes.ts'
 import { startEmbedded, urlOfDatabase } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
+import { folderPrefix } from './temporary-files.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,9 +18,6 @@ declare module 'vitest' {
     postgresTemplate: string
   }
 }
-
-/** The prefix of a run's temporary folders. The pid of the run follows it. */
-const folderPrefix = 'kith-test-'
 
 /**
  * Starts one PostgreSQL for the whole run: the server of KITH_TEST_DATABASE_URL (version 15 to 18), or else an embedded
@@ -70,10 +68,10 @@ async function removeLeftovers() {
     if (pid === undefined || (await commandLine(Number(pid))) !== '') continue
     const folder = join(tmpdir(), name)
     // The tests of the embedded PostgreSQL have their data one level below.
-    const dataDir = existsSync(join(folder, '.kith')) ? join(folder, '.kith') : folder
+    const dataDir = [folder, join(folder, '.kith')].find(each => existsSync(join(each, 'postgresql')))
     try {
       const signal = AbortSignal.timeout(leftoverTimeoutMs)
-      await (await startEmbedded({ dataDir, purpose: 'command', log: () => {}, signal })).stop()
+      if (dataDir) await (await startEmbedded({ dataDir, purpose: 'command', log: () => {}, signal })).stop()
       await rm(folder, { recursive: true })
     } catch {
       // The folder belongs to another user, another run removes it now, or its server does not answer.

@@ -8,8 +8,12 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { withSession } from '../../cli/session.ts'
+import { makeToken } from '../../cli/token.ts'
 import { startFlags } from '../../scripts/start-flags.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
+import { compileCache } from './command.ts'
+import { fillDataFolder } from './data-folder.ts'
 import { allScopes, type Send } from './service.ts'
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url))
@@ -32,13 +36,14 @@ const folders: string[] = []
 
 /** Starts the real program with exactly this environment. By default it is `serve` on a free port. */
 export function launch(environment: Record<string, string>, words = ['serve'], cwd = checkout): Kith {
-  return spawnKith(process.execPath, [...startFlags, program, ...words], { env: { PORT: '0', ...environment }, cwd })
+  const env = { PORT: '0', ...compileCache, ...environment }
+  return spawnKith(process.execPath, [...startFlags, program, ...words], { env, cwd })
 }
 
 /** Starts the service by `npm start`, in its own process group. The group's id is the pid of npm. */
 export function launchByNpm(environment: Record<string, string>, ...words: string[]): Kith {
   const { PATH = '', HOME = '' } = process.env
-  const env = { PATH, HOME, PORT: '0', ...environment }
+  const env = { PATH, HOME, PORT: '0', ...compileCache, ...environment }
   return spawnKith('npm', ['start', '--', ...words], { env, cwd: checkout, detached: true })
 }
 
@@ -101,6 +106,13 @@ export async function makeFolder(): Promise<string> {
   return folder
 }
 
+/** Creates a data folder that a service has started on and stopped, in a folder that {@link endProcesses} removes. */
+export async function makeDataFolder(): Promise<string> {
+  const dataDir = join(await makeFolder(), '.kith')
+  await fillDataFolder(dataDir)
+  return dataDir
+}
+
 /** Whether an embedded server runs on this data folder, or crashed. A server that stops removes its lock file. */
 export const hasServer = (dataDir: string): Promise<boolean> =>
   lstat(join(dataDir, 'postgresql', 'data', 'postmaster.pid')).then(Boolean, () => false)
@@ -121,12 +133,9 @@ export async function stopProcesses(): Promise<void> {
     if (await hasServer(dataDir)) await (await startEmbedded({ dataDir, purpose: 'command', log: () => {} })).stop()
 }
 
-/** Creates a token with `kith token` on the database of this environment. Throws with its standard error. */
-export async function tokenFrom(environment: Record<string, string>, scope = allScopes): Promise<string> {
-  const { ended, output } = launch(environment, ['token', '--org', 'default', '--scope', scope])
-  if ((await ended) !== 0) throw new Error(output.stderr)
-  return output.stdout.trim()
-}
+/** Creates a token on the database of this environment, as `kith token` does, but in this process. */
+export const tokenFrom = (environment: Record<string, string>, scope = allScopes): Promise<string> =>
+  withSession(environment, session => makeToken(session, { org: 'default', scope, ttl: 3_600, subject: 'cli' }))
 
 /** Creates a client that sends JSON, or text as it is, with a token. It returns status, headers and the envelope. */
 export function senderTo(address: string, token: string): Send {

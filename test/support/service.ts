@@ -1,4 +1,5 @@
 import pino from 'pino'
+import { afterAll, beforeAll } from 'vitest'
 import { type Client, createClient } from '../../client/index.ts'
 import { createApp, openApiDocument } from '../../src/app.ts'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
@@ -104,6 +105,17 @@ export async function startService(environment: Record<string, string> = {}, dat
       await database.drop()
     },
   }
+}
+
+/** Starts a service before the tests of the file or the `describe`, and stops it after them. */
+export function useService(environment: Record<string, string> = {}): Service {
+  const service = {} as Service
+  beforeAll(async () => {
+    Object.assign(service, await startService(environment))
+  })
+  // Undefined if the start failed.
+  afterAll(() => service.stop?.())
+  return service
 }
 
 /** A `fetch` that checks every response against the OpenAPI document. */

@@ -6,23 +6,21 @@ import { planOf, requestOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, type TestTenant } from '../hostile/test-tenant.ts'
-import { type Organization, type Service, startService } from '../support/service.ts'
+import { type Organization, useService } from '../support/service.ts'
 
 const canary = 'zqcanary7'
 
-let service: Service
+const service = useService()
 let sender: Sender
 let writer: Organization
 let reader: TestTenant
 beforeAll(async () => {
-  service = await startService()
   sender = createSender(service)
   reader = await createTestTenant(service, sender)
   writer = await service.organization()
 })
 afterAll(async () => {
   sender.close()
-  await service.stop()
 })
 
 const values = { [canary]: [canary, { [canary]: canary }], told: canary }

@@ -3,13 +3,12 @@ import { openApiDocument } from '../../src/app.ts'
 import { type Operation, operationsOf, resolveSchema, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, readDigest, type TestTenant } from '../hostile/test-tenant.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 
-let service: Service
+const service = useService()
 let sender: Sender
 let tenant: TestTenant
 beforeAll(async () => {
-  service = await startService()
   sender = createSender(service)
   tenant = await createTestTenant(service, sender)
   await sender.send(tenant.token, { method: 'POST', path: '/v1/people', body: '{"external_id":"ada"}' })
@@ -17,7 +16,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   sender.close()
-  await service.stop()
 })
 
 /** Fields that only the service sets, and internal ones. */

@@ -1,23 +1,22 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
-import { type Reply, type Service, startService } from '../support/service.ts'
+import { type Reply, useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let twin: Shop
 let tables: string[]
 beforeAll(async () => {
-  service = await startService()
   // The shares of organizations would bypass the watched database object.
   service.db.shareOf = () => service.db
   tables = await tablesOf(service)
@@ -50,7 +49,6 @@ beforeAll(async () => {
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
   await copyRows(service, tables, shop.id, twin.id)
 })
-afterAll(() => service.stop())
 
 const person = {
   email: 'ada@example.com',

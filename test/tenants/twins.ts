@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Database, type Row, type Statement, statement, type Transaction } from '../../src/db/db.ts'
+import { digestSqlOf } from '../hostile/test-tenant.ts'
 import type { Service } from '../support/service.ts'
 
 /** Returns the names of all tables with an organization's data. */
@@ -86,10 +87,7 @@ const isRead = ({ text }: Statement) =>
 const sorted = (rows: Row[]) => rows.map(row => JSON.stringify(row)).sort()
 
 function digestStatement(tables: string[]): Statement {
-  const parts = tables.map(
-    table =>
-      `(select md5(string_agg(t::text, ';' order by t::text)) from ${table} t where organization_id = $1) as ${table}`,
-  )
+  const parts = tables.map(table => `${digestSqlOf(table)} as ${table}`)
   return statement('', `select ${parts.join(', ')}`)
 }
 

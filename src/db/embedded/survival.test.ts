@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, readdir, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   exists,
   isRunning,
@@ -23,6 +23,8 @@ const isRoot = process.getuid?.() === 0
 const ground = useEmbeddedFixture()
 
 describe('written data after kill -9', () => {
+  beforeEach(ground.fill)
+
   it('of the service survive: the next service adopts the running server, and can stop it', async () => {
     const killed = await ground.start('serve')
     await writeNotes(killed.url)

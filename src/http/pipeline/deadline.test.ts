@@ -1,20 +1,17 @@
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Reply, type Send, type Service, startService } from '../../../test/support/service.ts'
+import { type Reply, type Send, type Service, useService } from '../../../test/support/service.ts'
 import { statement } from '../../db/db.ts'
 
-let service: Service
+const service = useService({ KITH_LIMIT_REQUEST_MS: '500' })
 let url: string
 let send: Send
 let token: string
 
 beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_REQUEST_MS: '500' })
   url = await urlOf(service)
 })
-
-afterAll(() => service.stop())
 
 beforeEach(async () => {
   ;({ send, token } = await service.organization())

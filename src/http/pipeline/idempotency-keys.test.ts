@@ -2,23 +2,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../../../client/index.ts'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { type Organization, type Service, startService, useService } from '../../../test/support/service.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
 import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
 
-let service: Service
+const service = useService()
 let second: Service
 let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 let keys: KeyedClient['keys']
 beforeAll(async () => {
-  service = await startService()
   second = await startService({}, service.databaseUrl)
 })
 afterAll(async () => {
   await second.stop()
-  await service.stop()
 })
 beforeEach(async () => {
   organization = await service.organization()

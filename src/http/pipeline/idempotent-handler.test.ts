@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { type Organization, type Service, startService, useService } from '../../../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let second: Service
 let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 beforeAll(async () => {
-  service = await startService()
   second = await startService({}, service.databaseUrl)
 })
 afterAll(async () => {
   await second.stop()
-  await service.stop()
 })
 beforeEach(async () => {
   organization = await service.organization()

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Send, type Service, startService } from '../../../test/support/service.ts'
+import { type Send, startService, useService } from '../../../test/support/service.ts'
 import { type Limits, loadConfig } from '../../config.ts'
 
 /** Limits that are small enough to reach, each with its own number. */
@@ -39,11 +39,10 @@ const environment = Object.fromEntries(
   ]),
 )
 
-let service: Service
+const service = useService(environment)
 let send: Send
 let organization: { id: number; key: string; token: string }
 beforeAll(async () => {
-  service = await startService(environment)
   const created = await service.organization()
   ;({ send } = created)
   organization = created
@@ -51,7 +50,6 @@ beforeAll(async () => {
   for (const external_id of ['l1', 'l2', 'l3', 'l4', 'kept', 'keys']) await send('POST', '/v1/people', { external_id })
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })
-afterAll(() => service.stop())
 
 /** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts). */
 const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']

@@ -1,13 +1,12 @@
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { type Organization, useService } from '../../../test/support/service.ts'
 
-let service: Service
+const service = useService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
 let organization: Organization
 let stopReading: () => unknown
 beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
   organization = await service.organization()
   for (const external_id of ['ada', 'bob'])
     await organization.send('POST', '/v1/people', { external_id, ...largeValues })
@@ -19,7 +18,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   stopReading()
-  await service.stop()
 })
 
 const largeValues = { attribute_values: { notes: Array(8).fill('x'.repeat(60_000)) } }

@@ -1,15 +1,11 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, startService } from '../../../test/support/service.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Send, useService } from '../../../test/support/service.ts'
 
-let service: Service
+const service = useService()
 let send: Send
 let token: string
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   ;({ send, token } = await service.organization())
   await send('POST', '/v1/people', { external_id: 'ada' })

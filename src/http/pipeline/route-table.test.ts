@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Organization, useService } from '../../../test/support/service.ts'
 import { routeTable } from '../../app.ts'
 import { loadConfig } from '../../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
@@ -97,14 +97,12 @@ describe('an external identifier', () => {
 })
 
 describe('external identifiers over HTTP', () => {
-  let service: Service
+  const service = useService()
   let organization: Organization
   beforeAll(async () => {
-    service = await startService()
     organization = await service.organization()
     await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   })
-  afterAll(() => service.stop())
 
   const odd = ['history', `internal/${samples[0]}`, 'a/related', 'v1/people/export', '%2F', '..a']
   const names = new Set([...words, ...odd])

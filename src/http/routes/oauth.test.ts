@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { type Organization, useService } from '../../../test/support/service.ts'
 import { type Credentials, createClient, revokeClient } from '../../auth/clients.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 let client: Credentials
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 
 /** Each test has a client of its own, because failures are counted per client. */
 async function makeClient(scope = 'people:read people:write') {

@@ -2,17 +2,15 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exchange, parseResponse } from '../../../test/support/process.ts'
-import { type Service, startService } from '../../../test/support/service.ts'
+import { type Service, startService, useService } from '../../../test/support/service.ts'
 
 const origin = 'https://app.example'
-let service: Service
+const service = useService()
 let open: Service
 beforeAll(async () => {
-  service = await startService()
   open = await startService({ KITH_CORS_ORIGINS: `http://localhost:5173,${origin}`, KITH_BEHIND_PROXY: '1' })
 })
 afterAll(async () => {
-  await service.stop()
   await open.stop()
 })
 

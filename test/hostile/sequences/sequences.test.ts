@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService } from '../../support/service.ts'
+import { useService } from '../../support/service.ts'
 import { fuzzSeed } from '../seed.ts'
 import { createSender, type Sender } from '../sender.ts'
 import { command } from './commands.ts'
@@ -10,17 +10,15 @@ import { copyTemplate, makeTemplate } from './tenants.ts'
 const workerCount = 8
 const sequencesPerWorker = 130
 
-let service: Service
+const service = useService()
 let sender: Sender
 let templateId: number
 beforeAll(async () => {
-  service = await startService()
   sender = createSender(service)
   templateId = await makeTemplate(service)
 })
 afterAll(async () => {
   sender.close()
-  await service.stop()
 })
 
 it('matches the model of the specification after every sequence of requests of two organizations', {
