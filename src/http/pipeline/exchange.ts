@@ -59,9 +59,11 @@ export class Exchange {
   readonly #headers: string[]
   readonly #shouldClose: (exchange: Exchange) => boolean
 
-  // The log, the metrics and the end of a request read these fields. They are set as the request proceeds.
+  // The log, the metrics, an error response and the end of a request read these fields. They are set as it proceeds.
   /** The documented form of its path; undefined if there is no such path. */
   route: string | undefined
+  /** The statuses of its endpoint that differ from the usual ones. */
+  statuses: Route['statuses']
   /** The key of its caller's organization. */
   organization: string | undefined
   /** The error code of a refused request. */

@@ -16,7 +16,6 @@ import { type Serve, throwIfMalformed } from '../server/server.ts'
 import { beginRequest, throwIfDraining } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
-import type { Route } from './route.ts'
 import type { Router } from './router.ts'
 
 export type Services = {
@@ -44,25 +43,20 @@ export function createPipeline(services: Services, router: Router, notFound: End
 
   async function run(exchange: Exchange): Promise<void> {
     const { request, url, deadline } = exchange
-    let statuses: Route['statuses']
-    try {
-      throwIfDraining(exchange, observer)
-      throwIfMalformed(exchange)
-      if (handleCors(exchange)) return
-      const endpoint = router.find(request.method!, url) ?? notFound
-      exchange.route = endpoint.path
-      statuses = endpoint.row?.statuses
-      const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
-      // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
-      const handle = guarded instanceof Promise ? await guarded : guarded
-      const { streams, bodyBytes = limits.bodyBytes } = endpoint
-      const body = !streams && hasBody(request) ? await readBody(request, bodyBytes) : undefined
-      deadline.signal.throwIfAborted()
-      exchange.work = handle(exchange, body) ?? Promise.resolve()
-      await exchange.work
-    } catch (error) {
-      exchange.refuse(explain(error, { id: exchange.id, statuses, logger }))
-    }
+    throwIfDraining(exchange, observer)
+    throwIfMalformed(exchange)
+    if (handleCors(exchange)) return
+    const endpoint = router.find(request.method!, url) ?? notFound
+    exchange.route = endpoint.path
+    exchange.statuses = endpoint.row?.statuses
+    const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
+    // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
+    const handle = guarded instanceof Promise ? await guarded : guarded
+    const { streams, bodyBytes = limits.bodyBytes } = endpoint
+    const body = !streams && hasBody(request) ? await readBody(request, bodyBytes) : undefined
+    deadline.signal.throwIfAborted()
+    exchange.work = handle(exchange, body) ?? Promise.resolve()
+    await exchange.work
   }
 
   return (exchange, leave) => {
@@ -70,18 +64,15 @@ export function createPipeline(services: Services, router: Router, notFound: End
     if (exceedsLimits(exchange.connection)) {
       observer.overloaded('connection')
       exchange.refuse(tooManyPipelined)
-    } else void run(exchange)
+    } else {
+      // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
+      run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
+    }
   }
 }
 
-/**
- * Returns the refusal for an error in the request `id`, with the statuses of its endpoint. Logs the error if it is a
- * fault of kith or of the database.
- */
-export function explain(
-  error: unknown,
-  { id, statuses, logger }: { id: string; statuses: Route['statuses']; logger: Logger },
-): Refusal {
+/** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
+export function explain({ id, statuses }: Exchange, error: unknown, logger: Logger): Refusal {
   const refusal = refusalOf(error, statuses)
   const persistentMessage = persistentErrorMessage(error)
   if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)

@@ -62,7 +62,7 @@ export function createNotFoundEndpoint(services: Services, router: Router): Endp
 
 function createEndpoint(row: Route, path: string, services: RouteServices): Endpoint {
   const { config, rateLimiter, logger } = services
-  const { statuses, scope } = row
+  const { scope } = row
   const { tracer } = services.instruments.observer
   const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(services, exchange))
   const readCall = traced(tracer, 'bind', createCallReader(services, row))
@@ -80,7 +80,7 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
     await sending?.catch(error => {
       if (!exchange.response.headersSent) throw error
       // The failed response has closed its connection, so this only logs the error.
-      explain(error, { id: exchange.id, statuses, logger })
+      explain(exchange, error, logger)
     })
   }
   const accept = (exchange: Exchange, caller: Caller): Handle => {
@@ -135,7 +135,7 @@ function createHandler(
   const { limits } = services.config
   if (row.line) {
     const checkLine = createItemChecker(row.line, limits)
-    return (call, exchange) => row.handle({ ...call, ...streamOf(services, row, exchange, checkLine) })
+    return (call, exchange) => row.handle({ ...call, ...streamOf(services, exchange, checkLine) })
   }
   if (row.item) {
     const { item } = row
@@ -275,14 +275,13 @@ const memoryOf = (
 
 function streamOf(
   { config: { limits }, drain, logger }: Services,
-  { statuses }: Route,
-  { id, request }: Exchange,
+  exchange: Exchange,
   checkLine: CheckItem,
 ): Omit<StreamingCall, keyof Call> {
   return {
-    chunks: readChunks(request, limits.requestMs),
+    chunks: readChunks(exchange.request, limits.requestMs),
     checkLine: line => checkLine(parseJson(line, limits), 'body'),
-    explain: error => explain(error, { id, statuses, logger }),
+    explain: error => explain(exchange, error, logger),
     draining: () => !drain.isAccepting(),
   }
 }
