@@ -9,7 +9,7 @@ import { isLockTimeout, isUnavailable } from './pg-errors.ts'
 // A write does not run again if the database became unavailable, because a COMMIT that was sent may have succeeded.
 
 /** The number of attempts of a request that keeps conflicting with concurrent writes. */
-export const maxAttempts = 10
+const maxAttempts = 10
 
 const immediateAttempts = 3
 const pauseMs = 4
@@ -44,7 +44,7 @@ export const runsAgainApart = (error: unknown, count: number, batchSignal?: Sign
   !isUnavailable(error) && (count > 1 || isLockTimeout(error) || batchSignal?.aborted === true)
 
 /** Waits before the next attempt: not at first, then 4 ms, doubled each time, 508 ms in all. Returns early when the signal aborts. */
-export async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
+async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
   if (attempt < immediateAttempts || signal?.aborted) return
   await new Promise<void>(resolve => {
     const proceed = () => {
@@ -59,7 +59,7 @@ export async function pauseAfter(attempt: number, signal?: Signal): Promise<void
 }
 
 /** The 503 for a request whose attempts all conflicted. The condition passes, so it is not logged as a fault. */
-export function conflictFault(cause: unknown): Fault {
+function conflictFault(cause: unknown): Fault {
   const refusal = refuse('operation_failed', 'The request kept conflicting with concurrent writes. Retry.', {
     status: 503,
     headers: { 'Retry-After': '1' },

@@ -1,5 +1,5 @@
 import { awaitPipelined, type Database, statement } from '../db/db.ts'
-import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/pagination.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
@@ -44,17 +44,16 @@ export async function readFilteredPage(
   options: FilterOptions = {},
 ): Promise<FilteredPage> {
   let definitions = await cachedDefinitions(db, organization_id, options.signal)
-  for (let attempt = 1; ; attempt += 1) {
+  const read = async (previousError?: unknown) => {
+    if (previousError) definitions = await reloadDefinitions(db, organization_id, options.signal)
     try {
       return { ...(await readPageWithDefinitions(db, definitions, stack_id, filter, position, options)), definitions }
     } catch (error) {
       const part = { value: filter, stackId: stack_id, boundFrom: options.boundFrom ?? 'body' }
-      if (!(error instanceof DefinitionsChanged)) throw withIndexAdvice(error, part, definitions)
-      if (attempt === maxAttempts) throw conflictFault(error)
-      await pauseAfter(attempt, options.signal)
-      definitions = await reloadDefinitions(db, organization_id, options.signal)
+      throw withIndexAdvice(error, part, definitions)
     }
   }
+  return retryConflicts(read, error => error instanceof DefinitionsChanged, options.signal)
 }
 
 async function readPageWithDefinitions(
