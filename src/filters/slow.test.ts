@@ -63,10 +63,12 @@ function sendSlowFilters({ address } = service) {
 
 const patience = { timeout: 20_000 }
 
-/** Counts the active database connections. Without other requests, only slow filters use them. */
-async function countActiveConnections(): Promise<number> {
+/** Counts the database connections whose statement runs for that long. Without other requests, only slow filters use them. */
+async function countActiveConnections(minSeconds = 0): Promise<number> {
   const rows = await service.sql(
-    `select from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`,
+    `select from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()
+       and clock_timestamp() - query_start >= make_interval(secs => $1)`,
+    [minSeconds],
   )
   return rows.length
 }
@@ -90,15 +92,15 @@ describe('slow filters of one organization', () => {
   it('take half of the connections, and other requests are answered meanwhile', async () => {
     await readFastPages(slow)
     const { leave } = sendSlowFilters()
-    await expect.poll(countActiveConnections, patience).toBe(4)
+    await expect.poll(() => countActiveConnections(), patience).toBe(4)
     await expect.poll(() => service.db.load!().waitingForShare, patience).toBe(filterCount - 4)
     expect(await statusesFor(other)).toEqual([200, 200, 200, 200, 200])
     expect((await slow.send('POST', '/v1/people', { external_id: 'bo' })).status).toBe(201)
     expect((await slow.send('GET', '/v1/people/bo')).status).toBe(200)
     // A background task of the service may use a connection for a moment.
-    await expect.poll(countActiveConnections, patience).toBe(4)
+    await expect.poll(() => countActiveConnections(), patience).toBe(4)
     leave()
-    await expect.poll(countActiveConnections, patience).toBe(0)
+    await expect.poll(() => countActiveConnections(), patience).toBe(0)
     await expect.poll(() => service.db.load!(), patience).toMatchObject({ used: 0, waiting: 0, waitingForShare: 0 })
     expect((await slow.send('POST', '/v1/people/list', { cursor_configuration: { size: 1 } })).status).toBe(200)
   })
@@ -112,20 +114,20 @@ describe('slow filters of one organization', () => {
     for (const { headers } of shed!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
     const metrics = await (await fetch(`${impatient.address}/metrics`)).text()
     expect(metrics).toContain(`kith_overload_refusals_total{reason="share"} ${filterCount - 4}\n`)
-    await expect.poll(countActiveConnections, patience).toBe(0)
+    await expect.poll(() => countActiveConnections(), patience).toBe(0)
   })
 
   it('take one connection of eight once the organization is known for them', async () => {
     await readFastPages(slow)
     const first = sendSlowFilters()
-    await expect.poll(countActiveConnections, patience).toBe(4)
+    await expect.poll(() => countActiveConnections(1), patience).toBe(4)
     first.leave()
-    await expect.poll(countActiveConnections, patience).toBe(0)
+    await expect.poll(() => countActiveConnections(), patience).toBe(0)
     const { leave } = sendSlowFilters()
     await expect.poll(() => service.db.load!().waitingForShare, patience).toBe(filterCount - 1)
     expect(await countActiveConnections()).toBe(1)
     leave()
-    await expect.poll(countActiveConnections, patience).toBe(0)
+    await expect.poll(() => countActiveConnections(), patience).toBe(0)
   })
 })
 
