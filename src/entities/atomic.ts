@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
@@ -33,7 +34,7 @@ export async function writeAtomically(
   let definitions = await cachedDefinitions(db, organization_id, options.signal)
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction(
+      const results = await db.transaction(
         async tx => {
           const results = await writeAll(tx, definitions, writes, options)
           if (nextRefusal) throw new Fault(nextRefusal)
@@ -41,6 +42,8 @@ export async function writeAtomically(
         },
         { signal: options.signal },
       )
+      announceCommit(db, organization_id)
+      return results
     } catch (error) {
       if (options.signal?.aborted || !(hasStaleDefinitions(error) || isLostRace(error))) throw error
       if (attempt >= maxAttempts) throw conflictFault(error)

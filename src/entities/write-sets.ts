@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUnavailable, isUniqueViolation } from '../db/pg-errors.ts'
 import { conflictFault, maxAttempts, pauseAfter } from '../db/retry-policy.ts'
@@ -67,6 +68,9 @@ export async function writeEntities(
   return outcomes
 }
 
+const hasChanges = (outcomes: SetOutcomes) =>
+  [...outcomes.values()].some(outcome => 'done' in outcome && outcome.done.result !== 'unchanged')
+
 /** Counts the inserted rows approximately: placeholders are not counted. */
 function countInserted(set: Item[], setOutcomes: SetOutcomes): { entities: number; links: number } {
   const inserted = { entities: 0, links: 0 }
@@ -95,7 +99,9 @@ async function runSet(
   let items = set
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await tryOnce(db, definitions, items, options)
+      const outcomes = await tryOnce(db, definitions, items, options)
+      if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
+      return outcomes
     } catch (error) {
       const isStale = hasStaleDefinitions(error)
       const canRetry = isStale || isLostRace(error)

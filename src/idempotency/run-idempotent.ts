@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, flushed, type Transaction } from '../db/db.ts'
 import { keyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
@@ -42,7 +43,9 @@ export async function runIdempotent(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const transact = () => db.transaction(tx => claimAndWork(db, tx, request, work), options)
-      return await limitKeyedWrites(db, request.organization_id, signal, transact)
+      const result = await limitKeyedWrites(db, request.organization_id, signal, transact)
+      if (!result.replayed) announceCommit(db, request.organization_id)
+      return result
     } catch (error) {
       if (signal.aborted || !isDeadlock(error)) throw error
       if (attempt >= maxAttempts) throw conflictFault(error)

@@ -32,6 +32,8 @@ export type Gate = {
   guard(server: Server): void
   /** Names the work of a request. The request counts until its work ends, even if the client disconnects. */
   hold(request: IncomingMessage, work: Promise<unknown>): void
+  /** Counts a request out that goes on, because it waits for events. */
+  release(request: IncomingMessage): void
   /** Counts a request out when its connection is done with it, answered or not. */
   leave(response: ServerResponse): void
 }
@@ -107,6 +109,10 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
     hold: (request, work) => {
       const slot = (request as TrackedRequest)[slotKey]
       if (slot) slot.work = work
+    },
+    release: request => {
+      const { [slotKey]: slot }: TrackedRequest = request
+      if (slot) releaseSlot((request.socket as TrackedSocket)[connectionStateKey]!, slot, true)
     },
     leave: ({ req: request, writableFinished }) => {
       const { [slotKey]: slot }: TrackedRequest = request

@@ -51,6 +51,8 @@ export class Exchange {
   body: Buffer | undefined
   /** The error code of a refused request. */
   refused: ErrorWord | undefined
+  /** When the request began to wait for events; undefined for a request that does not follow. */
+  followsSinceMs: number | undefined
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
 

@@ -30,6 +30,7 @@ const small = {
   inFlightBytes: 1_048_576,
   answerBytes: 1_048_576,
   connections: 40,
+  changeStreams: 2,
 } satisfies Limits
 
 const environment = Object.fromEntries(
@@ -53,8 +54,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts). */
-const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']
+/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts, event-stream.test.ts). */
+const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections', 'changeStreams']
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 

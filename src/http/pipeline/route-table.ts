@@ -11,9 +11,11 @@ import { readPreferences } from '../input/preferences.ts'
 import { coerce } from '../input/query.ts'
 import { trimAndCheck } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
+import type { Gate } from '../overload/gate.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
 import { isVersioned } from './admission.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
+import { followingOf } from './following.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
@@ -24,7 +26,7 @@ import { sendResult } from './send-result.ts'
 import { readChunks, requireLines } from './streams.ts'
 
 /** The services that routes need. */
-type RouteServices = Services & { responseMemory: ResponseMemory }
+type RouteServices = Services & { responseMemory: ResponseMemory; gate: Pick<Gate, 'release'> }
 
 /**
  * Adds a route table to the router. The steps of a row are: authenticate · scope · rate · limits · bind · trim ·
@@ -230,7 +232,10 @@ function createCallReader(services: RouteServices, row: Route, checkItem: CheckI
       bytes: bound.bytes,
       preferences: readPreferences(headers['if-match'], headers.prefer as string | undefined),
       checkItem: value => checkItem(value, bound.boundFrom),
-      ...(row.streams ? streamOf(services, exchange, checkItem) : noStream),
+      ...(row.follows && {
+        following: followingOf(exchange, row, services.gate, () => authenticate(services, exchange)),
+      }),
+      ...(row.streams || row.follows ? streamOf(services, exchange, checkItem) : noStream),
       request_id: exchange.id,
       memory: memoryOf(services, exchange),
       within: exchange.deadline.within,

@@ -35,6 +35,8 @@ export type Call<Body = unknown> = {
   /** Whether the service is shutting down, so that a stream should end. */
   draining: () => boolean
   request_id: string
+  /** On a row that follows, what its handler needs of the request. */
+  following?: Following
   /** Memory for large responses, within the organization's share (response-memory.ts). */
   memory: {
     take(bytes: number): Release | undefined
@@ -46,6 +48,23 @@ export type Call<Body = unknown> = {
   within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
+}
+
+/** A request that may wait for events, for longer than its deadline. */
+export type Following = {
+  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
+  mediaType: string | undefined
+  /** The header Last-Event-ID of a client of server-sent events that connects again. */
+  lastEventId: string | undefined
+  /**
+   * Ends the deadline and takes the request out of the requests under way, so that it holds back no other one. The
+   * handler limits the number of such requests itself.
+   */
+  begin(): void
+  /** Verifies the request's token again. Throws a Fault of 401 if it is no longer valid. */
+  authenticate(): Caller | Promise<Caller>
+  /** Closes the connection of a client that does not read. */
+  disconnect(): void
 }
 
 /**
@@ -64,10 +83,15 @@ export type EnvelopeResult = { status: number; headers?: Record<string, string>;
 export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
 /**
- * The result of a streaming row: JSON lines. An error closes the connection, so that a client never takes a part for
- * the whole.
+ * The result of a streaming row: JSON lines, or another media type. An error closes the connection, so that a client
+ * never takes a part for the whole.
  */
-export type StreamResult = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
+export type StreamResult = {
+  status: number
+  headers?: Record<string, string>
+  stream: AsyncIterable<string | Buffer>
+  contentType?: string
+}
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 
@@ -117,6 +141,12 @@ export type Route = {
   item?: TSchema
   /** Whether the response is JSON lines, each of the shape `answer`. With an `item`, the body is JSON lines too. */
   streams?: boolean
+  /** Whether a request may wait for events, for longer than its deadline: its call then has `following`. */
+  follows?: boolean
+  /** The media types that Accept can choose instead of JSON, with the shape of a line or of the whole. */
+  mediaTypes?: Record<string, TSchema>
+  /** Headers of a success that no other row has, with their descriptions. */
+  successHeaders?: Record<string, string>
   /** On a row without a body, the schema of the query, which becomes the call's `body`. */
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */
