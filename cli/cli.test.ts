@@ -233,3 +233,25 @@ describe('an unusable database or setting', () => {
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 })
+
+describe('kith log renew', () => {
+  const ids = async () =>
+    (await query(database.url, 'select log_id from change_heads order by 1')).map(({ log_id }) => log_id)
+
+  it('gives one organization, or all, a new log_id, and prints it with the number of the newest change', async () => {
+    await kith('org', 'create', 'renewed')
+    const before = await ids()
+    const one = await kith('log', 'renew', '--org', 'renewed')
+    expect(one).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^renewed\t[\da-f-]{36}\t0\n$/) })
+    expect((await ids()).filter(id => before.includes(id))).toHaveLength(before.length - 1)
+    expect((await kith('log', 'renew', '--all')).stdout.split('\n')).toHaveLength(before.length + 1)
+    expect((await ids()).filter(id => before.includes(id))).toEqual([])
+  })
+
+  it('refuses an unknown organization with 1, and neither or both options with 2', async () => {
+    const unknown = await kith('log', 'renew', '--org', 'nobody')
+    expect([unknown.code, unknown.stderr]).toEqual([1, 'There is no organization "nobody".\n'])
+    expect((await kith('log', 'renew')).code).toBe(2)
+    expect((await kith('log', 'renew', '--all', '--org', 'default')).code).toBe(2)
+  })
+})

@@ -61,6 +61,12 @@ const commands: Row[] = [
     result: { token: expect.any(String), expires_in: 3_600 },
   },
   {
+    args: ['log', 'renew'],
+    wrongArgs: [],
+    correctArgs: () => ['--all'],
+    result: [{ organization: 'default', log_id: expect.any(String), head: 0 }, { organization: 'acme' }],
+  },
+  {
     args: ['client', 'create'],
     wrongArgs: ['--org'],
     correctArgs: () => defaultReader,

@@ -10,6 +10,7 @@ import { doctorCommand } from './doctor.ts'
 import { exportCommand } from './export.ts'
 import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
+import { logCommand } from './log.ts'
 import { migrateCommand } from './migrate.ts'
 import { orgCommand } from './org.ts'
 import { restoreCommand } from './restore.ts'
@@ -30,6 +31,7 @@ const commands = [
   tokenCommand,
   clientCommand,
   keysCommand,
+  logCommand,
   codegenCommand,
   schemaCommand,
   seedCommand,

@@ -30,6 +30,7 @@ create table change_heads (
   organization_id integer not null,
   sequence bigint default 0 not null,
   schema_version integer default 1 not null,
+  log_id uuid default gen_random_uuid() not null,
   constraint change_heads_pkey PRIMARY KEY (organization_id)
 ) with (fillfactor = 10);
 
@@ -48,10 +49,11 @@ create table changes (
   actor text not null,
   request_id text not null,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
-  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text]))),
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text])))
+  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text]))) NOT VALID,
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text]))) NOT VALID
 );
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
+CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
 CREATE INDEX changes_names_left ON public.changes USING btree (organization_id, stack_id, ((before ->> 'external_id'::text)) COLLATE "C", version) WHERE ((before ->> 'external_id'::text) IS NOT NULL);
 alter table changes alter column organization_id set (n_distinct=1);
 

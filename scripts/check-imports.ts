@@ -16,7 +16,7 @@ const columns = [
 const technicalModules: Record<string, string[]> = {
   http: ['auth', 'idempotency', 'db'],
   auth: ['organizations', 'changes', 'db'],
-  idempotency: ['organizations', 'db'],
+  idempotency: ['organizations', 'changes', 'db'],
   db: [],
   openapi: ['http'],
   instruments: ['http', 'db'],

@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TSchema } from 'typebox'
 import { attribute, attributePatch, newAttribute } from '../src/attributes/schema.ts'
+import { change, changePage, historyPage } from '../src/changes/schema.ts'
 import { loadConfig } from '../src/config.ts'
 import { consent_type, consentTypePatch, effectiveConsent, newConsentType } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
@@ -50,6 +51,9 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attributePatch },
   ConsentType: { about: 'A consent type as reads return it.', schema: consent_type },
   NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
+  Change: { about: 'A change of the change log.', schema: change },
+  ChangePage: { about: 'A page of the change log: GET /v1/changes.', schema: changePage },
+  HistoryPage: { about: 'A page of the changes of one person or record, newest first.', schema: historyPage },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
 

@@ -1,4 +1,5 @@
 import { attributeRoutes } from './attributes/routes.ts'
+import { changeRoutes } from './changes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { createGate } from './http/overload/gate.ts'
 import { createResponseMemory } from './http/overload/response-memory.ts'
@@ -32,6 +33,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...consentRoutes(),
     ...schemaRoutes(),
     ...organizationRoutes(),
+    ...changeRoutes(),
   ]
 }
 
@@ -53,6 +55,7 @@ const tags = [
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
+  { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

@@ -33,6 +33,7 @@ const limitVariables = {
   KITH_LIMIT_IN_FLIGHT_BYTES: wholeNumber(67_108_864, 1_048_576, 10_737_418_240),
   KITH_LIMIT_ANSWER_BYTES: wholeNumber(33_554_432, 1_048_576, 10_737_418_240),
   KITH_LIMIT_CONNECTIONS: wholeNumber(8_192, 1, 100_000),
+  KITH_LIMIT_CHANGE_STREAMS: wholeNumber(1_024, 1, 100_000),
 }
 
 const text = (fallback: string) => Type.String({ default: fallback })

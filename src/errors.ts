@@ -2,7 +2,7 @@
 export const errorStatuses = {
   failed_binding_json: [400],
   invalid_json: [400],
-  invalid_parameter: [400, 405, 409, 412, 413, 414, 415, 422, 431],
+  invalid_parameter: [400, 405, 409, 410, 412, 413, 414, 415, 422, 431],
   unauthorized: [401],
   forbidden: [403],
   not_found: [404, 500],

@@ -266,6 +266,50 @@ export type NewConsentType = {
   default_state?: boolean
 }
 
+/** A change of the change log. */
+export type Change = {
+  /** The number of the change. The numbers of an organization have no gaps. */
+  sequence: number
+  at: string
+  /** The kind of thing that changed. */
+  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook'
+  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack. */
+  id: string | number
+  /** The external identifier of now, or the last one of a deleted person or record. */
+  external_id: string | null
+  /** The stack of a record, otherwise null. */
+  stack_key: string | null
+  operation: 'create' | 'update' | 'delete' | 'restore'
+  /** The version of the person or record after the change. */
+  version: number | null
+  /** The fields that changed, with their values before. Null for the creation of a person or record. */
+  before: Record<string, unknown> | null
+  /** The fields that changed, with their values after. Empty for a deletion. */
+  after: Record<string, unknown> | null
+  /** The subject of the token that wrote. */
+  actor: string
+  /** The request that wrote. */
+  request_id: string
+}
+
+/** A page of the change log: GET /v1/changes. */
+export type ChangePage = {
+  items: Change[]
+  /** The number that was read up to, also past changes that did not match. The next `after`. */
+  last: number
+  /** The number of the newest change. */
+  head: number
+  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
+  log_id: string
+}
+
+/** A page of the changes of one person or record, newest first. */
+export type HistoryPage = {
+  items: Change[]
+  /** Whether older changes follow: the last version is the next `before_version`. */
+  has_more: boolean
+}
+
 /** Body of PATCH /v1/schema/consent-types/{id}. */
 export type ConsentTypePatch = {
   name?: string

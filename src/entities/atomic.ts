@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
@@ -28,7 +29,7 @@ export async function writeAtomically(
   nextRefusal?: Refusal,
 ): Promise<Done[]> {
   const cached = await cachedDefinitions(db, organization_id, options.signal)
-  return decideAgain(db, cached, options.signal, definitions =>
+  const results = await decideAgain(db, cached, options.signal, definitions =>
     db.transaction(
       async tx => {
         const outcomes = new Array<Outcome>(writes.length)
@@ -47,6 +48,8 @@ export async function writeAtomically(
       { signal: options.signal },
     ),
   )
+  announceCommit(db, organization_id)
+  return results
 }
 
 function doneOrThrow(outcome: Outcome, index: number): Done {

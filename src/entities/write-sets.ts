@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
@@ -114,6 +115,9 @@ export async function runInSets(
   }
 }
 
+const hasChanges = (outcomes: SetOutcomes) =>
+  [...outcomes.values()].some(outcome => 'done' in outcome && outcome.done.result !== 'unchanged')
+
 /** Counts the inserted rows approximately: placeholders are not counted. */
 function countInserted(db: Database, organization_id: number, set: Item[], setOutcomes: SetOutcomes) {
   const inserted = { entities: 0, links: 0 }
@@ -139,11 +143,13 @@ async function runSet(
   // Writes without an address are inserted without a read.
   const readsFirst = set.some(({ write }) => write.address !== null)
   try {
-    return await decideAgain(db, definitions, signal, current => {
+    const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
       const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
       return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
     })
+    if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
+    return outcomes
   } catch (error) {
     if (!halves || set.length === 1 || signal?.aborted || !runsAgainApart(error, set.length))
       return new Map(set.map(({ index }) => [index, { error }]))

@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
@@ -41,7 +42,9 @@ export async function runIdempotent(
   const transact = () =>
     db.transaction(tx => claimAndWork(db, tx, request, work), { signal, lockTimeoutMs: claimTimeoutMs })
   const attempt = () => keyedWritePermits.run(db, request.organization_id, signal, transact)
-  return retryConflicts(attempt, isDeadlock, signal)
+  const result = await retryConflicts(attempt, isDeadlock, signal)
+  if (!result.replayed) announceCommit(db, request.organization_id)
+  return result
 }
 
 async function claimAndWork(

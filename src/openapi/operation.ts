@@ -197,21 +197,26 @@ function requestOf({ hasDefaults, example }: Route, body: TSchema, { shapes }: P
 }
 
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
-  const { successes = { 200: 'Done.' }, answer, example, versioned, prefers, method } = row
+  const { successes = { 200: 'Done.' }, answer, example, versioned, prefers, method, mediaTypes = {} } = row
   const names = ['X-Request-Id']
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
-  const content = row.streams
+  const content: Record<string, JsonSchema> = row.streams
     ? { [ndjsonType]: contentOf(answer, example?.answer, shapes) }
     : { [jsonType]: envelopeOf(answer, example?.answer, shapes) }
+  for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentOf(schema, undefined, shapes)
+  const ownHeaders = mapDescriptions(row.successHeaders)
   return Object.fromEntries(
     Object.entries(successes).map(([status, description]) => {
       const headerNames = status === '201' ? [...names, 'Location'] : names
-      return [status, { description, headers: headersOf(headerNames), content }]
+      return [status, { description, headers: { ...headersOf(headerNames), ...ownHeaders }, content }]
     }),
   )
 }
+
+const mapDescriptions = (headers: Record<string, string> = {}) =>
+  Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, header(description)]))
 
 const headersOf = (names: string[]) =>
   Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))

@@ -66,6 +66,7 @@ const meanings: Record<number, string> = {
   404: 'The resource does not exist.',
   405: 'Records of an event stack cannot be updated.',
   409: 'The external identifier or key is taken, or a request with this Idempotency-Key is still running. In the second case, `Retry-After` says when to retry.',
+  410: 'The position belongs to another numbering of the change log. Begin again.',
   412: 'The entity does not have the version of If-Match.',
   413: 'The body is too large.',
   414: 'The path or the query is too long.',

@@ -1,3 +1,4 @@
+import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
 import type { Database, Statement } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
@@ -68,12 +69,12 @@ export async function changeDefinitions(
     },
     { signal },
   )
-  if (changed)
-    return reloadDefinitions(db, organization_id, signal).catch(cause => {
-      // The signal's own error would say that nothing was done.
-      throw new OutcomeUnknown('the definitions were changed but could not be read back', { cause })
-    })
-  return currentDefinitions(db, organization_id, signal)
+  if (!changed) return currentDefinitions(db, organization_id, signal)
+  announceCommit(db, organization_id)
+  return reloadDefinitions(db, organization_id, signal).catch(cause => {
+    // The signal's own error would say that nothing was done.
+    throw new OutcomeUnknown('the definitions were changed but could not be read back', { cause })
+  })
 }
 
 /** The fields of a patch that differ from the current values, before and after. Null if no field differs. */

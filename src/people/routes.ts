@@ -1,3 +1,4 @@
+import { historyEndpoints } from '../changes/endpoints.ts'
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
@@ -34,5 +35,6 @@ export function peopleRoutes({ limits }: Config, schemas: EntitySchemas): Route[
     ...entityEndpoints(people, limits),
     ...readingEndpoints(people, schemas, limits),
     ...transferEndpoints(people),
+    ...historyEndpoints(people),
   ]
 }

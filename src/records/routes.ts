@@ -1,3 +1,4 @@
+import { historyEndpoints } from '../changes/endpoints.ts'
 import type { Config } from '../config.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
@@ -35,6 +36,7 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
     ...entityEndpoints(records, limits),
     ...readingEndpoints(records, schemas, limits),
     ...transferEndpoints(records),
+    ...historyEndpoints(records),
   ]
 }
 

@@ -3,7 +3,14 @@ import { formats } from '../../src/formats.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 
 /** A response of the service, as a test received it. */
-export type ReceivedResponse = { method: string; path: string; status: number; body: unknown }
+export type ReceivedResponse = {
+  method: string
+  path: string
+  status: number
+  body: unknown
+  /** The media type, if the response has several. The default is the first that is documented. */
+  contentType?: string
+}
 
 /** Creates an Ajv with kith's formats and a document. References to the document's parts begin with `contract#/`. */
 export function createAjv(document: OpenApiDocument): Ajv2020 {
@@ -52,7 +59,10 @@ const errorSchema = '/components/schemas/Error'
 /**
  * The JSON Pointer of a response's schema. For an unknown operation it is the error schema; a success of one throws.
  */
-function schemaPointer({ paths, components }: OpenApiDocument, { method, path, status }: ReceivedResponse): string {
+function schemaPointer(
+  { paths, components }: OpenApiDocument,
+  { method, path, status, contentType: received }: ReceivedResponse,
+): string {
   // A literal path may lack a method that a path with a parameter has: GET /v1/people/list reads a person.
   const withMethod = Object.keys(paths).filter(template => paths[template]![method.toLowerCase()])
   const template = templateOf(withMethod, path)
@@ -63,7 +73,8 @@ function schemaPointer({ paths, components }: OpenApiDocument, { method, path, s
   }
   const response = (operation.responses as Record<number, { $ref?: string; content?: object }>)[status]
   if (!response) throw new Error(`${method} ${path} returned ${status}, which ${template} does not document`)
-  const [contentType = 'application/json'] = Object.keys(response.content ?? {})
+  const documented = Object.keys(response.content ?? {})
+  const contentType = documented.find(type => type === received) ?? documented[0] ?? 'application/json'
   const inner = `/content/${contentType.replace('/', '~1')}/schema`
   if (response.$ref === undefined)
     return `/paths/${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}${inner}`

@@ -14,7 +14,7 @@ import { createOrganization, ensureDefaultOrganization } from '../../src/organiz
 import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-export const allScopes = 'people:read people:write records:read records:write schema:read schema:write'
+export const allScopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
 
 export type Reply = {
   status: number
@@ -150,7 +150,8 @@ function senderTo(address: string, token: string, checkResponse: ReturnType<type
     const text = await response.text()
     if (isNdjson(response)) {
       const lines = text.split('\n').filter(Boolean)
-      for (const line of lines) checkResponse({ method, path, status, body: JSON.parse(line) })
+      for (const line of lines)
+        checkResponse({ method, path, status, body: JSON.parse(line), contentType: 'application/x-ndjson' })
       return { status, headers: responseHeaders, body: { data: lines.map(line => JSON.parse(line)) } }
     }
     const reply = { status, headers: responseHeaders, body: text === '' ? {} : JSON.parse(text) }

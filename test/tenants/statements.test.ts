@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
+import { renewLogId } from '../../src/changes/log-id.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
@@ -181,11 +182,23 @@ async function useEveryEndpoint(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   await changeDefinitions(send)
+  await readLog(shop, ada.id)
   await backfillIndexes(service.db)
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await cleanDanglingLinks(service.db, { graceMs: -1_000 })
+}
+
+/** Reads the change log in every form, and waits for changes of which none matches. */
+async function readLog({ send, id }: Shop, person: string) {
+  const ok = (path: string, Accept = 'application/json') => expectSuccess(send('GET', path, undefined, { Accept }))
+  const { head } = (await ok('/v1/changes?limit=1000&stack=companies')).body.data
+  await ok('/v1/changes', 'application/x-ndjson')
+  await ok(`/v1/changes?after=${head}&wait=1`)
+  await ok(`/v1/people/internal/${person}/history`)
+  await ok('/v1/stacks/companies/acme/history')
+  await renewLogId(service.db, id)
 }
 
 const filters = (id: string) => [

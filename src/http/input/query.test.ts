@@ -52,6 +52,28 @@ it('reads no query as an empty object and keeps the top level and mixed keys as 
   )
 })
 
+describe('an array of plain values', () => {
+  const schema = Type.Object({
+    tag: Type.Optional(Type.Array(Type.Enum(['a', 'b']))),
+    size: Type.Optional(Type.Array(Type.Integer())),
+    consents: Type.Optional(Type.Array(Type.Object({ channel: Type.String() }))),
+    name: Type.Optional(Type.String()),
+  })
+
+  it('repeats its name or has indexes', () => {
+    expect(parse('tag=a&name=x&tag=b&size=1', schema)).toEqual({ tag: ['a', 'b'], name: 'x', size: ['1'] })
+    expect(parse('tag[1]=a&tag[0]=b', schema)).toEqual({ tag: ['b', 'a'] })
+    expect(coerce(schema, parse('size=1&size=x', schema))).toEqual({ size: [1, 'x'] })
+  })
+
+  it('is ambiguous if it has both, and no other name may repeat', () => {
+    expect(refusedPath('tag[0]=a&tag=b', schema)).toBe('/tag/0')
+    expect(refusedPath('name=a&name=b', schema)).toBe('/name')
+    expect(refusedPath('consents=a&consents=b', schema)).toBe('/consents')
+    expect(refusedPath('toString=a&toString=b', schema)).toBe('/toString')
+  })
+})
+
 describe('an ambiguous or malformed query', () => {
   const refused: [string, string][] = [
     ['a=1&a=1', '/a'],

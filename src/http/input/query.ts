@@ -6,9 +6,9 @@ type Node = Map<string, Node | string>
 
 /**
  * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every
- * leaf is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. Throws a Fault of 400 for
- * an ambiguous query: a duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty
- * brackets. Malformed escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
+ * leaf is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. A name may also be repeated
+ * if its value is an array of plain values: `tag=a&tag=b`. Throws a Fault of 400 for an ambiguous query: any other
+ * duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty brackets. Malformed escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
  */
 export function parseQuery(
   queryString: string,
@@ -16,6 +16,7 @@ export function parseQuery(
   schema: unknown,
 ): Record<string, unknown> {
   const root: Node = new Map()
+  const counts = new Map<string, number>()
   for (const pair of queryString.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
@@ -24,6 +25,11 @@ export function parseQuery(
     const segments = segmentsOf(name)
     if (segments.length > limits.jsonDepth)
       throwMalformedParameter(pointer(name), `must not be nested deeper than ${limits.jsonDepth} levels`)
+    if (segments.length === 1 && isRepeatable(schema as Schema, name)) {
+      const count = counts.get(name) ?? 0
+      segments.push(String(count))
+      counts.set(name, count + 1)
+    }
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1), pointer(...segments))
     insert(root, segments, value)
   }
@@ -118,6 +124,14 @@ type Schema = {
 const branchesOf = (schema: Schema): Schema[] => (schema.anyOf ? schema.anyOf.flatMap(branchesOf) : [schema])
 const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.items
 const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
+
+/** Whether a root parameter is an array of plain values. */
+function isRepeatable(schema: Schema, name: string): boolean {
+  const properties = propertiesOf(branchesOf(schema))
+  if (!Object.hasOwn(properties, name)) return false
+  const { type, items } = properties[name]!
+  return type === 'array' && items !== undefined && branchesOf(items).every(each => !each.properties && !each.items)
+}
 
 /**
  * Converts the strings of declared boolean, integer and number fields to their types, at every depth. Returns a copy. A

@@ -14,9 +14,9 @@ type Admission = { limits: Limits; drain: Drain; logger: Logger; observer: Obser
 
 /**
  * Begins a request that the gate has admitted. When the connection is done with the request, answered or not, this logs
- * it. When its work has ended too, this calls `leave`, which counts it out.
+ * it. When its work has ended too, this counts it out.
  */
-export function beginRequest(exchange: Exchange, leave: () => void, admission: Admission): void {
+export function beginRequest(exchange: Exchange, admission: Admission): void {
   const { limits, drain, logger, observer } = admission
   const { connection, request, response } = exchange
   const end = () => {
@@ -25,7 +25,7 @@ export function beginRequest(exchange: Exchange, leave: () => void, admission: A
     if (!request.complete) drainUnreadBody(request, limits)
     logExchange(logger, exchange, observer.tracer)
     endObserving(exchange, observer)
-    finish(exchange, leave)
+    finish(exchange)
   }
   connection.unanswered.add(end)
   // The event occurs once, so `on` avoids the wrapper that `once` makes.
@@ -52,10 +52,11 @@ export function throwIfDraining({ url, connection }: Exchange, observer: Observe
 const clientDisconnected = new Fault(refuse('operation_failed', 'The client disconnected.'))
 
 /** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
-function finish({ work, isRead, deadline, response }: Exchange, leave: () => void) {
+function finish(exchange: Exchange) {
+  const { work, isRead, deadline, response } = exchange
   const end = () => {
     deadline.end()
-    leave()
+    exchange.leave()
   }
   if (!work) return end()
   work.then(end, end)

@@ -39,6 +39,8 @@ type ExchangeOptions = {
   headers: readonly string[]
   /** Whether this response closes its connection. */
   shouldClose: (exchange: Exchange) => boolean
+  /** Counts the request out of those under way. */
+  leave: () => void
 }
 
 /**
@@ -58,6 +60,7 @@ export class Exchange {
   /** Alternating names and values, as Node accepts them. An object per response costs twice as much. */
   readonly #headers: string[]
   readonly #shouldClose: (exchange: Exchange) => boolean
+  #leave: (() => void) | undefined
 
   // The log, the metrics, an error response and the end of a request read these fields. They are set as it proceeds.
   /** The documented form of its path; undefined if there is no such path. */
@@ -68,6 +71,8 @@ export class Exchange {
   organization: string | undefined
   /** The error code of a refused request. */
   refused: ErrorCode | undefined
+  /** When the request began to wait for events; undefined for a request that does not follow. */
+  followsSinceMs: number | undefined
   /** The handler's work; set when the complete request has arrived. */
   work: Promise<unknown> | undefined
   /** Whether its endpoint only reads. It is then cancelled if its client disconnects. */
@@ -83,6 +88,7 @@ export class Exchange {
     this.#headers = options.headers.slice()
     this.#headers.push('X-Request-Id', options.id)
     this.#shouldClose = options.shouldClose
+    this.#leave = options.leave
     this.deadline = startDeadline(options.requestMs, fault => this.#expire(fault))
   }
 
@@ -129,6 +135,12 @@ export class Exchange {
     if (!this.response.headersSent) this.refused = refusal.code
     if (refusal.headers) this.headers(refusal.headers)
     this.send(refusal.status, failure(refusal, this.id))
+  }
+
+  /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */
+  leave(): void {
+    this.#leave?.()
+    this.#leave = undefined
   }
 
   #expire({ refusal }: Fault): void {

@@ -30,6 +30,7 @@ const small = {
   inFlightBytes: 1_048_576,
   answerBytes: 1_048_576,
   connections: 40,
+  changeStreams: 2,
 } satisfies Limits
 
 const environment = Object.fromEntries(
@@ -51,8 +52,8 @@ beforeAll(async () => {
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })
 
-/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts). */
-const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections']
+/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts, event-stream.test.ts). */
+const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections', 'changeStreams']
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 

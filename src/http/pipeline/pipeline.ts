@@ -59,8 +59,8 @@ export function createPipeline(services: Services, router: Router, notFound: End
     await exchange.work
   }
 
-  return (exchange, leave) => {
-    beginRequest(exchange, leave, admission)
+  return exchange => {
+    beginRequest(exchange, admission)
     if (exceedsLimits(exchange.connection)) {
       observer.overloaded('connection')
       exchange.refuse(tooManyPipelined)

@@ -9,12 +9,13 @@ export function beginObserving({ request, deadline }: Exchange, observer: Observ
 
 /** Reports the end of a request, with the route's template and never its path, as in the log. */
 export function endObserving(exchange: Exchange, observer: Observer): void {
-  const { request, response, route, startedMs, deadline, refused } = exchange
+  const { request, response, route, startedMs, followsSinceMs, deadline, refused } = exchange
   const end: RequestEnd = {
     method: request.method!,
     route,
     status: response.writableFinished ? response.statusCode : undefined,
-    durationMs: performance.now() - startedMs,
+    // The time that a request waits for events says nothing about the service.
+    durationMs: (followsSinceMs ?? performance.now()) - startedMs,
     error: refused,
   }
   observer.requestEnded(end)

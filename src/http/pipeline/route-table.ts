@@ -14,10 +14,18 @@ import { compile } from '../input/validate.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
 import { isVersioned } from './admission.ts'
 import type { Endpoint, Exchange, Handle } from './exchange.ts'
+import { followingOf } from './following.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
-import { type Call, type HandlerResult, honorsIdempotencyKey, type Route, type StreamingCall } from './route.ts'
+import {
+  type Call,
+  type HandlerResult,
+  honorsIdempotencyKey,
+  type Route,
+  type StreamingCall,
+  type StreamState,
+} from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import type { Router } from './router.ts'
 import { sendResult } from './send-result.ts'
@@ -146,6 +154,13 @@ function createHandler(
         checkItem: value => checkItem(call.boundFrom === 'query' ? coerce(item, value) : value, call.boundFrom),
       })
   }
+  if (row.follows)
+    return (call, exchange) =>
+      row.handle({
+        ...call,
+        ...streamStateOf(services, exchange),
+        following: followingOf(exchange, row, () => authenticate(services, exchange)),
+      })
   return call => row.handle(call)
 }
 
@@ -273,14 +288,17 @@ const memoryOf = (
   wait: bytes => responseMemory.wait(organization.id, bytes, deadline.signal),
 })
 
-function streamOf(
-  { config: { limits }, drain, logger }: Services,
-  exchange: Exchange,
-  checkLine: CheckItem,
-): Omit<StreamingCall, keyof Call> {
+function streamOf(services: Services, exchange: Exchange, checkLine: CheckItem): Omit<StreamingCall, keyof Call> {
+  const { limits } = services.config
   return {
+    ...streamStateOf(services, exchange),
     chunks: readChunks(exchange.request, limits.requestMs),
     checkLine: line => checkLine(parseJson(line, limits), 'body'),
+  }
+}
+
+function streamStateOf({ drain, logger }: Services, exchange: Exchange): StreamState {
+  return {
     explain: error => explain(exchange, error, logger),
     draining: () => !drain.isAccepting(),
   }

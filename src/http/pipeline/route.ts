@@ -41,16 +41,41 @@ export type BatchCall<Body = unknown> = Call<Body> & {
   checkItem: (value: unknown) => Record<string, unknown>
 }
 
-/** The call of a row whose body is JSON lines. Its `body` is the query. */
-export type StreamingCall<Query = unknown> = Call<Query> & {
-  /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
-  chunks: AsyncIterable<Buffer>
-  /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
-  checkLine: (line: Buffer) => Record<string, unknown>
+/** What the handler of a long response needs besides its call. */
+export type StreamState = {
   /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
   explain: (error: unknown) => Refusal
   /** Whether the service is shutting down, so that the stream should end. */
   draining: () => boolean
+}
+
+/** The call of a row whose request may wait for events. Its `body` is the query. */
+export type FollowingCall<Query = unknown> = Call<Query> & StreamState & { following: Following }
+
+/** The call of a row whose body is JSON lines. Its `body` is the query. */
+export type StreamingCall<Query = unknown> = Call<Query> &
+  StreamState & {
+    /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
+    chunks: AsyncIterable<Buffer>
+    /** Parses a line and validates it against the route's `line` schema and the limits of a body. Throws a Fault. */
+    checkLine: (line: Buffer) => Record<string, unknown>
+  }
+
+/** A request that may wait for events, for longer than its deadline. */
+export type Following = {
+  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
+  mediaType: string | undefined
+  /** The header Last-Event-ID of a client of server-sent events that connects again. */
+  lastEventId: string | undefined
+  /**
+   * Ends the deadline and takes the request out of the requests under way, so that it holds back no other one. The
+   * handler limits the number of such requests itself.
+   */
+  begin(): void
+  /** Verifies the request's token again. Throws a Fault of 401 if it is no longer valid. */
+  authenticate(): Caller | Promise<Caller>
+  /** Closes the connection of a client that does not read. */
+  disconnect(): void
 }
 
 /**
@@ -69,10 +94,15 @@ export type EnvelopeResult = { status: number; headers?: Record<string, string>;
 export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
 /**
- * The result of a streaming row: JSON lines. An error closes the connection, so that a client never takes a part for
- * the whole.
+ * The result of a streaming row: JSON lines, or another media type. An error closes the connection, so that a client
+ * never takes a part for the whole.
  */
-export type StreamResult = { status: number; headers?: Record<string, string>; stream: AsyncIterable<string | Buffer> }
+export type StreamResult = {
+  status: number
+  headers?: Record<string, string>
+  stream: AsyncIterable<string | Buffer>
+  contentType?: string
+}
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 
@@ -80,11 +110,12 @@ export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
 export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
 
 /** A row of a module's route table. */
-export type Route = PlainRoute | BatchRoute | StreamingRoute
+export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute
 
 type PlainRoute = RouteDescription & {
   item?: undefined
   line?: undefined
+  follows?: undefined
   handle(call: Call): Promise<HandlerResult>
 }
 
@@ -92,6 +123,7 @@ type BatchRoute = RouteDescription & {
   /** The schema of each element's body. */
   item: TSchema
   line?: undefined
+  follows?: undefined
   handle(call: BatchCall): Promise<HandlerResult>
 }
 
@@ -100,7 +132,16 @@ type StreamingRoute = RouteDescription & {
   /** The schema of each line of the body. */
   line: TSchema
   item?: undefined
+  follows?: undefined
   handle(call: StreamingCall): Promise<StreamResult>
+}
+
+type FollowingRoute = RouteDescription & {
+  /** The request may wait for events, for longer than its deadline. */
+  follows: true
+  item?: undefined
+  line?: undefined
+  handle(call: FollowingCall): Promise<HandlerResult>
 }
 
 /**
@@ -144,6 +185,10 @@ type RouteDescription = {
   hasDefaults?: boolean
   /** Whether the response is JSON lines, each of the shape `answer`. */
   streams?: boolean
+  /** The media types that Accept can choose instead of JSON, with the shape of a line or of the whole. */
+  mediaTypes?: Record<string, TSchema>
+  /** Headers of a success that no other row has, with their descriptions. */
+  successHeaders?: Record<string, string>
   /** On a row without a body, the schema of the query, which becomes the call's `body`. */
   query?: TSchema
   /** The limit of the body in bytes, if it is not the usual one. */

@@ -19,7 +19,10 @@ export function sendResult(
 ): undefined | Promise<void> {
   if (result.headers) exchange.headers(result.headers)
   const idleMs = limits.requestMs
-  if ('stream' in result) return exchange.sendParts(result.status, result.stream, { contentType: ndjsonType, idleMs })
+  if ('stream' in result) {
+    const { status, stream, contentType = ndjsonType } = result
+    return exchange.sendParts(status, stream, { contentType, idleMs })
+  }
   if ('parts' in result) return sendChunked(exchange, result, idleMs)
   const body = success(result)
   const release =

@@ -5,7 +5,8 @@ const preflightSeconds = 600
 
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, If-Match, Prefer, Idempotency-Key, X-Request-Id',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, If-Match, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
@@ -14,6 +15,8 @@ const callHeaders = {
     'Allow',
     'ETag',
     'Idempotency-Replayed',
+    'Kith-Log-Head',
+    'Kith-Log-Id',
     'Location',
     'Preference-Applied',
     'RateLimit',

@@ -46,8 +46,8 @@ export type Gate = Pick<DrainableServer, 'inFlight'> & {
   stop(): void
 }
 
-/** Answers a request, and calls `leave` when it is over. */
-export type Serve = (exchange: Exchange, leave: () => void) => void
+/** Answers a request, and counts it out when it is over. */
+export type Serve = (exchange: Exchange) => void
 
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
@@ -127,7 +127,7 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     const id = requestId(request.headers['x-request-id'])
     const url = parseTarget(request.url ?? '/')
     const requestMs = Math.min(limits.requestMs, drain.leftMs())
-    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose }), leave)
+    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose, leave }))
   }
 }
 

@@ -1,0 +1,159 @@
+import { fail } from '../errors.ts'
+import type { HandlerResult } from '../http/pipeline/route.ts'
+import { jsonOfEvent } from './change-json.ts'
+import { acquireStream, type FeedCall } from './change-streams.ts'
+import { streamEvents } from './event-stream.ts'
+import { streamLines } from './line-stream.ts'
+import { followLog, type Part } from './log-tail.ts'
+import { type Head, readHead, readRange } from './read-changes.ts'
+import { defaultLimit } from './schema.ts'
+import { isSelected, type Selection, selectionOf } from './selection.ts'
+
+/** The media types of the feed besides JSON. */
+export const linesType = 'application/x-ndjson'
+export const eventsType = 'text/event-stream'
+
+/** A page ends after the change with which it reaches this size. */
+const maxPageBytes = 1_048_576
+/** Memory reserved for a stream of lines: the part that is sent, and the one that is read meanwhile. */
+const streamBytes = 1_048_576
+
+/** GET /v1/changes in the form that the client asks for. */
+export async function feedChanges(call: FeedCall): Promise<HandlerResult> {
+  const { db, caller, body, signal } = call
+  const { mediaType, lastEventId } = call.following
+  const selection = await selectionOf(db, caller, body, signal)
+  if (mediaType === undefined) return answerPage(call, selection)
+  for (const name of ['limit', 'wait'] as const)
+    if (body[name] !== undefined) throwInvalid(`/${name}`, `applies to pages of JSON only, not to ${mediaType}`)
+  const isEvents = mediaType === eventsType
+  const after = (isEvents ? readLastEventId(lastEventId) : undefined) ?? body.after ?? 0
+  const head = await readHead(db, caller.organization.id, signal)
+  throwIfGone(head, { after, path: isEvents && lastEventId ? '/Last-Event-ID' : '/after', log_id: body.log_id })
+  const releaseStream = acquireStream(db, caller.organization.id, call.limits.changeStreams)
+  const headers = { 'Kith-Log-Id': head.log_id, 'Kith-Log-Head': `${head.head}` }
+  if (isEvents) {
+    call.following.begin()
+    const stream = streamEvents(call, { selection, after, head, release: releaseStream })
+    // nginx would otherwise collect events before it passes them on.
+    return { status: 200, headers: { ...headers, 'X-Accel-Buffering': 'no' }, stream, contentType: eventsType }
+  }
+  const releaseMemory = await call.memory.wait(streamBytes).catch(error => {
+    releaseStream()
+    throw error
+  })
+  const release = () => {
+    releaseMemory()
+    releaseStream()
+  }
+  call.following.begin()
+  return {
+    status: 200,
+    headers,
+    stream: streamLines(call, { selection, after, head, release }),
+    contentType: linesType,
+  }
+}
+
+function throwInvalid(path: string, message: string): never {
+  return fail('invalid_parameter', 'The request has invalid values. See details.', { details: [{ path, message }] })
+}
+
+/** A client of server-sent events that has not received any event sends no header or an empty one. */
+function readLastEventId(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  const number = Number(text)
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(number)) return number
+  return throwInvalid('/Last-Event-ID', 'must be the number of a change')
+}
+
+type Position = { after: number; path: string; log_id: string | undefined }
+
+const restoredMessage =
+  'The position belongs to another numbering of the change log, as after a restore from a backup. Begin again: see docs/changes.md.'
+
+/** Throws a Fault of 410 for a position that is not one of this log. */
+function throwIfGone({ head, log_id }: Head, position: Position): void {
+  const refuse = (path: string, message: string) =>
+    fail('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
+  if (position.log_id !== undefined && position.log_id.toLowerCase() !== log_id)
+    refuse('/log_id', `the log is ${log_id} now`)
+  if (position.after > head) refuse(position.path, `is beyond the newest change, which has the number ${head}`)
+}
+
+type Page = Head & { items: string[]; last: number }
+
+async function answerPage(call: FeedCall, selection: Selection): Promise<HandlerResult> {
+  const { after = 0, wait = 0, log_id } = call.body
+  const untilMs = performance.now() + wait * 1_000
+  const page = await readPage(call, selection, after)
+  throwIfGone(page, { after, path: '/after', log_id })
+  const isAnswer = page.items.length > 0 || wait === 0 || page.last < page.head
+  const { items, last, head } = isAnswer ? page : await waitForPage(call, selection, page, untilMs)
+  const json = `{"items":[${items.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"}`
+  return { status: 200, json }
+}
+
+/** Reads until the page is full, the log ends, or half of the request's time is over. */
+async function readPage(
+  { db, caller, body, limits, signal }: FeedCall,
+  selection: Selection,
+  after: number,
+): Promise<Page> {
+  const { limit = defaultLimit } = body
+  const untilMs = performance.now() + limits.requestMs / 2
+  const items: string[] = []
+  let last = after
+  let bytes = 0
+  for (;;) {
+    const request = { after: last, selection, limit: limit - items.length, maxBytes: maxPageBytes - bytes }
+    const range = await readRange(db, caller.organization.id, request, signal)
+    for (const { json } of range.changes) {
+      items.push(json)
+      bytes += json.length
+    }
+    last = range.last
+    const isFull = items.length >= limit || bytes >= maxPageBytes
+    if (isFull || last >= range.head || performance.now() >= untilMs)
+      return { items, last, head: range.head, log_id: range.log_id }
+  }
+}
+
+/** Waits until a change matches, at most until `untilMs`. */
+async function waitForPage(call: FeedCall, selection: Selection, page: Page, untilMs: number): Promise<Page> {
+  const { db, caller, limits, body } = call
+  const release = acquireStream(db, caller.organization.id, limits.changeStreams)
+  const follower = followLog(db, caller.organization.id, page, call, selection)
+  call.following.begin()
+  let { last, head } = page
+  try {
+    for (;;) {
+      const next = await follower.next(last, untilMs)
+      if (follower.refusal) throw follower.refusal
+      call.signal.throwIfAborted()
+      if (next === 'behind') {
+        const read = await call.within(() => readPage(call, selection, last))
+        if (read.items.length > 0 || read.last < read.head || performance.now() >= untilMs) return read
+        ;({ last, head } = read)
+      } else if (typeof next === 'string') return { ...page, items: [], last, head }
+      else {
+        const items = takeItems(next.part, selection, body.limit ?? defaultLimit)
+        if (items) return { ...page, ...items, head: next.part.last }
+        last = next.part.last
+        head = last
+      }
+    }
+  } finally {
+    follower.close()
+    release()
+  }
+}
+
+/** The selected changes of a part, up to a limit; undefined if there are none. */
+function takeItems({ changes, last }: Part, selection: Selection, limit: number) {
+  const selected = changes.filter(change => isSelected(selection, change))
+  if (selected.length === 0) return undefined
+  const taken = selected.slice(0, limit)
+  const items = taken.map(({ event }) => jsonOfEvent(event))
+  return { items, last: taken.length < selected.length ? taken.at(-1)!.sequence : last }
+}

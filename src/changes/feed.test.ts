@@ -1,0 +1,361 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { followPages, numbersTo, readFeed, type WireChange } from '../../test/support/changes.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+import { renewLogId } from './log-id.ts'
+import { countFollowers } from './log-tail.ts'
+
+let service: Service
+let shop: Shop
+let send: Send
+let start: number
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+beforeEach(async () => {
+  shop = await makeShop(service)
+  send = shop.send
+  start = (await readFeed(shop)).head
+})
+
+const read = (query = '') => readFeed(shop, `after=${start}&${query}`)
+const sequences = (items: WireChange[]) => items.map(({ sequence }) => sequence)
+const refusalOf = async (path: string, sender = send, headers = {}) => {
+  const { status, body } = await sender('GET', path, undefined, headers)
+  return [status, body.error, body.details?.map(({ path }) => path)]
+}
+/** Creates a person, a record and a consent type, and deletes the person. The changes have the numbers after `start`. */
+async function writeOfEach() {
+  const person = (await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })).body.data
+  await send('PATCH', '/v1/people/ada', { first_name: 'A', attribute_values: { 'tab\t"': ['\n', 1.5] } })
+  const record = (await send('POST', '/v1/stacks/companies', { external_id: 'acme' })).body.data
+  await send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms' }] })
+  await send('DELETE', '/v1/people/ada')
+  return { person, record }
+}
+
+describe('a page of changes', () => {
+  it('has each change with its fields, in order, with the head and the log_id', async () => {
+    const { person, record } = await writeOfEach()
+    const page = await read()
+    expect(page).toMatchObject({ last: start + 5, head: start + 5, log_id: expect.stringMatching(/^[\da-f-]{36}$/) })
+    const [created, patched, acme, news, deleted] = page.items
+    const written = { actor: 'tests', request_id: expect.any(String), at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) }
+    expect(created).toMatchObject({
+      before: null,
+      after: { first_name: 'Ada', external_id: 'ada' },
+      at: person.created_at,
+    })
+    expect(patched).toEqual({
+      ...written,
+      sequence: start + 2,
+      subject: 'person',
+      id: person.id,
+      external_id: 'ada',
+      stack_key: null,
+      operation: 'update',
+      version: 2,
+      before: { first_name: 'Ada', attribute_values: { 'tab\t"': null } },
+      after: { first_name: 'A', attribute_values: { 'tab\t"': ['\n', 1.5] } },
+    })
+    expect(acme).toMatchObject({ subject: 'record', id: record.record_id, external_id: 'acme', stack_key: 'companies' })
+    const definition = { subject: 'consent_type', id: 2, external_id: null, stack_key: null, version: null }
+    expect(news).toMatchObject({ ...definition, operation: 'create', after: { key: 'news' } })
+    expect(deleted).toMatchObject({ operation: 'delete', version: 3, external_id: 'ada', after: {} })
+  })
+
+  it('has the external identifier of now, or the last one of a deleted entity', async () => {
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    await send('POST', '/v1/people', { external_id: 'bob"' })
+    await send('POST', '/v1/people', {})
+    await send('PATCH', '/v1/people/ada', { external_id: 'lovelace' })
+    await send('PATCH', '/v1/people/bob%22', { external_id: 'robert' })
+    await send('DELETE', '/v1/people/robert')
+    // The name of the deleted person belongs to another one now.
+    await send('POST', '/v1/people', { external_id: 'robert' })
+    expect((await read()).items.map(({ external_id }) => external_id)).toEqual([
+      'lovelace',
+      'robert',
+      null,
+      'lovelace',
+      'robert',
+      'robert',
+      'robert',
+    ])
+  })
+
+  it('begins after a number and ends at the limit', async () => {
+    await importLines(shop, '/v1/people/import', linesFrom(names('p', 250).map(external_id => ({ external_id }))))
+    const first = await read()
+    expect([sequences(first.items), first.last, first.head]).toEqual([
+      numbersTo(start + 100, start + 1),
+      start + 100,
+      start + 250,
+    ])
+    const second = await readFeed(shop, `after=${first.last}&limit=1000`)
+    expect(sequences(second.items)).toEqual(numbersTo(start + 250, start + 101))
+    expect(sequences((await read('limit=1')).items)).toEqual([start + 1])
+  })
+
+  it('ends early when the changes are large, and the next one continues', async () => {
+    const attribute_values = Object.fromEntries(names('a', 6).map(key => [key, `${randomUUID()}`.repeat(1_500)]))
+    for (const external_id of names('p', 8)) await send('POST', '/v1/people', { external_id, attribute_values })
+    const page = await read()
+    expect(page.items.length).toBeLessThan(8)
+    expect([page.last, page.head]).toEqual([page.items.at(-1)!.sequence, start + 8])
+    const all = await followPages(shop, start + 8, 'limit=100')
+    expect(sequences(all)).toEqual(numbersTo(start + 8))
+    expect(all.at(-1)!.after!.attribute_values).toEqual(attribute_values)
+  })
+
+  it('is empty at the head, with its position', async () => {
+    expect(await read()).toMatchObject({ items: [], last: start, head: start })
+  })
+
+  it('has no change of another organization', async () => {
+    const other = await makeShop(service)
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    const { items, log_id } = await readFeed(other, 'limit=1000')
+    expect(items.filter(({ subject }) => subject === 'person')).toEqual([])
+    expect(log_id).not.toBe((await read()).log_id)
+  })
+})
+
+describe('a filter', () => {
+  it.each([
+    ['subject=person', [1, 2, 5]],
+    ['subject=record', [3]],
+    ['subject=consent_type', [4]],
+    ['subject=stack&subject=attribute', []],
+    ['subject=person&subject=record', [1, 2, 3, 5]],
+    ['subject[0]=record&subject[1]=consent_type', [3, 4]],
+    ['subject=webhook', 403],
+    ['stack=companies', [3]],
+    ['stack=companies&subject=record', [3]],
+    ['stack=companies&subject=person', []],
+    ['operation=delete', [5]],
+    ['operation=restore', []],
+    ['operation=create&operation=delete', [1, 3, 4, 5]],
+    ['operation=create&subject=person', [1]],
+    ['operation=update&stack=companies', []],
+    ['operation=create&subject=record&subject=consent_type', [3, 4]],
+    ['operation=create&limit=2', [1, 3]],
+  ])('%s selects the changes %j', async (query, expected) => {
+    await writeOfEach()
+    if (typeof expected === 'number') {
+      expect((await send('GET', `/v1/changes?${query}`)).status).toBe(expected)
+      return
+    }
+    const { items, last } = await read(query)
+    expect(items.map(({ sequence }) => sequence - start)).toEqual(expected)
+    // `last` is past the changes that do not match, unless the page is full.
+    expect(last - start).toBe(query.includes('limit') ? 3 : 5)
+  })
+
+  it('has the changes of the stacks that it names, of several', async () => {
+    for (const key of ['orders', 'visits']) await send('POST', '/v1/schema/stacks', { key, kind: 'item' })
+    for (const stack of ['orders', 'visits', 'companies']) await send('POST', `/v1/stacks/${stack}`, {})
+    const { items } = await read('stack=visits&stack=orders')
+    expect(items.map(({ stack_key }) => stack_key)).toEqual(['orders', 'visits'])
+  })
+
+  it('moves past a hundred thousand changes of which one matches', async () => {
+    await service.sql(
+      `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
+         actor, request_id)
+       select $1, $2::integer + n, now(), 'entity', 0, gen_random_uuid(), case when n = 99999 then 'delete' else 'update' end, 2,
+         '{}', '{}', 'a', 'r' from generate_series(1, 100000) n`,
+      [shop.id, start],
+    )
+    await service.sql('update change_heads set sequence = $2 where organization_id = $1', [shop.id, start + 100_000])
+    const { items, last } = await read('operation=delete')
+    expect([sequences(items), last]).toEqual([[start + 99_999], start + 100_000])
+  })
+})
+
+describe('the scopes of a token', () => {
+  const scoped = async (scope: string) => service.sender(await service.tokenFor(shop.key, scope))
+
+  it.each([
+    ['people:read', ['person']],
+    ['records:read', ['record']],
+    ['schema:read', ['consent_type']],
+    ['people:read schema:read', ['person', 'consent_type']],
+    ['people:write', []],
+  ])('%s shows the changes of %j', async (scope, expected) => {
+    await writeOfEach()
+    const sender = await scoped(`changes:read ${scope}`)
+    const { items, last } = await readFeed({ send: sender }, `after=${start}`)
+    expect(new Set(items.map(({ subject }) => subject))).toEqual(new Set(expected))
+    expect(last).toBe(start + 5)
+  })
+
+  it.each([
+    ['changes:read', 'subject=person', 'people:read'],
+    ['changes:read people:read', 'subject=person&subject=record', 'records:read'],
+    ['changes:read people:read', 'stack=companies', 'records:read'],
+    ['changes:read records:read', 'subject=attribute', 'schema:read'],
+    ['changes:read records:read', 'subject=webhook', 'webhooks:read'],
+    ['people:read records:read', '', 'changes:read'],
+  ])('%s is refused with %s, because %s is missing', async (scope, query, missing) => {
+    const { status, headers, body } = await (await scoped(scope))('GET', `/v1/changes?${query}`)
+    expect([status, body.error, body.message]).toEqual([403, 'forbidden', `The token lacks the scope ${missing}.`])
+    expect(headers.get('www-authenticate')).toContain(`scope="${missing}"`)
+  })
+})
+
+describe('a bad request', () => {
+  it.each([
+    ['after=-1', '/after'],
+    ['after=1.5', '/after'],
+    ['after=9007199254740992', '/after'],
+    ['after=x', '/after'],
+    ['after=1&after=2', '/after'],
+    ['limit=0', '/limit'],
+    ['limit=1001', '/limit'],
+    ['limit=', '/limit'],
+    ['wait=-1', '/wait'],
+    ['wait=20.5', '/wait'],
+    ['wait=x', '/wait'],
+    ['subject=people', '/subject/0'],
+    ['subject=person&subject=', '/subject/1'],
+    ['subject[0]=person&subject=record', '/subject/0'],
+    ['operation=created', '/operation/0'],
+    ['stack=', '/stack/0'],
+    ['stack=nothing', '/stack/0'],
+    ['stack=companies&stack=people', '/stack/1'],
+    ['log_id=1', '/log_id'],
+    ['unknown=1', '/unknown'],
+  ])('%s gets 400 at %s', async (query, path) => {
+    expect(await refusalOf(`/v1/changes?${query}`)).toEqual([400, 'invalid_parameter', [path]])
+  })
+
+  it.each(['limit=5', 'wait=1'])('%s gets 400 for a stream', async query => {
+    for (const Accept of ['application/x-ndjson', 'text/event-stream'])
+      expect(await refusalOf(`/v1/changes?${query}`, send, { Accept })).toEqual([
+        400,
+        'invalid_parameter',
+        [`/${query.split('=')[0]}`],
+      ])
+  })
+
+  it('gets 405 for another method, and a HEAD has no body', async () => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      expect((await send(method, '/v1/changes', {})).status).toBe(405)
+    for (const Accept of ['application/json', 'application/x-ndjson', 'text/event-stream']) {
+      const { status, body } = await send('HEAD', '/v1/changes', undefined, { Accept })
+      expect([status, body]).toEqual([200, {}])
+    }
+  })
+
+  it('gets 401 without a token', async () => {
+    expect((await fetch(`${service.address}/v1/changes`)).status).toBe(401)
+  })
+})
+
+describe('a position in another numbering', () => {
+  const types = ['application/json', 'application/x-ndjson', 'text/event-stream']
+
+  it('gets 410 if it is beyond the head, in every form', async () => {
+    for (const Accept of types)
+      for (const query of [`after=${start + 1}`, ...(Accept === types[0] ? [`after=${start + 1}&wait=5`] : [])])
+        expect(await refusalOf(`/v1/changes?${query}`, send, { Accept })).toEqual([
+          410,
+          'invalid_parameter',
+          ['/after'],
+        ])
+    const headers = { Accept: 'text/event-stream', 'Last-Event-ID': `${start + 1}` }
+    expect(await refusalOf('/v1/changes', send, headers)).toEqual([410, 'invalid_parameter', ['/Last-Event-ID']])
+  })
+
+  it('gets 410 if the log has another log_id, in every form', async () => {
+    const { log_id } = await read()
+    expect(await read(`log_id=${log_id}`)).toMatchObject({ log_id })
+    expect(await read(`log_id=${log_id.toUpperCase()}`)).toMatchObject({ log_id })
+    const renewed = await renewLogId(service.db, shop.id)
+    expect(renewed.head).toBe(start)
+    for (const Accept of types)
+      expect(await refusalOf(`/v1/changes?after=0&log_id=${log_id}`, send, { Accept })).toEqual([
+        410,
+        'invalid_parameter',
+        ['/log_id'],
+      ])
+    expect(await read()).toMatchObject({ log_id: renewed.log_id })
+  })
+
+  it('ends a wait that was under way', async () => {
+    const waiting = read('wait=20')
+    await expect.poll(() => followersOf(shop.id)).toBe(1)
+    await renewLogId(service.db, shop.id)
+    expect(await waiting).toMatchObject({ items: [], last: start })
+  })
+})
+
+/** The number of requests that wait for changes of an organization. */
+const followersOf = (organization_id: number) => countFollowers(service.db, organization_id)
+
+describe('a wait', () => {
+  it('ends with the first change that matches', async () => {
+    const waiting = read('wait=20&operation=delete')
+    await expect.poll(() => followersOf(shop.id)).toBe(1)
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    await send('DELETE', '/v1/people/ada')
+    expect(await waiting).toMatchObject({ items: [{ sequence: start + 2, operation: 'delete' }], last: start + 2 })
+    expect(followersOf(shop.id)).toBe(0)
+  })
+
+  it('ends at once if a change matches already', async () => {
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    expect((await read('wait=20')).items).toHaveLength(1)
+  })
+
+  it('ends without a change after its time, with the position that was read up to', async () => {
+    const waiting = read('wait=1&subject=record')
+    await expect.poll(() => followersOf(shop.id)).toBe(1)
+    await send('POST', '/v1/people', { external_id: 'ada' })
+    expect(await waiting).toMatchObject({ items: [], last: start + 1, head: start + 1 })
+  })
+
+  it('lasts longer than the deadline of a request', async () => {
+    const short = await startService({ KITH_LIMIT_REQUEST_MS: '300' }, service.databaseUrl)
+    try {
+      const sender = short.sender(await short.tokenFor(shop.key))
+      const waiting = readFeed({ send: sender }, `after=${start}&wait=4`)
+      // The address answers the requests of others meanwhile.
+      expect(await waiting).toMatchObject({ items: [], last: start })
+    } finally {
+      await short.stop()
+    }
+  })
+
+  it('sees what another process writes', async () => {
+    const other = await startService({}, service.databaseUrl)
+    try {
+      const waiting = read('wait=20')
+      await expect.poll(() => followersOf(shop.id)).toBe(1)
+      const sender = other.sender(await other.tokenFor(shop.key))
+      await sender('POST', '/v1/people', { external_id: 'ada' })
+      expect((await waiting).items).toMatchObject([{ sequence: start + 1, external_id: 'ada' }])
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('sees a write with an Idempotency-Key, an atomic batch and a changed definition', async () => {
+    const operations = [{ op: 'create', body: { external_id: 'bob' } }]
+    const writes: [string, string, object, object?][] = [
+      ['POST', '/v1/people', { external_id: 'ada' }, { 'Idempotency-Key': 'k' }],
+      ['POST', '/v1/people/batch', { operations, atomic: true }],
+      ['POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' }],
+    ]
+    for (const [index, [method, path, body, headers]] of writes.entries()) {
+      const waiting = readFeed(shop, `after=${start + index}&wait=20`)
+      await expect.poll(() => followersOf(shop.id)).toBe(1)
+      await send(method, path, body, headers as Record<string, string>)
+      expect(sequences((await waiting).items)).toEqual([start + index + 1])
+    }
+  })
+})

@@ -1,0 +1,54 @@
+import { fail } from '../errors.ts'
+import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
+import { parseChanges } from './change-json.ts'
+import { defaultLimit, type HistoryQuery } from './schema.ts'
+import { requireScope } from './selection.ts'
+import { findEntitySql, readHistorySql } from './sql.ts'
+
+/** What a history needs to know of people or records. */
+export type HistoryKind = {
+  noun: string
+  singular: string
+  plural: string
+  path: string
+  params: Record<string, ParameterKind>
+  identifier: { name: string; kind: ParameterKind; toUuid(text: string): string }
+  reads: Route['scope']
+  stackOf(call: Call): number | Promise<number>
+}
+
+/** A page ends after the change with which it reaches this size. */
+const maxPageBytes = 1_048_576
+/** Higher than every version. */
+const noVersion = 2_147_483_647
+
+/** Answers with the changes of one person or record, newest first. */
+export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>): Promise<HandlerResult> {
+  const { db, caller, body, signal } = call
+  requireScope(caller, 'changes:read')
+  const stack_id = await kind.stackOf(call as Call)
+  const id = await findId(kind, call, stack_id)
+  const { before_version = noVersion, limit = defaultLimit } = body
+  type Row = { found: boolean; matched: number; count: number; lines: string | null }
+  const values = [caller.organization.id, id, stack_id, before_version, limit + 1, maxPageBytes]
+  const [row] = await db.query<Row>(readHistorySql, values, signal)
+  if (!row!.found) throwNotFound(kind)
+  const changes = parseChanges(row!.lines)
+  const items = changes.slice(0, limit).map(({ json }) => json)
+  return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }
+}
+
+/** The internal identifier. Throws a Fault of 404 if no entity has the external identifier. */
+async function findId(
+  kind: HistoryKind,
+  { db, caller, params, signal }: Call<HistoryQuery>,
+  stack_id: number,
+): Promise<string> {
+  const internal = params[kind.identifier.name]
+  if (internal !== undefined) return kind.identifier.toUuid(internal)
+  const values = [caller.organization.id, stack_id, params.external_id]
+  const [entity] = await db.query<{ id: string }>(findEntitySql, values, signal)
+  return entity?.id ?? throwNotFound(kind)
+}
+
+const throwNotFound = ({ noun }: HistoryKind): never => fail('not_found', `There is no such ${noun}.`)

@@ -1,0 +1,38 @@
+import type { FeedCall, StreamStart } from './change-streams.ts'
+import { type Range, readRange } from './read-changes.ts'
+import { maySee, requireScope } from './selection.ts'
+
+const partSize = { limit: 2_000, maxBytes: 512 * 1024 }
+/** The token is verified again after this time. */
+const verifyMs = 1_000
+
+/** Streams the changes up to the head of the request's start as lines of JSON. Reads one part while it sends another. */
+export async function* streamLines(
+  call: FeedCall,
+  { selection, after, head: { head: until, log_id }, release }: StreamStart,
+): AsyncGenerator<Buffer> {
+  const { db, caller, signal, within } = call
+  const read = (position: number): Promise<Range> => {
+    const request = { after: position, until, selection, ...partSize }
+    const reading = within(() => readRange(db, caller.organization.id, request, signal))
+    // If the client disconnects, the part that is read ahead fails without a reader.
+    reading.catch(() => {})
+    return reading
+  }
+  let verifiedMs = performance.now()
+  try {
+    let reading = after < until ? read(after) : undefined
+    while (reading) {
+      const range: Range = await reading
+      if (range.log_id !== log_id) throw new Error('the log got another numbering while it was streamed')
+      reading = range.last < until ? read(range.last) : undefined
+      if (range.changes.length > 0) yield Buffer.from(`${range.changes.map(({ json }) => json).join('\n')}\n`)
+      if (performance.now() - verifiedMs < verifyMs) continue
+      verifiedMs = performance.now()
+      const current = await call.following.authenticate()
+      if (!maySee(current, selection)) for (const scope of selection.scopes) requireScope(current, scope)
+    }
+  } finally {
+    release()
+  }
+}

@@ -1,0 +1,425 @@
+import { type Database, rootOf } from '../db/db.ts'
+import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
+import { Fault } from '../errors.ts'
+import type { FollowingCall } from '../http/pipeline/route.ts'
+import { type Change, eventOf } from './change-json.ts'
+import { onCommit } from './commit-events.ts'
+import { type Head, readRange } from './read-changes.ts'
+import { everything, isSelected, maySee, type Selection } from './selection.ts'
+import { readHeadsSql } from './sql.ts'
+
+/** The interval at which one statement asks for the heads, because another process may have written. */
+const pollMs = 200
+/** The interval at which the token of a request is verified again. */
+const verifyMs = 1_000
+/** A request that is over and whose client reads nothing for this long is disconnected. */
+const disconnectMs = 1_000
+/** The most errors of the database that are logged: one in this time. */
+const errorIntervalMs = 10_000
+
+/**
+ * The shortest time between two reads of an organization's log, and the time that each of its waiting requests adds:
+ * sending to 1,000 clients takes about 10 ms.
+ */
+const minReadIntervalMs = 10
+const readIntervalPerFollowerMs = 0.1
+const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
+
+/** The changes that are kept for requests that are a moment late. All organizations share the second limit. */
+const maxKeptBytes = 256 * 1024
+const maxKeptBytesOfAll = 16 * 1024 * 1024
+/** A request receives at most this much at a time, so that 1,000 slow clients hold at most 64 MiB. */
+const maxPartBytes = 64 * 1024
+
+/** Reads of all organizations at a time. */
+const readPermits = new KeyedSemaphore<'tail'>(2)
+
+type KeptChange = Omit<Change, 'json'> & { event: Buffer }
+
+/** Changes after a position, up to `last`. The requests at one position share it. */
+export type Part = {
+  last: number
+  changes: readonly KeptChange[]
+  /** The selected changes as server-sent events; undefined if there are none. */
+  eventsOf(selection: Selection): Buffer | undefined
+}
+
+/** What a request receives: changes, or why there are none. */
+export type Next =
+  | { part: Part }
+  /** The changes after the position are no longer in memory: read them from the database. */
+  | 'behind'
+  /** The time has come. */
+  | 'due'
+  /** The service is shutting down, the log has another numbering, or the token is no longer valid. */
+  | 'over'
+
+type TailCall = Pick<FollowingCall, 'draining' | 'explain' | 'following' | 'signal'>
+
+/**
+ * The newest changes of the organizations with requests that wait for them. One object per process and database: it
+ * learns of new changes from the commits of this process at once, and from one statement for all organizations every
+ * 200 ms. It reads and prints each change once, whatever the number of requests.
+ */
+class LogTail {
+  readonly #db: Database
+  readonly #logs = new Map<number, FollowedLog>()
+  #stop: (() => void) | undefined
+  #isPolling = false
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  follow(organization_id: number, head: Head, call: TailCall, selection: Selection): Follower {
+    let log = this.#logs.get(organization_id)
+    if (log && (log.isOver || log.log_id !== head.log_id)) {
+      log.end()
+      log = undefined
+    }
+    log ??= new FollowedLog(this.#db, organization_id, head, () => maxKeptBytesOfAll / this.#logs.size)
+    this.#logs.set(organization_id, log)
+    this.#start()
+    return new Follower(log, call, selection, () => {
+      if (log.followers.size === 0 && this.#logs.get(organization_id) === log) this.#logs.delete(organization_id)
+      if (this.#logs.size === 0) this.#stop?.()
+    })
+  }
+
+  countFollowers(organization_id: number): number {
+    return this.#logs.get(organization_id)?.followers.size ?? 0
+  }
+
+  #start() {
+    if (this.#stop) return
+    const timer = setInterval(() => this.#tick(), pollMs).unref()
+    const forget = onCommit(this.#db, organization_id => this.#logs.get(organization_id)?.read())
+    this.#stop = () => {
+      clearInterval(timer)
+      forget()
+      this.#stop = undefined
+    }
+  }
+
+  #tick() {
+    const nowMs = performance.now()
+    for (const log of this.#logs.values()) {
+      log.forget()
+      for (const follower of log.followers) follower.tick(nowMs)
+    }
+    void this.#poll()
+  }
+
+  async #poll() {
+    const waiting = [...this.#logs.values()].filter(log => log.isAwaited)
+    if (this.#isPolling || waiting.length === 0) return
+    this.#isPolling = true
+    try {
+      const ids = waiting.map(({ organization_id }) => organization_id)
+      type Row = { organization_id: number; sequence: number; log_id: string }
+      const heads = await this.#db.query<Row>(readHeadsSql, [ids])
+      for (const { organization_id, sequence, log_id } of heads)
+        this.#logs.get(organization_id)?.see({ head: sequence, log_id })
+    } catch (error) {
+      for (const log of waiting) log.report(error)
+    } finally {
+      this.#isPolling = false
+    }
+  }
+}
+
+/** The end of one organization's log, in memory for as long as requests follow it. */
+class FollowedLog {
+  readonly organization_id: number
+  readonly log_id: string
+  readonly followers = new Set<Follower>()
+  isOver = false
+  readonly #db: Database
+  readonly #maxBytes: () => number
+  /** The changes with the numbers after `#start` up to `#end`. */
+  #kept: KeptChange[] = []
+  #keptBytes = 0
+  #start: number
+  #end: number
+  /** The parts after the last read, by position. */
+  #parts = new Map<number, Part>()
+  #waiting = 0
+  #isReading = false
+  /** Whether there may be changes after the last read. */
+  #mayHaveMore = true
+  #nextReadMs = 0
+  #timer: NodeJS.Timeout | undefined
+  #nextReportMs = 0
+
+  constructor(db: Database, organization_id: number, { head, log_id }: Head, maxBytes: () => number) {
+    this.#db = db
+    this.organization_id = organization_id
+    this.log_id = log_id
+    this.#start = head
+    this.#end = head
+    this.#maxBytes = maxBytes
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiting > 0
+  }
+
+  /** Counts a request that begins or stops to wait for the next change. */
+  countWaiting(by: 1 | -1): void {
+    this.#waiting += by
+    if (this.#waiting === 1 && by === 1 && this.#mayHaveMore) this.read()
+  }
+
+  /** What follows a position; undefined if it has to be waited for. */
+  after(position: number): Next | undefined {
+    if (position > this.#end && !this.isAwaited) this.#restartAt(position)
+    if (position < this.#start) return 'behind'
+    return position < this.#end ? { part: this.#partAfter(position) } : undefined
+  }
+
+  /** Reads the changes since the last read, as soon as the interval allows and a request waits. */
+  read(): void {
+    this.#mayHaveMore = true
+    if (this.isAwaited && !this.#isReading && !this.#timer) {
+      const pauseMs = this.#nextReadMs - performance.now()
+      if (pauseMs <= 0) void this.#readNow()
+      else this.#timer = setTimeout(() => this.#readNow(), pauseMs).unref()
+    }
+  }
+
+  see({ head, log_id }: Head): void {
+    if (log_id !== this.log_id || head < this.#end) this.end()
+    else if (head > this.#end) this.read()
+  }
+
+  /** Ends all requests: their positions mean nothing in a log with another numbering. */
+  end(): void {
+    this.isOver = true
+    for (const follower of [...this.followers]) follower.end()
+  }
+
+  /** Logs an error of the database. The requests stay, because most errors pass. */
+  report(error: unknown): void {
+    const [follower] = this.followers
+    if (!follower || performance.now() < this.#nextReportMs) return
+    this.#nextReportMs = performance.now() + errorIntervalMs
+    follower.explain(error)
+  }
+
+  /**
+   * Forgets printed parts, and changes beyond the limits. Requests that have not received those read them from the
+   * database.
+   */
+  forget(): void {
+    this.#parts.clear()
+    if (this.#keptBytes > this.#limitBytes()) this.#restartAt(this.#end)
+  }
+
+  async #readNow() {
+    this.#timer = undefined
+    if (!this.isAwaited) return
+    this.#isReading = true
+    this.#mayHaveMore = false
+    const after = this.#end
+    try {
+      const request = { after, selection: everything, ...readSize }
+      const { head, log_id, last, changes } = await readPermits.run(this.#db, 'tail', undefined, () =>
+        readRange(this.#db, this.organization_id, request),
+      )
+      if (log_id !== this.log_id || head < after) this.end()
+      // Otherwise a request has begun at a later position in the meantime.
+      else if (this.#end === after) this.#keep(changes, last)
+      if (last < head) this.#mayHaveMore = true
+    } catch (error) {
+      this.report(error)
+    } finally {
+      this.#isReading = false
+      this.#nextReadMs = performance.now() + minReadIntervalMs + this.followers.size * readIntervalPerFollowerMs
+      if (this.#mayHaveMore) this.read()
+    }
+  }
+
+  #keep(changes: Change[], last: number) {
+    const older = this.#kept.length
+    for (const change of changes) {
+      const { sequence, subject, stack_id, operation } = change
+      // The text of the change would keep the text of the whole read in memory.
+      const event = Buffer.from(eventOf(change))
+      this.#kept.push({ sequence, subject, stack_id, operation, event })
+      this.#keptBytes += event.length
+    }
+    this.#end = last
+    this.#parts.clear()
+    for (const follower of this.followers) follower.wake()
+    let forgotten = 0
+    while (forgotten < older && this.#keptBytes > this.#limitBytes()) {
+      this.#keptBytes -= this.#kept[forgotten]!.event.length
+      this.#start = this.#kept[forgotten]!.sequence
+      forgotten += 1
+    }
+    if (forgotten > 0) this.#kept.splice(0, forgotten)
+  }
+
+  #limitBytes = () => Math.min(maxKeptBytes, this.#maxBytes())
+
+  #restartAt(position: number) {
+    this.#kept = []
+    this.#keptBytes = 0
+    this.#start = position
+    this.#end = position
+    this.#parts.clear()
+  }
+
+  #partAfter(position: number): Part {
+    const existing = this.#parts.get(position)
+    if (existing) return existing
+    const first = this.#kept.findLastIndex(({ sequence }) => sequence <= position) + 1
+    let end = first
+    for (let bytes = 0; end < this.#kept.length && bytes < maxPartBytes; end += 1)
+      bytes += this.#kept[end]!.event.length
+    const last = end < this.#kept.length ? this.#kept[end - 1]!.sequence : this.#end
+    const part = partOf(this.#kept.slice(first, end), last)
+    this.#parts.set(position, part)
+    return part
+  }
+}
+
+function partOf(changes: readonly KeptChange[], last: number): Part {
+  const eventsByKey = new Map<string, Buffer | undefined>()
+  return {
+    last,
+    changes,
+    eventsOf: selection => {
+      const { key } = selection
+      if (!eventsByKey.has(key)) {
+        const events = changes.filter(change => isSelected(selection, change)).map(({ event }) => event)
+        eventsByKey.set(key, events.length > 1 ? Buffer.concat(events) : events[0])
+      }
+      return eventsByKey.get(key)
+    },
+  }
+}
+
+/** A request that follows a log. It must be closed. */
+export class Follower {
+  isWaiting = false
+  /** Why the token is no longer valid; undefined as long as it is. */
+  refusal: Error | undefined
+  readonly #log: FollowedLog
+  readonly #call: TailCall
+  readonly #selection: Selection
+  readonly #onClose: () => void
+  #isOver = false
+  #isVerifying = false
+  #position = 0
+  #dueMs = 0
+  #resolve: ((next: Next) => void) | undefined
+  #verifiedMs = performance.now()
+  /** When the request last asked for changes or received some. */
+  #activeMs = performance.now()
+
+  constructor(log: FollowedLog, call: TailCall, selection: Selection, onClose: () => void) {
+    this.#log = log
+    this.#call = call
+    this.#selection = selection
+    this.#onClose = onClose
+    log.followers.add(this)
+    call.signal.addEventListener('abort', this.end)
+    if (call.signal.aborted) this.end()
+  }
+
+  /** What follows a position, at `dueMs` of `performance.now()` at the latest. */
+  next(position: number, dueMs: number): Promise<Next> | Next {
+    this.#activeMs = performance.now()
+    const next = this.#isOver ? 'over' : this.#log.after(position)
+    if (next !== undefined) return next
+    this.#position = position
+    this.#dueMs = dueMs
+    return new Promise(resolve => {
+      this.#resolve = resolve
+      this.isWaiting = true
+      this.#log.countWaiting(1)
+    })
+  }
+
+  /** Passes on what has been read. */
+  wake(): void {
+    if (!this.isWaiting) return
+    const next = this.#log.after(this.#position)
+    if (next !== undefined) this.#settle(next)
+  }
+
+  tick(nowMs: number): void {
+    if (this.#call.draining()) this.end()
+    if (nowMs - this.#verifiedMs >= verifyMs) this.#verify(nowMs)
+    if (this.isWaiting && nowMs >= this.#dueMs) this.#settle('due')
+    if (this.#isOver && nowMs - this.#activeMs >= disconnectMs) this.#call.following.disconnect()
+  }
+
+  end = (): void => {
+    this.#isOver = true
+    if (this.isWaiting) this.#settle('over')
+  }
+
+  explain(error: unknown): void {
+    this.#call.explain(error)
+  }
+
+  close(): void {
+    if (!this.#log.followers.delete(this)) return
+    this.end()
+    this.#call.signal.removeEventListener('abort', this.end)
+    this.#onClose()
+  }
+
+  #settle(next: Next) {
+    this.isWaiting = false
+    this.#activeMs = performance.now()
+    this.#log.countWaiting(-1)
+    this.#resolve!(next)
+  }
+
+  #verify(nowMs: number) {
+    if (this.#isVerifying) return
+    this.#verifiedMs = nowMs
+    const accept = (caller: Call['caller']) => {
+      this.#isVerifying = false
+      if (!maySee(caller, this.#selection)) this.end()
+    }
+    // An error of the database says nothing about the token.
+    const refuse = (error: Error) => {
+      this.#isVerifying = false
+      if (!(error instanceof Fault) || error.refusal.status !== 401) return
+      this.refusal = error
+      this.end()
+    }
+    try {
+      const caller = this.#call.following.authenticate()
+      if (!(caller instanceof Promise)) return accept(caller)
+      this.#isVerifying = true
+      caller.then(accept, refuse)
+    } catch (error) {
+      refuse(error as Error)
+    }
+  }
+}
+
+const tails = new WeakMap<Database, LogTail>()
+
+/** Follows an organization's log. `head` is the one that the request has read. */
+export function followLog(
+  db: Database,
+  organization_id: number,
+  head: Head,
+  call: TailCall,
+  selection: Selection,
+): Follower {
+  const root = rootOf(db)
+  const tail = tails.get(root) ?? new LogTail(root)
+  tails.set(root, tail)
+  return tail.follow(organization_id, head, call, selection)
+}
+
+/** The number of requests that follow an organization's log. */
+export const countFollowers = (db: Database, organization_id: number): number =>
+  tails.get(rootOf(db))?.countFollowers(organization_id) ?? 0

@@ -1,0 +1,62 @@
+import type { Database } from '../db/db.ts'
+import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
+import { fail } from '../errors.ts'
+import type { Signal } from '../signal.ts'
+import { type Change, parseChanges } from './change-json.ts'
+import { filterValuesOf, type Selection } from './selection.ts'
+import { readChangesSql, readHeadSql } from './sql.ts'
+
+/** The newest number of an organization's log, and the name of its numbering. */
+export type Head = { head: number; log_id: string }
+
+/** The changes of a range of numbers that are in a selection. `last` is the number that was read up to. */
+export type Range = Head & { changes: Change[]; last: number }
+
+/** One statement scans at most this many changes, so that it takes milliseconds whatever the filter. */
+const maxScanned = 20_000
+
+/**
+ * The statements of an organization's feeds that run at a time. The others of the organization keep the rest of its share
+ * of the connections.
+ */
+const maxConcurrent = 2
+const readPermits = new KeyedSemaphore<number>(maxConcurrent)
+
+export type RangeRequest = {
+  after: number
+  /** The last number to read; the default is the head. */
+  until?: number
+  selection: Selection
+  limit: number
+  /** The range ends after the change with which it reaches this size. */
+  maxBytes: number
+}
+
+/** Reads the next range of a log: up to a limit of changes, of bytes or of scanned changes. */
+export async function readRange(
+  db: Database,
+  organization_id: number,
+  { after, until = Number.MAX_SAFE_INTEGER, selection, limit, maxBytes }: RangeRequest,
+  signal?: Signal,
+): Promise<Range> {
+  const end = Math.min(until, after + maxScanned)
+  const values = [organization_id, after, end, limit, maxBytes, ...filterValuesOf(selection)]
+  const [row] = await readPermits.run(db, organization_id, signal, () =>
+    db.query<Head & { matched: number; count: number; last: number | null; lines: string | null }>(
+      readChangesSql,
+      values,
+      signal,
+    ),
+  )
+  const { head, log_id, matched, count, last, lines } = row ?? throwMissing()
+  const isCut = matched === limit || count < matched
+  return { head, log_id, last: isCut ? last! : Math.max(after, Math.min(end, head)), changes: parseChanges(lines) }
+}
+
+export async function readHead(db: Database, organization_id: number, signal?: Signal): Promise<Head> {
+  const [row] = await db.query<{ sequence: number; log_id: string }>(readHeadSql, [organization_id], signal)
+  const { sequence, log_id } = row ?? throwMissing()
+  return { head: sequence, log_id }
+}
+
+const throwMissing = () => fail('unauthorized', 'The organization of the token was deleted.')

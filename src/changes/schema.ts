@@ -1,0 +1,145 @@
+import { type Static, type TSchema, Type } from 'typebox'
+
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** What a change is of, in the order of the documentation. */
+export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook'] as const
+export type Subject = (typeof subjects)[number]
+
+export const operations = ['create', 'update', 'delete', 'restore'] as const
+export type Operation = (typeof operations)[number]
+
+const sequence = Type.Integer({
+  minimum: 1,
+  description: 'The number of the change. The numbers of an organization have no gaps.',
+})
+const values = (description: string) => nullable(Type.Record(Type.String(), Type.Unknown(), { description }))
+
+const exampleChange = {
+  sequence: 1_204,
+  at: '2026-01-01T12:00:00.000Z',
+  subject: 'person',
+  id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+  external_id: 'ada',
+  stack_key: null,
+  operation: 'update',
+  version: 2,
+  before: { first_name: null },
+  after: { first_name: 'Ada' },
+  actor: 'nightly',
+  request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
+}
+
+/** A change as the feed and the histories show it. */
+export const change = Type.Object(
+  {
+    sequence,
+    at: Type.String({ format: 'date-time' }),
+    subject: Type.Enum([...subjects], { description: 'The kind of thing that changed.' }),
+    id: Type.Union([Type.String(), Type.Integer()], {
+      description:
+        'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack.',
+    }),
+    external_id: nullable(
+      Type.String({ description: 'The external identifier of now, or the last one of a deleted person or record.' }),
+    ),
+    stack_key: nullable(Type.String({ description: 'The stack of a record, otherwise null.' })),
+    operation: Type.Enum([...operations]),
+    version: nullable(
+      Type.Integer({ minimum: 1, description: 'The version of the person or record after the change.' }),
+    ),
+    before: values('The fields that changed, with their values before. Null for the creation of a person or record.'),
+    after: values('The fields that changed, with their values after. Empty for a deletion.'),
+    actor: Type.String({ description: 'The subject of the token that wrote.' }),
+    request_id: Type.String({ description: 'The request that wrote.' }),
+  },
+  { title: 'Change', examples: [exampleChange] },
+)
+
+const log_id = Type.String({ format: 'uuid' })
+
+/** The response of GET /v1/changes. */
+export const changePage = Type.Object(
+  {
+    items: Type.Array(change),
+    last: Type.Integer({
+      minimum: 0,
+      description: 'The number that was read up to, also past changes that did not match. The next `after`.',
+    }),
+    head: Type.Integer({ minimum: 0, description: 'The number of the newest change.' }),
+    log_id: Type.String({
+      format: 'uuid',
+      description: 'Names the numbering. It is another one after `kith log renew`, which follows a restore.',
+    }),
+  },
+  {
+    title: 'ChangePage',
+    examples: [{ items: [exampleChange], last: 1_204, head: 1_204, log_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3' }],
+  },
+)
+
+/** The response of a history. */
+export const historyPage = Type.Object(
+  {
+    items: Type.Array(change),
+    has_more: Type.Boolean({
+      description: 'Whether older changes follow: the last version is the next `before_version`.',
+    }),
+  },
+  { title: 'HistoryPage', examples: [{ items: [exampleChange], has_more: false }] },
+)
+
+const limit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 1_000, description: 'The most items of a page. The default is 100.' }),
+)
+
+export const defaultLimit = 100
+
+const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+
+/** The query of GET /v1/changes. */
+export const changesQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.Integer({ ...position, description: 'Return changes after this number. The default is 0.' }),
+    ),
+    limit,
+    wait: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 20,
+        description: 'Seconds to wait until a change matches, if none does yet. For pages only.',
+      }),
+    ),
+    subject: Type.Optional(
+      Type.Array(Type.Enum([...subjects]), { maxItems: 10, description: 'Only changes of these kinds. Repeatable.' }),
+    ),
+    stack: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: 100,
+        description: 'Only records of the stacks with these keys. Repeatable.',
+      }),
+    ),
+    operation: Type.Optional(
+      Type.Array(Type.Enum([...operations]), { maxItems: 10, description: 'Only these operations. Repeatable.' }),
+    ),
+    log_id: Type.Optional({
+      ...log_id,
+      description: 'The `log_id` that `after` belongs to. If the log has another one by now, the response is 410.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type ChangesQuery = Static<typeof changesQuery>
+
+/** The query of a history. */
+export const historyQuery = Type.Object(
+  {
+    before_version: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return changes to versions before this one.' }),
+    ),
+    limit,
+  },
+  { additionalProperties: false },
+)
+export type HistoryQuery = Static<typeof historyQuery>

@@ -1,0 +1,101 @@
+import type { Database } from '../db/db.ts'
+import { fail, pointer } from '../errors.ts'
+import type { Call } from '../http/pipeline/route.ts'
+import type { Signal } from '../signal.ts'
+import type { Change } from './change-json.ts'
+import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
+import { findStacksSql } from './sql.ts'
+
+/** The scope that reads each subject. */
+const readScopes = {
+  person: 'people:read',
+  record: 'records:read',
+  stack: 'schema:read',
+  attribute: 'schema:read',
+  consent_type: 'schema:read',
+  webhook: 'webhooks:read',
+} as const satisfies Record<Subject, string>
+
+/** The changes that a request asks for and may see. */
+export type Selection = {
+  subjects: readonly Subject[]
+  /** The stacks of the records; null for all. */
+  stack_ids: readonly number[] | null
+  operations: readonly Operation[] | null
+  /** The scopes that the token needs for as long as the request runs. */
+  scopes: readonly string[]
+  /** Equal for equal selections. */
+  key: string
+}
+
+type Caller = Call['caller']
+
+const hasScope = ({ scopes }: Caller, scope: string) => (scopes as ReadonlySet<string>).has(scope)
+
+/** Throws `forbidden`, as the pipeline does for a route's own scope, unless the token has the scope. */
+export function requireScope(caller: Caller, scope: string): void {
+  if (hasScope(caller, scope)) return
+  fail('forbidden', `The token lacks the scope ${scope}.`, {
+    headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
+  })
+}
+
+/**
+ * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
+ * subject without its scope, 400 for an unknown stack.
+ */
+export async function selectionOf(
+  db: Database,
+  caller: Caller,
+  { subject, stack, operation }: ChangesQuery,
+  signal: Signal,
+): Promise<Selection> {
+  const named = subject ?? (stack ? (['record'] as const) : undefined)
+  for (const name of named ?? []) requireScope(caller, readScopes[name])
+  const visible = subjects.filter(name => (named ? named.includes(name) : hasScope(caller, readScopes[name])))
+  const selection = {
+    // Only records have a stack.
+    subjects: stack ? visible.filter(name => name === 'record') : visible,
+    stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
+    operations: operation ?? null,
+  }
+  const scopes = ['changes:read', ...new Set(visible.map(name => readScopes[name]))]
+  return { ...selection, scopes, key: JSON.stringify(selection) }
+}
+
+async function findStackIds(db: Database, organization_id: number, keys: string[], signal: Signal): Promise<number[]> {
+  const found = await db.query<{ id: number; key: string }>(findStacksSql, [organization_id, keys], signal)
+  const unknown = keys.findIndex(key => !found.some(stack => stack.key === key))
+  if (unknown !== -1)
+    fail('invalid_parameter', 'The query has invalid values. See details.', {
+      details: [{ path: pointer('stack', unknown), message: 'is not the key of a stack' }],
+    })
+  return found.map(({ id }) => id).sort((a, b) => a - b)
+}
+
+/** All changes of an organization. */
+export const everything: Selection = {
+  subjects,
+  stack_ids: null,
+  operations: null,
+  scopes: [],
+  key: '',
+}
+
+/** The values of {@link readChangesSql} from $6 on. */
+export function filterValuesOf({ subjects, stack_ids, operations }: Selection): unknown[] {
+  const others = subjects.filter(name => name !== 'person' && name !== 'record')
+  return [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]
+}
+
+/** Whether a change is in a selection, as {@link readChangesSql} decides it. */
+export const isSelected = (
+  { subjects, stack_ids, operations }: Selection,
+  change: Pick<Change, 'subject' | 'stack_id' | 'operation'>,
+): boolean =>
+  subjects.includes(change.subject) &&
+  (stack_ids === null || stack_ids.includes(change.stack_id!)) &&
+  (operations === null || operations.includes(change.operation))
+
+/** Whether a token still has the scopes of a selection. */
+export const maySee = (caller: Caller, { scopes }: Selection): boolean => scopes.every(scope => hasScope(caller, scope))

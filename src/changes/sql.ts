@@ -1,0 +1,121 @@
+import { statement } from '../db/db.ts'
+
+// PostgreSQL returns the fields of a change as one text, separated by tabs, and changes separated by line feeds. No field
+// contains either: JSON escapes them, and identifiers have no control characters. `before` and `after` are therefore
+// neither parsed nor copied on their way.
+
+/**
+ * The external identifier that the entity of a change c has now, or the last one of a deleted entity. `offset 0` forces an
+ * index look-up for each change: the planner would otherwise read all entities of the organization.
+ */
+const externalId = `left join lateral (
+     select e.external_id, true as is_stored from entities e
+     where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id offset 0
+   ) e on true`
+const lastExternalId = `case when e.is_stored then e.external_id when c.entity_id is not null then (
+     select d.before->>'external_id' from changes d
+     where d.organization_id = $1 and d.entity_id = c.entity_id order by d.version desc limit 1
+   ) end`
+const stackKey = `case when c.stack_id > 0 then (
+     select s.key from stacks s where s.organization_id = $1 and s.id = c.stack_id
+   ) end`
+
+const fields = [
+  'c.sequence',
+  'c.at',
+  'c.subject',
+  'c.stack_id',
+  'coalesce(c.entity_id::text, c.definition_id::text)',
+  stackKey,
+  'c.operation',
+  'c.version',
+  'c.before',
+  'c.after',
+  lastExternalId,
+  'c.actor',
+  'c.request_id',
+]
+const line = `concat(${fields.join(`, E'\\t', `)})`
+
+/** The size of a value. A compressed one counts eight times, because its text is longer; it is not decompressed for this. */
+const sizeOf = (column: string) =>
+  `coalesce(pg_column_size(${column}) * case when pg_column_compression(${column}) is null then 1 else 8 end, 0)`
+const size = `200 + ${sizeOf('c.before')} + ${sizeOf('c.after')}`
+
+const columns = `c.sequence, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id, c.operation, c.version, c.before,
+     c.after, c.actor, c.request_id`
+
+/** The bytes of the changes before each one, in the order of the page. */
+const bytesBefore = (order: string) =>
+  `sum(${size}) over (order by ${order} rows unbounded preceding) - (${size}) as bytes_before`
+
+/** The lines of the matched changes until their sizes add up to the limit; the last one may exceed it. */
+const lines = (order: string, maxBytes: string) =>
+  `select string_agg(${line}, E'\\n' order by c.${order}) as lines, count(*)::integer as count, max(c.sequence) as last
+   from matched c ${externalId}
+   where c.bytes_before < ${maxBytes}`
+
+/**
+ * $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match, $7: whether records
+ * match, $8: stacks of the records or null for all, $9: other subjects, $10: operations or null for all. Scans the range of
+ * the primary key from $2 to $3. Returns the head of the same moment.
+ */
+export const readChangesSql = statement(
+  'read_changes',
+  `with matched as materialized (
+     select ${columns}, ${bytesBefore('c.sequence')}
+     from changes c
+     where c.organization_id = $1 and c.sequence > $2::bigint and c.sequence <= $3::bigint
+       and case when c.subject <> 'entity' then c.subject = any($9::text[])
+         when c.stack_id = 0 then $6::boolean
+         else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
+       and ($10::text[] is null or c.operation = any($10))
+     order by c.sequence limit $4
+   )
+   select h.sequence as head, h.log_id, (select count(*)::integer from matched) as matched, page.*
+   from change_heads h left join lateral (${lines('sequence', '$5')}) page on true
+   where h.organization_id = $1`,
+)
+
+/**
+ * $2: entity, $3: stack, $4: before this version, $5: limit, $6: maximum bytes. Returns whether the log has the entity, and
+ * its changes, newest first.
+ */
+export const readHistorySql = statement(
+  'read_history',
+  `with matched as materialized (
+     select ${columns}, ${bytesBefore('c.version desc')}
+     from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = $3 and c.version < $4
+     order by c.version desc limit $5
+   )
+   select exists (
+       select from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = $3
+     ) as found, (select count(*)::integer from matched) as matched, page.*
+   from (${lines('version desc', '$6')}) page`,
+)
+
+/** $2: stack, $3: external identifier. */
+export const findEntitySql = statement(
+  'find_entity',
+  'select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3',
+)
+
+/** $2: keys. */
+export const findStacksSql = statement(
+  'find_stacks',
+  'select s.id, s.key from stacks s where s.organization_id = $1 and s.key = any($2::text[])',
+)
+
+/** $2: a log_id. */
+export const renewLogIdSql = statement(
+  'renew_log_id',
+  'update change_heads set log_id = $2 where organization_id = $1 returning sequence',
+)
+
+const head = 'select h.organization_id, h.sequence, h.log_id from change_heads h where h.organization_id'
+
+export const readHeadSql = statement('read_head', `${head} = $1`)
+
+/** The heads of all organizations with requests that wait. $1: organizations. */
+export const readHeadsSql = statement('read_heads', `${head} = any($1::integer[])`)

@@ -1,0 +1,26 @@
+import type { Caller } from '../../auth/caller.ts'
+import { chooseMediaType } from '../input/media-type.ts'
+import type { Exchange } from './exchange.ts'
+import type { Following, Route } from './route.ts'
+
+/** What the handler of a row that follows needs of its request. `authenticate` verifies the request's token. */
+export function followingOf(
+  exchange: Exchange,
+  { mediaTypes = {} }: Route,
+  authenticate: () => Caller | Promise<Caller>,
+): Following {
+  const { request, response, deadline } = exchange
+  return {
+    mediaType: chooseMediaType(request.headers.accept, Object.keys(mediaTypes)),
+    lastEventId: request.headers['last-event-id'] as string | undefined,
+    begin: () => {
+      exchange.followsSinceMs = performance.now()
+      deadline.end()
+      exchange.leave()
+      // Node sets the timeout of an idle connection again after the response.
+      request.socket.setTimeout(0)
+    },
+    authenticate,
+    disconnect: () => void response.destroy(),
+  }
+}
