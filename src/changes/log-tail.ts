@@ -382,7 +382,7 @@ export class Follower {
   #verify(nowMs: number) {
     if (this.#isVerifying) return
     this.#verifiedMs = nowMs
-    const accept = (caller: Call['caller']) => {
+    const accept = (caller: FollowingCall['caller']) => {
       this.#isVerifying = false
       if (!maySee(caller, this.#selection)) this.end()
     }
