@@ -7,6 +7,7 @@ export const scopes = [
   'records:write',
   'schema:read',
   'schema:write',
+  'changes:read',
 ] as const
 
 export type Scope = (typeof scopes)[number]

@@ -2,17 +2,21 @@ import type { Item } from './conflicts.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
+import type { DeletedEntity } from './past-state.ts'
 import { type Name, nameKey } from './plan-write.ts'
 
 /** The inputs of the decisions of a set. */
-export type SetContext = Omit<DecisionContext, 'newId'> & { currentState: (item: Item) => CurrentState | null }
+export type SetContext = Omit<DecisionContext, 'newId' | 'deleted'> & {
+  currentState: (item: Item) => CurrentState | null
+  deletedEntity: (item: Item) => DeletedEntity | undefined
+}
 
 /**
  * Decides the items of a set independently. An import may link to an entity that another import of the set creates. If
  * that creation is refused, the imports that link to it are decided again without it.
  */
 export function decideSet(set: Item[], context: SetContext): Map<Item, Decision> {
-  const { currentState, definitions, at, limits, idByExternalId, lastVersionOf } = context
+  const { currentState, deletedEntity, definitions, at, limits, idByExternalId, lastVersionOf } = context
   const ids = new Map<string, string>()
   for (const item of set)
     if (item.name !== undefined && item.write.operation === 'import' && !currentState(item))
@@ -28,6 +32,7 @@ export function decideSet(set: Item[], context: SetContext): Map<Item, Decision>
       idByExternalId: resolveName,
       lastVersionOf,
       newId,
+      deleted: deletedEntity(item),
     })
   }
   const decisions = new Map<Item, Decision>()

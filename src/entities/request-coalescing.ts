@@ -54,8 +54,8 @@ export function queueLengths(db: Database): Record<Work, number> {
 }
 
 /**
- * Writes one entity. Concurrent writes of an organization share sets. Renames and deletions run separately, because
- * they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
+ * Writes one entity. Concurrent writes of an organization share sets. Renames, deletions and restores run separately,
+ * because they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
  */
 export function writeQueued(
   db: Database,
@@ -69,7 +69,12 @@ export function writeQueued(
     writeQueues.get(rootOf(db))?.get(name) ??
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (write.operation === 'delete' || newNameOf(write) || write.body.external_id === null)
+  if (
+    write.operation === 'delete' ||
+    write.operation === 'restore' ||
+    newNameOf(write) ||
+    write.body.external_id === null
+  )
     return queue.addAlone({ item: write, bytes, signal })
   return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }

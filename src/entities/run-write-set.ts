@@ -16,6 +16,7 @@ import {
   readReferences,
   readRepresentations,
 } from './read-stage.ts'
+import { readDeletedEntities } from './restore-stage.ts'
 import { appendAnswers, applyChanges, insertEntities, replaceLinks } from './store-stage.ts'
 import { indexTerms } from './term-index-stage.ts'
 import { isCompleting, type Outcome } from './write-request.ts'
@@ -46,6 +47,7 @@ export async function runWriteSet(
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
   const { idsByName, links } = await readReferences(tx, definitions, set, rows)
+  const deleted = await readDeletedEntities(tx, definitions, set, rows)
 
   const decisions = decideSet(set, {
     definitions,
@@ -54,6 +56,7 @@ export async function runWriteSet(
     idByExternalId: name => idsByName.get(nameKey(name)),
     lastVersionOf,
     currentState: item => currentStateOf(rows.get(item), links),
+    deletedEntity: item => deleted.get(item),
   })
   const accepted: Accepted[] = []
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
@@ -110,7 +113,7 @@ function toRepresent(decisions: Map<Item, Decision>): { stack_id: number; id: st
   return entities
 }
 
-const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
+const results = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
 
 function outcomeOf(
   { write }: Item,

@@ -153,7 +153,7 @@ const booleanColumn = (name: string) =>
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
 // [{n, s: stack, i: id, t: ctid of the locked row, o: operation, v: version, b: before, f: after, u: actor,
-//   r: request id, p: columns | null, a: attributes to set, d: keys to remove}]
+//   r: request id, l: link targets, p: columns | null, a: attributes to set, d: keys to remove}]
 // Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
 // values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. The not-null
 // constraints of the head fail the transaction in two cases, and the set is decided again: the schema version differs,
@@ -162,7 +162,7 @@ const booleanColumn = (name: string) =>
 // the head in turn, and on a slow disk each commit holds it longer than the timeout.
 const storeWith = (nextSequence: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(n integer, s integer, i uuid, t tid, o text, v integer,
-       b jsonb, f jsonb, u text, r text, p jsonb, a jsonb, d text[])
+       b jsonb, f jsonb, u text, r text, l jsonb, p jsonb, a jsonb, d text[])
    ), updated as (
      update entities e set
        ${['external_id', ...profileTexts].map(textColumn).join(', ')},
@@ -196,8 +196,8 @@ export const applyChangesSql = statement(
   'apply_changes',
   `${storeWith('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
-     actor, request_id)
-   select $1, head.base + v.n, $5, 'entity', v.s, v.i, v.o, v.v, v.b, v.f, v.u, v.r from v, head`,
+     actor, request_id, link_targets)
+   select $1, head.base + v.n, $5, 'entity', v.s, v.i, v.o, v.v, v.b, v.f, v.u, v.r, v.l from v, head`,
 )
 
 /** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
@@ -211,7 +211,7 @@ const reservedNumbers = `case when setval('change_numbers', h.sequence, false) =
 
 /**
  * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
- * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without n, b, f, u and r.
+ * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without n, b, f, u, r and l.
  */
 export const storeChangesSql = statement('store_changes', `${storeWith(reservedNumbers)} select from head`)
 
@@ -222,7 +222,7 @@ export const storeChangesSql = statement('store_changes', `${storeWith(reservedN
 export const appendChangesSql = statement(
   'append_changes',
   `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
-     request_id) from stdin (format binary)`,
+     request_id, link_targets) from stdin (format binary)`,
 )
 
 /** $2: [{i: source id, a: attribute id}]. Deletes the links of these attributes. */
@@ -233,6 +233,12 @@ export const deleteLinksSql = statement(
        select k.ctid from links k where k.organization_id = $1 and k.source_id = v.i and k.attribute_id = v.a offset 0
      ) k
    ))`,
+)
+
+/** $2: ids of restored entities. Deletes the links to them that their deletion left behind. */
+export const deleteLinksToSql = statement(
+  'unlink_targets',
+  'delete from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])',
 )
 
 /** $2: [{i: source id, a: attribute id, s: target stack, t: target id, p: position}]. Inserts links. */

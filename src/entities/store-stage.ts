@@ -13,6 +13,7 @@ import {
   applyChangesSql,
   checkVersionsMadeSql,
   deleteLinksSql,
+  deleteLinksToSql,
   insertLinksSql,
   makeEntitiesSql,
   profileFlags,
@@ -26,9 +27,11 @@ type NewEntity = {
   id: string
   columns: Columns
   attributes: Record<string, unknown>
+  /** The time of the creation of a restored entity. */
+  created_at?: string | undefined
 }
 
-/** Make stage: inserts creates and placeholders in order of name, as every set does. */
+/** Make stage: inserts creates, restored entities and placeholders in order of name, as every set does. */
 export function insertEntities(
   tx: Transaction,
   organization_id: number,
@@ -38,12 +41,13 @@ export function insertEntities(
 ): Promise<unknown>[] {
   const newEntities: NewEntity[] = []
   for (const { item, change } of accepted)
-    if (change.operation === 'create')
+    if (change.operation === 'create' || change.operation === 'restore')
       newEntities.push({
         stack_id: item.write.stack_id,
         id: change.id,
         columns: change.columns,
         attributes: change.set,
+        created_at: change.created_at,
       })
   for (const { stack_id, external_id, id, version } of placeholders)
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
@@ -64,7 +68,7 @@ const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 /** Number of columns of {@link makeEntitiesSql}. */
 const entityFields = 20
 
-function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
+function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, created_at }: NewEntity, atMs: number) {
   rows.begin()
   rows.integer(stack_id)
   rows.uuid(id)
@@ -75,7 +79,7 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewE
   for (const column of profileFlags) rows.boolean(columns[column])
   rows.json(JSON.stringify(columns.answers ?? {}))
   rows.json(JSON.stringify(attributes))
-  rows.time(atMs)
+  rows.time(created_at === undefined ? atMs : Date.parse(created_at))
   rows.time(atMs)
 }
 
@@ -91,10 +95,14 @@ type Entry = {
   f: object
   u: string
   r: string
+  l?: LinkTargets | undefined
   p?: Columns
   a?: Change['set']
   d?: string[]
 }
+
+/** The ids of the targets of each replaced relationship attribute, in order, by attribute id. */
+type LinkTargets = Record<string, string[]>
 
 /** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
 const maxStoredAndLogged = 256
@@ -121,9 +129,9 @@ export function applyChanges(
 }
 
 /** Number of columns of {@link appendChangesSql}, without the number. */
-const changeFields = 11
+const changeFields = 12
 
-function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: number) {
+function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r, l }: Entry, atMs: number) {
   log.begin()
   log.time(atMs)
   log.text('entity')
@@ -135,6 +143,7 @@ function writeEntry(log: CopyRows, { s, i, o, v, b, f, u, r }: Entry, atMs: numb
   log.json(JSON.stringify(f))
   log.text(u)
   log.text(r)
+  log.json(l ? JSON.stringify(l) : null)
 }
 
 const withoutLog = ({ s, i, t, o, v, p, a, d }: Entry) => ({ s, i, t, o, v, p, a, d })
@@ -149,7 +158,7 @@ function entriesOf(
   for (const { item, change } of accepted) {
     for (const placeholder of placeholdersByItem.get(item) ?? [])
       entries.push(placeholderEntry(entries.length + 1, placeholder))
-    entries.push(changeEntry(entries.length + 1, item, change, rows.get(item)))
+    entries.push(changeEntry(entries.length + 1, item, change, placeholders, rows.get(item)))
   }
   return entries
 }
@@ -159,7 +168,13 @@ function placeholderEntry(n: number, { stack_id, external_id, id, version, item:
   return { n, s: stack_id, i: id, o: 'create', v: version, b: null, f: after, u: write.actor, r: write.request_id }
 }
 
-function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
+function changeEntry(
+  n: number,
+  { write }: Item,
+  change: Change,
+  placeholders: Map<string, Placeholder>,
+  row: LockedRow | undefined,
+): Entry {
   const { operation, id, version, before, after, columns, set, removed } = change
   const entry: Entry = {
     n,
@@ -172,6 +187,7 @@ function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow 
     f: after,
     u: write.actor,
     r: write.request_id,
+    l: linkTargetsOf(change, placeholders),
   }
   if (operation !== 'update') return entry
   entry.p = columns
@@ -181,22 +197,42 @@ function changeEntry(n: number, { write }: Item, change: Change, row: LockedRow 
   return entry
 }
 
-/** Link stage: replaces the links of the written relationship attributes. */
+/** The targets of the replaced links. A deletion replaces links by none, which goes without saying. */
+function linkTargetsOf({ operation, relinked }: Change, placeholders: Map<string, Placeholder>) {
+  if (relinked.length === 0 || operation === 'delete') return undefined
+  const targets: LinkTargets = {}
+  for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)
+  return targets
+}
+
+/** The ids of the targets in order, each once. */
+function targetIdsOf({ targets }: Change['relinked'][number], placeholders: Map<string, Placeholder>): string[] {
+  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
+  return [...new Set(targets.map(idOf))]
+}
+
+/** Link stage: replaces the links of the written relationship attributes, and removes old links to restored entities. */
 export function replaceLinks(
   tx: Transaction,
   organization_id: number,
   accepted: Accepted[],
   placeholders: Map<string, Placeholder>,
 ): Promise<unknown>[] {
-  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
   const written: (Change['relinked'][number] & { source: string })[] = []
   for (const { change } of accepted) for (const links of change.relinked) written.push({ source: change.id, ...links })
   const replaced = written.map(({ source, attribute }) => ({ i: source, a: attribute.id }))
-  const inserted = written.flatMap(({ source, attribute, targets }) => {
-    const ids = [...new Set(targets.map(idOf))]
-    return ids.map((id, p) => ({ i: source, a: attribute.id, s: attribute.target_stack_id, t: id, p }))
-  })
+  const inserted = written.flatMap(({ source, ...links }) =>
+    targetIdsOf(links, placeholders).map((t, p) => ({
+      i: source,
+      a: links.attribute.id,
+      s: links.attribute.target_stack_id,
+      t,
+      p,
+    })),
+  )
   const statements: Promise<unknown>[] = []
+  const restored = accepted.filter(({ change }) => change.operation === 'restore').map(({ change }) => change.id)
+  if (restored.length > 0) statements.push(tx.query(deleteLinksToSql, [organization_id, restored]))
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements

@@ -13,7 +13,7 @@ import { createOrganization, ensureDefaultOrganization } from '../../src/organiz
 import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-export const allScopes = 'people:read people:write records:read records:write schema:read schema:write'
+export const allScopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
 
 export type Reply = {
   status: number

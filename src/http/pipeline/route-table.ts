@@ -218,8 +218,8 @@ function createCallReader(services: RouteServices, row: Route, checkItem: CheckI
     const queryAt = url.indexOf('?')
     const [path, queryString] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
     const params = readParameters(path)
-    const input = { contentType: headers['content-type'], body, queryString }
-    const bound = source ? bind(input, source, bindLimits) : unbound()
+    const input = { contentType: headers['content-type'], body: row.body && body, queryString }
+    const bound = source && (row.body || queryString !== '') ? bind(input, source, bindLimits) : unbound()
     return {
       db: services.db.shareOf(exchange.caller!.organization.id, lane),
       limits,
