@@ -51,7 +51,7 @@ async function startPostgresIn(folder: string): Promise<BenchPostgres> {
 /** A running service of a checkout, on its own database. */
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
-const scopes = 'people:read people:write records:read records:write schema:read schema:write'
+const scopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
 const daySeconds = 86_400
 
 /** Starts a service with the log of production. Throws with its log if it exits before it is ready. */

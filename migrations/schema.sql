@@ -48,13 +48,16 @@ create table changes (
   after jsonb,
   actor text not null,
   request_id text not null,
+  link_targets jsonb,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text]))) NOT VALID,
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text]))) NOT VALID
 );
+CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
 CREATE INDEX changes_names_left ON public.changes USING btree (organization_id, stack_id, ((before ->> 'external_id'::text)) COLLATE "C", version) WHERE ((before ->> 'external_id'::text) IS NOT NULL);
+CREATE INDEX changes_restores ON public.changes USING btree (organization_id, entity_id, sequence) WHERE (operation = 'restore'::text);
 alter table changes alter column organization_id set (n_distinct=1);
 
 create table clients (

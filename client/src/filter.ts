@@ -29,11 +29,11 @@ type StateCondition = Person['state'] | null | Equality<Person['state']>
 export type Condition = Bare | (Operators & Targets<Filter>)
 
 type Times = 'created_at' | 'updated_at'
-type Flags = { [F in keyof Person]: Person[F] extends boolean | null ? F : never }[keyof Person]
+type Flags = { [F in keyof Person]-?: Person[F] extends boolean | null ? F : never }[keyof Person]
 type Shared = { state?: StateCondition } & { [F in Times]?: TimeCondition }
 type Texts<Entity> = Exclude<
   keyof Entity,
-  Times | Flags | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key'
+  Times | Flags | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of'
 >
 
 /** A condition on a consent type, a channel, and the effective state, which is an answer or the default. */

@@ -40,6 +40,12 @@ export type Person = {
   version: number
   created_at: string
   updated_at: string
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: {
+    at: string
+    sequence: number
+    version: number
+  }
 }
 
 /** The effective consent to one consent type on one channel, from an answer or the default. */
@@ -106,6 +112,12 @@ export type StackRecord = {
   version: number
   created_at: string
   updated_at: string
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: {
+    at: string
+    sequence: number
+    version: number
+  }
 }
 
 /** Body of create, PUT, PATCH and upsert of a record. A null clears the field. */

@@ -150,7 +150,7 @@ function buildRefusalAt(index: number, field: string, message: string): { refusa
   return { refusal: refuseValue(pointer('operations', index, field), message) }
 }
 
-const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200 } as const
+const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200, restored: 200 } as const
 
 function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number) {
   if ('done' in outcome) {

@@ -13,13 +13,17 @@ export const readDeletionsSql = statement(
 
 /**
  * $2: ids of deleted entities, $3: limit. Returns how many links were found and deleted. Another process may delete
- * some.
+ * some. A target that was restored meanwhile keeps its links.
  */
 export const deleteDanglingLinksSql = statement(
   'delete_dangling_links',
   `with found as materialized (
-     select source_id, attribute_id, target_id from links
-     where organization_id = $1 and target_id = any($2::uuid[]) limit $3
+     select l.source_id, l.attribute_id, l.target_id from links l
+     where l.organization_id = $1 and l.target_id = any($2::uuid[])
+       and not exists (
+         select from entities t where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
+       )
+     limit $3
    ), gone as (
      delete from links l using found d
      where l.organization_id = $1 and l.source_id = d.source_id and l.attribute_id = d.attribute_id

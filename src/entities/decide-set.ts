@@ -2,6 +2,7 @@ import type { Definitions } from '../organizations/definitions.ts'
 import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
 import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
+import type { DeletedEntity } from './past-state.ts'
 import { addressKey, type Item, type Name, nameKey } from './plan-write.ts'
 
 /** The stored state that the decisions of a set rest on. */
@@ -12,6 +13,8 @@ export type ReadState = {
   /** The ids of the entities that the items refer to, by {@link nameKey}. */
   idsByName: ReadonlyMap<string, string>
   lastVersionOf: DecisionContext['lastVersionOf']
+  /** The deleted entities that restores bring back. */
+  deleted: ReadonlyMap<Item, DeletedEntity>
 }
 
 /** An item whose decision is a change. */
@@ -37,7 +40,7 @@ export type DecidedSet = {
  */
 export function decideSet(
   set: Item[],
-  { rows, links, idsByName, lastVersionOf }: ReadState,
+  { rows, links, idsByName, lastVersionOf, deleted }: ReadState,
   given: Pick<DecisionContext, 'definitions' | 'limits' | 'at'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
@@ -53,7 +56,11 @@ export function decideSet(
     },
     newId: write => newIds.get(addressKey(write) ?? '') ?? newEntityId(write.stack_id),
   }
-  const decideOne = (item: Item) => decide(currentStateOf(rows.get(item), links), item.write, item.plan, context)
+  const decideOne = (item: Item) => {
+    const current = currentStateOf(rows.get(item), links)
+    const restored = deleted.get(item)
+    return decide(current, item.write, item.plan, restored ? { ...context, deleted: restored } : context)
+  }
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))
   if (newIds.size > 0) redecideLinking(decisions, newIds, decideOne)

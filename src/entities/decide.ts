@@ -3,7 +3,8 @@ import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import type { Columns, CurrentState, EntityRow } from './entity-row.ts'
+import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
+import type { DeletedEntity } from './past-state.ts'
 import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { plainColumns, profileFlags, profileTexts } from './profile-fields.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
@@ -23,14 +24,16 @@ export type DecisionContext = {
   /** Generates the internal identifier of the entity that a write creates. */
   newId: (write: Write) => string
   limits: DecisionLimits
+  /** The deleted entity that a restore brings back. */
+  deleted?: DeletedEntity | undefined
 }
 
 /**
  * An effective write, ready to be stored and logged. `before` and `after` hold the changed fields in the format of a
- * read. `before` is null for a creation.
+ * read. `before` is null for a creation and for a restore.
  */
 export type Change = AttributeChange & {
-  operation: 'create' | 'update' | 'delete'
+  operation: 'create' | 'update' | 'delete' | 'restore'
   id: string
   /** The external identifier after the write. */
   external_id: string | null
@@ -39,6 +42,8 @@ export type Change = AttributeChange & {
   answers: Answer[]
   before: Record<string, unknown> | null
   after: Record<string, unknown>
+  /** The time of the creation of a restored entity. */
+  created_at?: string
 }
 
 export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
@@ -49,8 +54,12 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
  * imports therefore follow the same rules.
  */
 export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
-  const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write)
+  const { deleted } = context
+  const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write, deleted)
   if (refusal) return { refusal }
+  if (write.operation === 'restore' && current) return { unchanged: current.row }
+  if (write.operation === 'restore' && deleted)
+    return deleted.isNameTaken ? { refusal: duplicateRefusal() } : { change: buildRestore(deleted) }
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
   if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
   if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
@@ -60,9 +69,9 @@ export function decide(current: CurrentState | null, write: Write, plan: Plan, c
   return decision
 }
 
-/** Event records are immutable, but they can be deleted, for erasure. */
+/** Event records are immutable, but they can be deleted, for erasure, and restored. */
 function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): Refusal | undefined {
-  if (operation === 'create' || operation === 'import' || operation === 'delete') return undefined
+  if (['create', 'import', 'delete', 'restore'].includes(operation)) return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
   return refuse('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
@@ -76,8 +85,12 @@ function decideRetry(current: CurrentState, write: Write, plan: Plan, context: D
     : replacement
 }
 
-function stateRefusal(current: CurrentState | null, write: Write): Refusal | undefined {
-  if (!current && !canCreate(write)) {
+function stateRefusal(
+  current: CurrentState | null,
+  write: Write,
+  deleted: DeletedEntity | undefined,
+): Refusal | undefined {
+  if (!current && !canCreate(write) && !deleted) {
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return refuse('not_found', `There is no such ${kind}.`)
   }
@@ -250,5 +263,41 @@ function buildDeletion(current: CurrentState, { definitions, idByExternalId }: D
     answers: [],
     before,
     after: {},
+  }
+}
+
+/** Builds the change that brings back a deleted entity. Its log entry holds the whole entity. */
+function buildRestore({ id, version, created_at, columns, answers, attributes, links }: DeletedEntity): Change {
+  const { active, ...fields } = columns
+  const values = { ...attributes }
+  for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute.cardinality, targets)
+  const consents = currentAnswers(answers)
+  const after = {
+    state: active ? 'active' : 'placeholder',
+    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)),
+    ...(Object.keys(values).length > 0 && { attribute_values: values }),
+    ...(consents.length > 0 && { consents }),
+  }
+  return {
+    operation: 'restore',
+    id,
+    external_id: columns.external_id ?? null,
+    version: version + 1,
+    columns: { ...columns, answers, version: version + 1 },
+    changed: true,
+    set: attributes,
+    removed: [],
+    relinked: links.map(({ attribute, targets }) => ({
+      attribute,
+      targets: targets.map(target => ({ id: target.id })),
+    })),
+    missing: [],
+    keyCount: Object.keys(values).length,
+    isTooLarge: false,
+    // Nobody answered, so the consent history has no new answers.
+    answers: [],
+    before: null,
+    after,
+    created_at,
   }
 }

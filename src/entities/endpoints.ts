@@ -2,9 +2,10 @@ import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
 import { nullable } from '../organizations/definition-schema.ts'
+import { type AsOfQuery, asOfQuery } from './as-of.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { createEntity, deleteEntity, getEntity, updateEntity, upsertEntity } from './handlers.ts'
+import { createEntity, deleteEntity, getEntity, restoreEntity, updateEntity, upsertEntity } from './handlers.ts'
 import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
@@ -79,7 +80,29 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       'ById',
       ' by internal identifier',
     ),
+    restoreEndpoint(kind),
   ]
+}
+
+function restoreEndpoint(kind: EntityKind): Route {
+  const { path, params, singular, plural, noun, identifier, writes, answer } = kind
+  return {
+    method: 'POST',
+    path: `${path}/internal/{${identifier.name}}/restore`,
+    params: { ...params, [identifier.name]: identifier.kind },
+    scope: writes,
+    tag: plural,
+    versioned: true,
+    operationId: `restore${singular}`,
+    summary: `Restore a deleted ${noun}`,
+    description:
+      'Returns it to its identifiers, values and consent answers, and to its links to entities that still exist. The ' +
+      `${noun} must be deleted; one that exists is returned unchanged, so a retry is safe.`,
+    answer: Type.Union([answer, identifiersOf(kind)]),
+    reveals: revealsOf(kind),
+    refusals: duplicateStatus,
+    handle: call => restoreEntity(kind, call as Call<EntityBody>),
+  }
 }
 
 function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route {
@@ -134,7 +157,13 @@ function endpointsAt(
     summary: `${summary} a ${noun}${by}`,
   })
   return [
-    { method: 'GET', ...reads, ...operationNames('get', 'Read'), handle: call => getEntity(kind, call) },
+    {
+      method: 'GET',
+      ...reads,
+      ...operationNames('get', 'Read'),
+      query: asOfQuery,
+      handle: call => getEntity(kind, call as Call<AsOfQuery>),
+    },
     {
       method: 'PUT',
       ...writes,

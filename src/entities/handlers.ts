@@ -1,6 +1,7 @@
 import { entityTag } from '../entity-tag.ts'
 import { Fault, fail, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type AsOfQuery, readAsOf } from './as-of.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type Identifiers, readSerialized, type SerializedEntity } from './entity-reader.ts'
 import { readQueued, writeQueued } from './request-coalescing.ts'
@@ -57,6 +58,13 @@ export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   return { status: 200, data: true }
 }
 
+/** Responds with the deleted entity, which exists again, or with the existing one. */
+export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
+  const stack_id = await kind.stackOf(call)
+  const done = await writeOne(call, { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true })
+  return respondWritten(kind, call, { stack_id, done, status: 200 })
+}
+
 /** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
 async function writeOne(
   call: Call<EntityBody>,
@@ -81,10 +89,12 @@ async function writeOne(
   return outcome.done
 }
 
-export async function getEntity(kind: EntityKind, call: Call): Promise<HandlerResult> {
-  const { db, caller, signal } = call
+export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {
+  const { db, caller, signal, body } = call
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
+  if (body.at !== undefined || body.version !== undefined)
+    return (await respondAsOf(call, stack_id, address)) ?? fail('not_found', `There was no such ${kind.noun}.`)
   const entity = await readQueued(db, caller.organization.id, stack_id, address, signal)
   const by = 'id' in address ? 'id' : 'external_id'
   const response =
@@ -105,6 +115,24 @@ type Head = { status: number; headers?: Record<string, string> | undefined }
 
 /** Memory reserved for one large entity: up to 512 KiB of attributes, and the other fields of a read. */
 const reservedBytes = 1_048_576
+
+/** Reads a past state, which may be large. Returns undefined if the entity did not exist then. */
+async function respondAsOf(
+  call: Call<AsOfQuery>,
+  stack_id: number,
+  address: Address,
+): Promise<HandlerResult | undefined> {
+  const release = await call.memory.wait(reservedBytes)
+  try {
+    const response = await readAsOf(call, stack_id, address)
+    if (response) return { ...response, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+  release()
+  return undefined
+}
 
 /** Reads an entity that is too large for a batch. Returns undefined if it was deleted in between. */
 async function respondLarge(

@@ -15,12 +15,14 @@ const links = (organization: string) =>
 const columns = [...profileTexts, ...profileFlags].map(column => `e.${column}`).join(', ')
 
 /**
- * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their
+ * The text of an entity e, with its links from an expression: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their
  * quotes are not doubled. They contain no line feed.
  */
-const rowTextOf = (organization: string) =>
-  `e.attributes::text || E'\\n' || row(e.id, e.external_id, ${columns}, e.answers, ${links(organization)},
+export const rowTextWith = (links: string): string =>
+  `e.attributes::text || E'\\n' || row(e.id, e.external_id, ${columns}, e.answers, ${links},
      e.active, e.version, e.created_at, e.updated_at)::text`
+
+const rowTextOf = (organization: string) => rowTextWith(links(organization))
 
 /** The text of an entity e. $1: organization. */
 export const rowText = rowTextOf('$1')

@@ -54,8 +54,8 @@ export function queueLengths(db: Database): Record<Work, number> {
 }
 
 /**
- * Writes one entity. Concurrent writes of an organization share sets. Renames and deletions run separately, because
- * they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
+ * Writes one entity. Concurrent writes of an organization share sets. Renames, deletions and restores run separately,
+ * because they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
  */
 export function writeQueued(
   db: Database,
@@ -69,7 +69,7 @@ export function writeQueued(
     writeQueues.get(rootOf(db))?.get(name) ??
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
-  if (releasesName(write)) return queue.addAlone({ item: write, bytes, signal })
+  if (releasesName(write) || write.operation === 'restore') return queue.addAlone({ item: write, bytes, signal })
   return queue.add({ item: write, key: addressKey(write), bytes, signal })
 }
 

@@ -45,6 +45,19 @@ export const entityFields = {
   }),
   version: Type.Integer({ minimum: 1, description: 'Incremented by every write that changes something.' }),
   ...times,
+  as_of: Type.Optional(
+    Type.Object(
+      {
+        at: Type.String({ format: 'date-time' }),
+        sequence: Type.Integer({ minimum: 1 }),
+        version: Type.Integer({ minimum: 1 }),
+      },
+      {
+        description:
+          'Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity.',
+      },
+    ),
+  ),
 }
 
 /** The response of list, filter and related. `has_more` is false on the last page. */

@@ -150,7 +150,8 @@ const booleanColumn = (name: string) =>
   `${name} = case when v.columns ? '${name}' then (v.columns->>'${name}')::boolean else e.${name} end`
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
-// [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, columns, attributes, removed_keys}]
+// [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, link_targets, columns, attributes,
+// removed_keys}]
 // `ctid` is the location of the locked row. Only an update has `columns`. `attributes` are merged into the stored ones.
 // Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
 // values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. The not-null
@@ -160,8 +161,8 @@ const booleanColumn = (name: string) =>
 // the head in turn, and on a slow disk each commit holds it longer than the timeout.
 const storeWith = (nextSequence: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid, ctid tid,
-       operation text, version integer, before jsonb, after jsonb, actor text, request_id text, columns jsonb,
-       attributes jsonb, removed_keys text[])
+       operation text, version integer, before jsonb, after jsonb, actor text, request_id text,
+       link_targets jsonb, columns jsonb, attributes jsonb, removed_keys text[])
    ), updated as (
      update entities e set
        ${['external_id', ...profileTexts].map(textColumn).join(', ')},
@@ -198,9 +199,9 @@ export const applyChangesSql = statement(
   'apply_changes',
   `${storeWith('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
-     actor, request_id)
+     actor, request_id, link_targets)
    select $1, head.base + v.number, $5, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
-     v.request_id from v, head`,
+     v.request_id, v.link_targets from v, head`,
 )
 
 /** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
@@ -225,7 +226,7 @@ export const storeChangesSql = statement('store_changes', `${storeWith(reservedN
 export const appendChangesSql = statement(
   'append_changes',
   `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
-     request_id) from stdin (format binary)`,
+     request_id, link_targets) from stdin (format binary)`,
 )
 
 /** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. */
@@ -237,6 +238,12 @@ export const deleteLinksSql = statement(
        where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
      ) k
    ))`,
+)
+
+/** $2: ids of restored entities. Deletes the links to them that their deletion left behind. */
+export const deleteLinksToSql = statement(
+  'unlink_targets',
+  'delete from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])',
 )
 
 /** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */

@@ -14,6 +14,7 @@ import {
   applyChangesSql,
   checkVersionsMadeSql,
   deleteLinksSql,
+  deleteLinksToSql,
   insertedColumnCount,
   insertLinksSql,
   makeEntitiesSql,
@@ -51,19 +52,22 @@ type NewEntity = {
   id: string
   columns: Columns
   attributes: Record<string, unknown>
+  /** The time of the creation of a restored entity. */
+  created_at?: string | undefined
 }
 
-/** Insert stage: inserts creates and placeholders in order of name, as every set does. */
+/** Insert stage: inserts creates, restored entities and placeholders in order of name, as every set does. */
 function insertEntities(tx: Transaction, { definitions, at, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
   const { organization_id } = definitions
   const newEntities: NewEntity[] = []
   for (const { item, change } of accepted)
-    if (change.operation === 'create')
+    if (change.operation === 'create' || change.operation === 'restore')
       newEntities.push({
         stack_id: item.write.stack_id,
         id: change.id,
         columns: change.columns,
         attributes: change.set,
+        created_at: change.created_at,
       })
   for (const { stack_id, external_id, id, version } of placeholders.values())
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
@@ -81,7 +85,7 @@ function insertEntities(tx: Transaction, { definitions, at, accepted, placeholde
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 
-function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewEntity, atMs: number) {
+function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, created_at }: NewEntity, atMs: number) {
   rows.begin()
   rows.integer(stack_id)
   rows.uuid(id)
@@ -92,7 +96,7 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes }: NewE
   for (const column of profileFlags) rows.boolean(columns[column])
   rows.json(JSON.stringify(columns.answers ?? {}))
   rows.json(JSON.stringify(attributes))
-  rows.time(atMs)
+  rows.time(created_at === undefined ? atMs : Date.parse(created_at))
   rows.time(atMs)
 }
 
@@ -108,10 +112,14 @@ type Entry = {
   after: object
   actor: string
   request_id: string
+  link_targets?: LinkTargets | undefined
   columns?: Columns
   attributes?: Change['set']
   removed_keys?: string[]
 }
+
+/** The ids of the targets of each replaced relationship attribute, in order, by attribute id. */
+type LinkTargets = Record<string, string[]>
 
 /** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
 const maxStoredAndLogged = 256
@@ -133,7 +141,7 @@ function applyChanges(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
 }
 
 /** Number of columns of {@link appendChangesSql}, without the number. */
-const changeFields = 11
+const changeFields = 12
 
 function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
   log.begin()
@@ -147,6 +155,7 @@ function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
   log.json(JSON.stringify(entry.after))
   log.text(entry.actor)
   log.text(entry.request_id)
+  log.json(entry.link_targets ? JSON.stringify(entry.link_targets) : null)
 }
 
 const withoutLog = ({ stack_id, id, ctid, operation, version, columns, attributes, removed_keys }: Entry) => ({
@@ -166,7 +175,7 @@ function entriesOf({ accepted, placeholders, rows }: DecidedSet): Entry[] {
   for (const { item, change } of accepted) {
     for (const placeholder of placeholdersByItem.get(item) ?? [])
       entries.push(placeholderEntry(entries.length + 1, placeholder))
-    entries.push(changeEntry(entries.length + 1, item, change, rows.get(item)))
+    entries.push(changeEntry(entries.length + 1, item, change, placeholders, rows.get(item)))
   }
   return entries
 }
@@ -177,11 +186,30 @@ function placeholderEntry(number: number, { stack_id, external_id, id, version, 
   return { number, stack_id, id, operation: 'create', version, before: null, after, actor, request_id }
 }
 
-function changeEntry(number: number, { write }: Item, change: Change, row: LockedRow | undefined): Entry {
+function changeEntry(
+  number: number,
+  { write }: Item,
+  change: Change,
+  placeholders: DecidedSet['placeholders'],
+  row: LockedRow | undefined,
+): Entry {
   const { operation, id, version, before, after, columns, set, removed } = change
   const { stack_id, actor, request_id } = write
   const ctid = row?.ctid
-  const entry: Entry = { number, stack_id, id, ctid, operation, version, before, after, actor, request_id }
+  const link_targets = linkTargetsOf(change, placeholders)
+  const entry: Entry = {
+    number,
+    stack_id,
+    id,
+    ctid,
+    operation,
+    version,
+    before,
+    after,
+    actor,
+    request_id,
+    link_targets,
+  }
   if (operation !== 'update') return entry
   entry.columns = columns
   if (removed.length === 0 && Object.keys(set).length === 0) return entry
@@ -190,19 +218,40 @@ function changeEntry(number: number, { write }: Item, change: Change, row: Locke
   return entry
 }
 
-/** Link stage: replaces the links of the written relationship attributes. */
+/** The targets of the replaced links. A deletion replaces links by none, which goes without saying. */
+function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
+  if (relinked.length === 0 || operation === 'delete') return undefined
+  const targets: LinkTargets = {}
+  for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)
+  return targets
+}
+
+/** The ids of the targets in order, each once. */
+function targetIdsOf({ targets }: Change['relinked'][number], placeholders: DecidedSet['placeholders']): string[] {
+  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
+  return [...new Set(targets.map(idOf))]
+}
+
+/** Link stage: replaces the links of the written relationship attributes, and removes old links to restored entities. */
 function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
   const { organization_id } = definitions
-  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of accepted)
     for (const links of change.relinked) written.push({ source_id: change.id, ...links })
   const replaced = written.map(({ source_id, attribute }) => ({ source_id, attribute_id: attribute.id }))
-  const inserted = written.flatMap(({ source_id, attribute: { id: attribute_id, target_stack_id }, targets }) => {
-    const ids = [...new Set(targets.map(idOf))]
-    return ids.map((target_id, position) => ({ source_id, attribute_id, target_stack_id, target_id, position }))
+  const inserted = written.flatMap(({ source_id, ...links }) => {
+    const { id: attribute_id, target_stack_id } = links.attribute
+    return targetIdsOf(links, placeholders).map((target_id, position) => ({
+      source_id,
+      attribute_id,
+      target_stack_id,
+      target_id,
+      position,
+    }))
   })
   const statements: Promise<unknown>[] = []
+  const restored = accepted.filter(({ change }) => change.operation === 'restore').map(({ change }) => change.id)
+  if (restored.length > 0) statements.push(tx.query(deleteLinksToSql, [organization_id, restored]))
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements

@@ -18,9 +18,10 @@ export type Write = {
   /**
    * An upsert creates a missing entity and merges into an existing one like a patch. An import does the same, except
    * for events. It completes placeholders like a create, and it ignores consent answers that repeat the current ones,
-   * so a repeated import changes nothing. Imports of one set may link to each other's entities in any order.
+   * so a repeated import changes nothing. Imports of one set may link to each other's entities in any order. A restore
+   * brings back a deleted entity. It is always the only write of its set.
    */
-  operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete'
+  operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete' | 'restore'
   stack_id: number
   /** The entity to write to. A create is addressed by its external identifier, or has no address. */
   address: Address | null
@@ -55,7 +56,7 @@ export const isCompleting = ({ operation }: Pick<Write, 'operation'>, row: { act
 
 /** The result of a successful write. */
 export type Done = {
-  result: 'created' | 'updated' | 'unchanged' | 'deleted'
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
   id: string
   external_id: string | null
   version: number

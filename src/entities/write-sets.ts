@@ -18,6 +18,7 @@ import {
   readReferences,
   readRepresentations,
 } from './read-stage.ts'
+import { readDeletedEntities } from './restore-stage.ts'
 import { countGrowth } from './statistics.ts'
 import { DefinitionsChanged, storeSet } from './store-stage.ts'
 import { type Done, isCompleting, type Outcome, type Write } from './write-request.ts'
@@ -212,7 +213,8 @@ export async function runStages(
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
   const references = await readReferences(tx, definitions, set, rows)
-  const decided = decideSet(set, { rows, lastVersionOf, ...references }, { definitions, limits, at })
+  const deleted = await readDeletedEntities(tx, definitions, set, rows)
+  const decided = decideSet(set, { rows, lastVersionOf, deleted, ...references }, { definitions, limits, at })
   const storing = storeSet(tx, decided)
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
@@ -223,7 +225,7 @@ export async function runStages(
   return outcomes
 }
 
-const results = { create: 'created', update: 'updated', delete: 'deleted' } as const
+const results = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
 
 function outcomeOf(
   { write }: Item,

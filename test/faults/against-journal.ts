@@ -1,10 +1,11 @@
-import { deletionIdentity, type Entry, type Journal } from './journal.ts'
+import { deletionIdentity, type Entry, type Journal, restoreIdentity } from './journal.ts'
 import type { Finding } from './replay.ts'
 import type { Change, Stored } from './stored.ts'
 
 /** Returns the journal's identity of a change; undefined for the create of a placeholder, which another change caused. */
 export function identityOf({ operation, before, after, request_id }: Change): string | undefined {
   if (operation === 'delete') return deletionIdentity(request_id, String(before?.external_id))
+  if (operation === 'restore') return restoreIdentity(request_id)
   return (after.attribute_values as { mark?: string } | undefined)?.mark
 }
 

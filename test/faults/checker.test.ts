@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Service, startService } from '../support/service.ts'
 import { check, formatFindings } from './checker.ts'
-import { type Entry, type Journal, newJournal, type Outcome } from './journal.ts'
+import { deletionIdentity, type Entry, type Journal, newJournal, type Outcome, restoreIdentity } from './journal.ts'
 import { startLoad } from './load.ts'
 import type { FindingKind } from './replay.ts'
 import { makeWorld, type World } from './world.ts'
@@ -197,6 +197,32 @@ describe('the checker', () => {
       `update changes set sequence = (select sequence from change_heads where organization_id = $o) where organization_id = $o and sequence = ${b}`,
     )
     expect(await findKinds()).toEqual(new Set(['change numbers are out of order']))
+  })
+
+  it('follows a restore, and reports one without a deletion', async () => {
+    const send = service.sender(world.token)
+    const mark = '33333333-3333-4333-8333-333333333333'
+    const consents = [{ consent_type_id: 1, channel: 'email', state: true }]
+    const body = { external_id: 'back', consents, attribute_values: { mark } }
+    const steps = [
+      { identity: mark, method: 'POST', path: '/v1/people', body, request: mark },
+      { identity: deletionIdentity('r1', 'back'), method: 'DELETE', path: '/v1/people/back', request: 'r1' },
+    ]
+    let id = ''
+    for (const { identity, method, path, body, request } of steps) {
+      const started = performance.now()
+      const reply = await send(method, path, body, { 'X-Request-Id': request })
+      id ||= reply.body.data.id
+      journal.entries.push(entryOf(identity, 'acknowledged', started))
+    }
+    const started = performance.now()
+    expect((await send('POST', `/v1/people/internal/${id}/restore`, undefined, { 'X-Request-Id': 'r2' })).status).toBe(
+      200,
+    )
+    journal.entries.push(entryOf(restoreIdentity('r2'), 'acknowledged', started))
+    expect(await findKinds()).toEqual(new Set())
+    await mutate(`update changes set operation = 'restore' where organization_id = $o and request_id = '${mark}'`)
+    expect(await findKinds()).toContain('the change log does not replay')
   })
 
   it('reports a refused write that was done, and an atomic batch that was done in part', async () => {

@@ -34,6 +34,9 @@ export const newJournal = (): Journal => ({ entries: [], unexplained: [] })
 export const deletionIdentity = (request_id: string, external_id: string): string =>
   `delete ${external_id} by ${request_id}`
 
+/** Returns the identity of a restore. Its change repeats the mark of the last write before the deletion. */
+export const restoreIdentity = (request_id: string): string => `restore by ${request_id}`
+
 /** The message of a response whose connection to PostgreSQL was lost at COMMIT. */
 const unknownMessage = /may have been done/
 

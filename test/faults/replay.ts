@@ -16,7 +16,8 @@ export type ReplayedEntity = {
 
 export type Replayed = {
   live: Map<string, ReplayedEntity>
-  deleted: Set<string>
+  /** The version of the last deletion of each entity that was ever deleted. A restored one is live, too. */
+  deleted: Map<string, number>
   /** Every name that an entity ever had, with its stack, by id. */
   namesHeld: Map<string, Set<string>>
   /** The version of an entity when it gave up its name, by name. */
@@ -59,7 +60,7 @@ export function replay(stored: Stored): Replayed {
   const relationships = relationshipsOf(stored)
   const replayed: Replayed = {
     live: new Map(),
-    deleted: new Set(),
+    deleted: new Map(),
     namesHeld: new Map(),
     releasedVersions: new Map(),
     findings: [],
@@ -85,8 +86,11 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
   const addFinding = (kind: FindingKind, text: string) =>
     findings.push({ kind, text: `${text}: change ${change.sequence}, ${operation} of ${entity_id}` })
   const existing = live.get(entity_id)
-  if ((operation === 'create') !== (existing === undefined) || deleted.has(entity_id))
+  const isStart = operation === 'create' || operation === 'restore'
+  if (isStart !== (existing === undefined))
     return addFinding('the change log does not replay', existing ? 'exists already' : 'does not exist')
+  if (isStart && deleted.has(entity_id) !== (operation === 'restore'))
+    return addFinding('the change log does not replay', deleted.has(entity_id) ? 'was deleted' : 'was never deleted')
   const entity = existing ?? blankEntity(change)
   const before = existing ? existing.version : versionBefore(replayed, change)
   if (version !== before + 1) addFinding('a version is skipped', `${version} follows ${before}`)
@@ -99,7 +103,7 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
   }
   if (operation === 'delete') {
     live.delete(entity_id)
-    deleted.add(entity_id)
+    deleted.set(entity_id, version)
     return
   }
   applyFields(entity, change, relationships)
@@ -112,9 +116,13 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
   replayed.namesHeld.set(entity_id, (replayed.namesHeld.get(entity_id) ?? new Set()).add(name))
 }
 
-/** Returns the version that a new entity continues from: the one at which its name was released, or 0. */
-function versionBefore({ releasedVersions }: Replayed, { stack_id, after }: Change): number {
-  return (typeof after.external_id === 'string' && releasedVersions.get(nameKey(stack_id, after.external_id))) || 0
+/**
+ * Returns the version that a new or restored entity continues from: the one at which its name was last released or it
+ * was deleted, or 0.
+ */
+function versionBefore({ releasedVersions, deleted }: Replayed, { stack_id, entity_id, after }: Change): number {
+  const released = typeof after.external_id === 'string' && releasedVersions.get(nameKey(stack_id, after.external_id))
+  return Math.max(released || 0, deleted.get(entity_id) ?? 0)
 }
 
 const blankEntity = ({ stack_id, entity_id }: Change): ReplayedEntity => ({
@@ -130,7 +138,7 @@ const blankEntity = ({ stack_id, entity_id }: Change): ReplayedEntity => ({
 
 /** Returns how `before` differs from the replayed entity. Relationships are skipped, since their targets may have been renamed. */
 function differenceBefore(entity: ReplayedEntity, { stack_id, before, operation }: Change, relationships: Set<string>) {
-  if (before === null && operation !== 'create') return 'the previous values are missing'
+  if (before === null && operation !== 'create' && operation !== 'restore') return 'the previous values are missing'
   for (const [key, value] of Object.entries(before ?? {})) {
     if (key === 'attribute_values') {
       for (const [name, previous] of Object.entries(value as Record<string, unknown>))

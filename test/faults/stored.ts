@@ -5,9 +5,9 @@ export type Change = {
   subject: string
   stack_id: number
   entity_id: string
-  operation: 'create' | 'update' | 'delete'
+  operation: 'create' | 'update' | 'delete' | 'restore'
   version: number
-  /** The previous values; null for a create. */
+  /** The previous values; null for a create and for a restore. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>
   request_id: string

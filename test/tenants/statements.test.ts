@@ -48,6 +48,8 @@ beforeAll(async () => {
   await expectSuccess(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
+  // The log of earlier releases has only the names of linked targets.
+  await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
   await copyRows(service, tables, shop.id, twin.id)
 })
 
@@ -130,6 +132,7 @@ async function useEveryEndpoint(shop: Shop) {
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data
+  for (const query of ['version=1', `at=${ada.updated_at}`]) await ok('GET', `/v1/people/ada?${query}`)
   await ok('POST', '/v1/people', { external_id: 'new', attribute_values: { referrer: 'born', city: 'Paris' } })
   await ok('PATCH', '/v1/people/ada', {
     sms_consent: true,
@@ -137,6 +140,9 @@ async function useEveryEndpoint(shop: Shop) {
   })
   await ok('PUT', `/v1/people/internal/${ada.id}`, { external_id: 'ada2', attribute_values: { city: 'Rome' } })
   await ok('POST', '/v1/people/upsert', { external_id: 'bob', email_consent: false })
+  const gone = (await ok('GET', '/v1/people/gone')).body.data
+  await ok('DELETE', '/v1/people/gone')
+  await ok('POST', `/v1/people/internal/${gone.id}/restore`)
   await ok('DELETE', '/v1/people/gone')
   await ok('GET', `/v1/people/internal/${ada.id}`)
   await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people' })

@@ -246,8 +246,8 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     const queryAt = url.indexOf('?')
     const [path, queryString] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
     const params = readParameters(path)
-    const input = { contentType: headers['content-type'], body, queryString }
-    const bound = source ? bind(input, source, bindLimits) : unbound()
+    const input = { contentType: headers['content-type'], body: row.body && body, queryString }
+    const bound = source && (row.body || queryString !== '') ? bind(input, source, bindLimits) : unbound()
     const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
     if (validate) validate(bound.value, bound.boundFrom)
     return {

@@ -1,0 +1,149 @@
+import { type Static, Type } from 'typebox'
+import { instantOf } from '../attributes/instant.ts'
+import { requireScope } from '../changes/selection.ts'
+import type { Database } from '../db/db.ts'
+import { entityTag } from '../entity-tag.ts'
+import { Fault, refuseValue } from '../errors.ts'
+import type { Call, EnvelopeResult } from '../http/pipeline/route.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
+import type { Signal } from '../signal.ts'
+import { printEntity } from './entity-json.ts'
+import {
+  type PastChange,
+  type PastState,
+  type Reader,
+  readPastChange,
+  readPastState,
+  readPastTargets,
+  type ShownLinks,
+} from './past-state.ts'
+import { printPastRowSql, readSequenceAtSql } from './past-state-sql.ts'
+import { readBearersSql } from './sql.ts'
+import type { Address } from './write-request.ts'
+
+/** The query of a read of one entity. Other parameters are ignored. */
+export const asOfQuery = Type.Object({
+  at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Return the entity as a read returned it at this time, RFC 3339. Needs the scope `changes:read`.',
+    }),
+  ),
+  version: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'Return the entity as it was right after the write of this version. Needs the scope `changes:read`.',
+    }),
+  ),
+})
+export type AsOfQuery = Static<typeof asOfQuery>
+
+/**
+ * The most that a change is numbered after its time. A write takes its time when it begins and its number when it
+ * commits, within the deadline of 10 s. The clocks of several hosts may differ by another 10 s.
+ */
+const maxNumberingDelayMs = 20_000
+
+type Moment = { change: PastChange; at: string; sequence: number }
+
+/**
+ * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today.
+ * Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
+ * a wrong moment, and of 403 without the scope.
+ */
+export async function readAsOf(
+  call: Call<AsOfQuery>,
+  stack_id: number,
+  address: Address,
+): Promise<EnvelopeResult | undefined> {
+  const { caller, db, signal, body } = call
+  const time = momentOf(body)
+  requireScope(call.caller, 'changes:read')
+  const organization_id = caller.organization.id
+  const reader = readerOf(db, signal)
+  const id = await idOf(reader, organization_id, stack_id, address)
+  if (id === undefined) return undefined
+  const entity = { stack_id, id }
+  const moment = await findMoment(reader, organization_id, entity, time)
+  if (!moment) return undefined
+  const { change, at, sequence } = moment
+  const definitions = await currentDefinitions(db, organization_id, signal)
+  const later = await readDefinitionChanges(reader, organization_id, sequence)
+  const state = await readPastState(reader, definitions, entity, change.version)
+  if (!state) return undefined
+  const links = await readPastTargets(reader, organization_id, state.links, sequence)
+  const [printed] = await reader.query<{ row: string }>(printPastRowSql, [
+    organization_id,
+    JSON.stringify({ organization_id, ...entity, ...rowOf(state, change) }),
+    linksText(links),
+  ])
+  const json = printEntity(printed!.row, definitionsAfter(definitions, sequence, later), stack_id)
+  const as_of = JSON.stringify({ at, sequence, version: change.version })
+  return {
+    status: 200,
+    json: `${json.slice(0, -1)},"as_of":${as_of}}`,
+    headers: { ETag: entityTag(change.version) },
+  }
+}
+
+const readerOf = (db: Database, signal: Signal): Reader => ({
+  query: (statement, values) => db.query(statement, values, signal),
+})
+
+type Time = { version: number } | { at: string }
+
+/** The version, or the time in UTC with milliseconds, as the change log has it. */
+function momentOf({ at, version }: AsOfQuery): Time {
+  if (at === undefined) return { version: version! }
+  if (version !== undefined) throw new Fault(refuseValue('/version', 'Give either `at` or `version`. Both were given.'))
+  const { seconds, fraction } = instantOf(at)
+  const moment = seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  if (moment > Date.now()) throw new Fault(refuseValue('/at', 'The time is in the future. Give a past time.'))
+  // PostgreSQL has no year 0, which an offset can lead to.
+  return { at: new Date(Math.max(moment, 0)).toISOString() }
+}
+
+async function idOf(
+  reader: Reader,
+  organization_id: number,
+  stack_id: number,
+  address: Address,
+): Promise<string | undefined> {
+  if ('id' in address) return address.id
+  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
+  const [bearer] = await reader.query<{ id: string }>(readBearersSql, [organization_id, names])
+  return bearer?.id
+}
+
+/** Finds the change that the state follows from. Returns undefined if the entity did not exist then. */
+async function findMoment(
+  reader: Reader,
+  organization_id: number,
+  entity: { stack_id: number; id: string },
+  time: Time,
+): Promise<Moment | undefined> {
+  if ('version' in time) {
+    const change = await readPastChange(reader, organization_id, entity, time)
+    if (change?.version !== time.version || change.operation === 'delete') return undefined
+    return { change, at: change.at, sequence: change.sequence }
+  }
+  const until = new Date(Date.parse(time.at) + maxNumberingDelayMs).toISOString()
+  const [found] = await reader.query<{ sequence: number }>(readSequenceAtSql, [organization_id, time.at, until])
+  const sequence = found?.sequence ?? 0
+  const change = await readPastChange(reader, organization_id, entity, { sequence })
+  return change && change.operation !== 'delete' ? { change, at: time.at, sequence } : undefined
+}
+
+function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
+  return { ...columns, answers, attributes, version, created_at, updated_at: at }
+}
+
+/** The links in the format of a read's row: [attribute id, name of the target], in order. */
+function linksText(links: ShownLinks[]): string | null {
+  if (links.length === 0) return null
+  return JSON.stringify(
+    links.flatMap(({ attribute, targets }) => targets.map(({ external_id }) => [attribute.id, external_id])),
+  )
+}

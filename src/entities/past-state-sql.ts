@@ -1,0 +1,151 @@
+import { statement } from '../db/db.ts'
+import { rowTextWith } from './read-sql.ts'
+
+/**
+ * $2: time, $3: the same time plus the most that a change is numbered after its time. Returns the highest number of a
+ * change whose time is not after $2; 0 if there is none. Times nearly follow the numbers. Two binary searches over the
+ * numbers therefore find the range that contains the last such change, and only this range is read.
+ */
+export const readSequenceAtSql = statement(
+  'read_sequence_at',
+  `with recursive search(bound, low, high) as (
+     select b.bound, 0::bigint, h.sequence
+     from change_heads h cross join (values ($2::timestamptz), ($3::timestamptz)) as b(bound)
+     where h.organization_id = $1
+     union all
+     select s.bound, case when c.at <= s.bound then m.middle else s.low end,
+       case when c.at <= s.bound then s.high else m.middle - 1 end
+     from search s cross join lateral (select (s.low + s.high + 1) / 2 as middle offset 0) m
+       cross join lateral (
+         select c.at from changes c where c.organization_id = $1 and c.sequence = m.middle offset 0
+       ) c
+     where s.low < s.high
+   ), found as (
+     select min(s.low) as first, max(s.low) as last from search s where s.low = s.high
+   )
+   select greatest(f.first, coalesce((
+     select c.sequence from changes c
+     where c.organization_id = $1 and c.sequence > f.first and c.sequence <= f.last and c.at <= $2::timestamptz
+     order by c.sequence desc limit 1
+   ), 0)) as sequence from found f`,
+)
+
+/**
+ * $2: stack, $3: entity, $4: highest version, $5: highest number. Returns the entity's last change within both, and the
+ * time of its creation.
+ */
+export const readPastChangeSql = statement(
+  'read_past_change',
+  `select c.version, c.sequence, c.at, c.operation, (
+     select f.at from changes f where f.organization_id = $1 and f.entity_id = $3 order by f.version limit 1
+   ) as created_at
+   from changes c
+   where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.version <= $4 and c.sequence <= $5
+   order by c.version desc limit 1`,
+)
+
+/**
+ * $2: entity, $3: version. Returns the fields and attribute values that the entity was last written with, up to this
+ * version. Its creation or its last restore has all of them, and each later change those that it changed.
+ */
+export const readPastValuesSql = statement(
+  'read_past_values',
+  `with entries as materialized (
+     select c.version, c.sequence, c.before->>'external_id' as released_name, c.after, c.link_targets from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version >= (
+       select b.version from changes b
+       where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and b.operation in ('create', 'restore')
+       order by b.version desc limit 1
+     )
+   ), latest as (
+     select k.key, k.is_attribute, max(k.version) as version from (
+       select e.version, f.key, false as is_attribute from entries e cross join lateral jsonb_object_keys(e.after) as f(key)
+       union all
+       select e.version, f.key, true
+       from entries e cross join lateral jsonb_object_keys(e.after->'attribute_values') as f(key)
+     ) k
+     where k.is_attribute or k.key not in ('attribute_values', 'consents')
+     group by k.key, k.is_attribute
+   )
+   select l.key, l.is_attribute, e.sequence, e.released_name, e.after->>'external_id' as taken_name, e.link_targets,
+     case when l.is_attribute then e.after->'attribute_values'->l.key else e.after->l.key end as value
+   from latest l join entries e on e.version = l.version`,
+)
+
+/** $2: person, $3: version. Returns the last answer to each consent type and channel, up to this version. */
+export const readPastAnswersSql = statement(
+  'read_past_answers',
+  `select distinct on (a.consent_type_id, a.channel) a.consent_type_id, a.channel, a.state, a.at
+   from consent_history a
+   where a.organization_id = $1 and a.person_id = $2 and a.version <= $3
+   order by a.consent_type_id, a.channel, a.version desc`,
+)
+
+/**
+ * $2: [{position, stack_id, external_id, sequence}]. Returns the entity that had each name at this change: the
+ * first that released the name later, or else the one that has it today. Unknown names are left out.
+ */
+export const readPastBearersSql = statement(
+  'read_past_bearers',
+  `select x.position, x.id from (
+     select a.position, coalesce((
+       select c.entity_id from (
+         select c.entity_id, c.sequence from changes c
+         where c.organization_id = $1 and c.stack_id = a.stack_id and (c.before->>'external_id') collate "C" = a.external_id
+           and c.before->>'external_id' is not null offset 0
+       ) c where c.sequence > a.sequence order by c.sequence limit 1
+     ), (
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id
+     )) as id
+     from jsonb_to_recordset($2::text::jsonb) as a(position integer, stack_id integer, external_id text, sequence bigint)
+   ) x where x.id is not null`,
+)
+
+/**
+ * $2: [{position, stack_id, target_id, sequence: of the change that wrote the link}], $3: number of a change. Returns the
+ * targets that a read showed after this change, with their names of then. A target that was restored after the link was
+ * written is left out, because its deletion ended the link. An import may log a target after the entity that links to
+ * it; such a target counts as existing from its creation on.
+ */
+export const readPastTargetsSql = statement(
+  'read_past_targets',
+  `select a.position, a.target_id as id, case when later.version is null then e.external_id else later.external_id end as external_id
+   from jsonb_to_recordset($2::text::jsonb) as a(position integer, stack_id integer, target_id uuid, sequence bigint)
+     cross join lateral (
+       select coalesce((
+         select c.version from changes c
+         where c.organization_id = $1 and c.entity_id = a.target_id and c.sequence <= $3 order by c.version desc limit 1
+       ), (
+         select c.version from changes c where c.organization_id = $1 and c.entity_id = a.target_id order by c.version limit 1
+       )) as version offset 0
+     ) held
+     cross join lateral (
+       select c.operation from changes c
+       where c.organization_id = $1 and c.entity_id = a.target_id and c.version = held.version offset 0
+     ) state
+     left join lateral (
+       select c.version, c.before->>'external_id' as external_id from changes c
+       where c.organization_id = $1 and c.entity_id = a.target_id and c.version > held.version
+         and (c.operation = 'delete' or c.before ? 'external_id')
+       order by c.version limit 1
+     ) later on true
+     left join lateral (
+       select e.external_id from entities e
+       where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.target_id offset 0
+     ) e on true
+   where state.operation <> 'delete' and not exists (
+     select from changes r
+     where r.organization_id = $1 and r.entity_id = a.target_id and r.operation = 'restore' and r.sequence > a.sequence
+       and r.sequence <= $3
+   )
+   order by a.position`,
+)
+
+/**
+ * $2: a row of `entities` as JSON, $3: its links as JSON, or null. Returns the text that a read of this row returns.
+ */
+export const printPastRowSql = statement(
+  'print_past_row',
+  `select ${rowTextWith('$3::text::jsonb')} as row
+   from jsonb_populate_record(null::entities, $2::text::jsonb) e where e.organization_id = $1`,
+)

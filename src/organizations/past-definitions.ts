@@ -1,0 +1,52 @@
+import type { Transaction } from '../db/db.ts'
+import { buildDefinitions, type Definitions } from './definitions.ts'
+import { readDefinitionChangesSql } from './past-definitions-sql.ts'
+
+/** A change of a definition, from the change log. */
+export type LoggedDefinitionChange = {
+  sequence: number
+  subject: 'stack' | 'attribute' | 'consent_type'
+  definition_id: number
+  operation: 'create' | 'update'
+  before: Record<string, unknown>
+}
+
+/** Reads the changes of definitions after the change with this number, the last one first. */
+export function readDefinitionChanges(
+  reader: Pick<Transaction, 'query'>,
+  organization_id: number,
+  sequence: number,
+): Promise<LoggedDefinitionChange[]> {
+  return reader.query<LoggedDefinitionChange>(readDefinitionChangesSql, [organization_id, sequence])
+}
+
+/**
+ * The definitions as they were after the change with this number. `later` are all changes since, the last one first;
+ * they were read after `definitions`. Changes that `definitions` do not contain yet are undone without effect.
+ */
+export function definitionsAfter(
+  definitions: Definitions,
+  sequence: number,
+  later: readonly LoggedDefinitionChange[],
+): Definitions {
+  const undone = later.filter(change => change.sequence > sequence)
+  if (undone.length === 0) return definitions
+  const { organization_id, version, stacks, attributes, consent_types } = definitions
+  const ofSubject = (subject: LoggedDefinitionChange['subject']) => undone.filter(change => change.subject === subject)
+  return buildDefinitions(organization_id, {
+    version,
+    stacks: undo(stacks, ofSubject('stack')),
+    attributes: undo(attributes, ofSubject('attribute')),
+    consent_types: undo(consent_types, ofSubject('consent_type')),
+  })
+}
+
+function undo<D extends { id: number }>(current: readonly D[], changes: readonly LoggedDefinitionChange[]): D[] {
+  const byId = new Map(current.map(definition => [definition.id, definition]))
+  for (const { definition_id, operation, before } of changes) {
+    const definition = byId.get(definition_id)
+    if (operation === 'create') byId.delete(definition_id)
+    else if (definition) byId.set(definition_id, { ...definition, ...before })
+  }
+  return [...byId.values()]
+}
