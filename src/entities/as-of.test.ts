@@ -83,7 +83,7 @@ describe('a read with at or version', () => {
       email_consent: true,
       consents: [{ consent_type_id: 1, channel: 'sms', state: false }],
     })
-    const reads: [object, string][] = []
+    const reads: [{ consents: object[] }, string][] = []
     const keep = async () => reads.push([await read('ada'), await momentBetween()])
     await keep()
     await ok('POST', '/v1/schema/consent-types', { key: 'news', default_state: true, channels: [{ channel: 'sms' }] })
@@ -94,9 +94,13 @@ describe('a read with at or version', () => {
     await keep()
     await ok('PATCH', '/v1/schema/consent-types/1', { state: 'active' })
     await patch('ada', { email_consent: false })
+<<<<<<< ours
     expect(
       new Set(reads.map(([{ consents }]: [{ consents?: unknown }, ...unknown[]]) => JSON.stringify(consents))).size,
     ).toBe(4)
+=======
+    expect(new Set(reads.map(([{ consents }]) => JSON.stringify(consents))).size).toBe(4)
+>>>>>>> theirs
     for (const [expected, at] of reads)
       expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...expected, as_of: expect.anything() })
   })
@@ -114,6 +118,21 @@ describe('a read with at or version', () => {
     await ok('POST', `${path}/restore`)
     expect((await send('GET', `${path}?at=${after}`)).status).toBe(404)
     expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...expected, as_of: expect.anything() })
+  })
+
+  it('shows a link to a target that was deleted and restored until the deletion only', async () => {
+    const { id } = await create({ external_id: 'bob' })
+    await create({ external_id: 'ada', attribute_values: { friends: ['bob', 'eve'] } })
+    const [linked, at] = [await read('ada'), await momentBetween()]
+    await ok('DELETE', '/v1/people/bob')
+    await ok('POST', `/v1/people/internal/${id}/restore`)
+    const [restored, afterRestore] = [await read('ada'), await momentBetween()]
+    expect(restored.attribute_values).toEqual({ friends: ['eve'] })
+    await patch('ada', { attribute_values: { friends: ['bob', 'eve'] } })
+    const relinked = await read('ada')
+    expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...linked, as_of: expect.anything() })
+    expect(await ok('GET', `/v1/people/ada?at=${afterRestore}`)).toEqual({ ...restored, as_of: expect.anything() })
+    expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...relinked, as_of: expect.anything() })
   })
 
   it('shows the links of an import between its own lines', async () => {
@@ -148,7 +167,7 @@ describe('a read with at or version', () => {
     const next = new Date(Date.parse(updated_at) + 7_200_000).toISOString().replace('Z', '999999%2B02:00')
     await momentBetween()
     expect((await ok('GET', `/v1/people/ada?at=${next}`)).as_of).toMatchObject({ at: updated_at, version: 1 })
-    for (const early of ['0001-01-01T00:00:00%2B23:59', '1999-12-31T23:59:60Z'.replace(':60', ':59')])
+    for (const early of ['0001-01-01T00:00:00%2B23:59', '1999-12-31T23:59:59Z'])
       expect((await send('GET', `/v1/people/ada?at=${early}`)).status).toBe(404)
   })
 })
@@ -207,8 +226,8 @@ it('does not take the names of unknown parameters for a moment', async () => {
   expect(await ok('GET', '/v1/people/ada?cache=1')).not.toHaveProperty('as_of')
 })
 
-/** The number of histories. 200 took four minutes. */
-const histories = Number(process.env.KITH_TEST_HISTORIES ?? 8)
+/** The number of histories. 40 took 100 s on two cores. */
+const histories = Number(process.env.KITH_TEST_HISTORIES ?? 5)
 
 it('repeats every read of random histories byte for byte, by time and by version', {
   timeout: 60_000 + histories * 5_000,
@@ -220,7 +239,7 @@ it('repeats every read of random histories byte for byte, by time and by version
       repeated += result.repeated
       expect(result.differences).toEqual([])
     }),
-    { numRuns: histories, interruptAfterTimeLimit: 50_000 + histories * 5_000, endOnFailure: histories > 8 },
+    { numRuns: histories, interruptAfterTimeLimit: 50_000 + histories * 5_000, endOnFailure: histories > 5 },
   )
   console.log(`as of: ${histories} histories, ${repeated} reads repeated`)
 })

@@ -43,28 +43,38 @@ async function readDeletedEntity(
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
   if (!deletion) return undefined
-  if (deletion.operation !== 'delete') throw new LostRace('the entity was restored while the set read it')
+  if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
-  const { isTaken, lastVersion } = await readName(tx, organization_id, stack_id, name)
+  const { bearer, lastVersion } = await readName(tx, organization_id, stack_id, name)
+  if (bearer === id) throw raceLost()
   return {
     ...state,
     id,
     links: await readStanding(tx, organization_id, { id, external_id: name }, links, deletion.sequence),
     version: Math.max(deletion.version, lastVersion),
     created_at: deletion.created_at,
-    isNameTaken: isTaken,
+    isNameTaken: bearer !== undefined,
   }
 }
 
+const raceLost = () => new LostRace('the entity was restored while the set read it')
+
+/** Reads the entity that has the name now, and the version at which the name was last released. */
 async function readName(tx: Transaction, organization_id: number, stack_id: number, name: string | null) {
+<<<<<<< ours
   if (name === null) return { isTaken: false, lastVersion: 0 }
   const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
   const bearers = await tx.query(readBearersSql, parameters)
+=======
+  if (name === null) return { bearer: undefined, lastVersion: 0 }
+  const parameters = [organization_id, JSON.stringify([{ s: stack_id, e: name }])]
+  const [bearer] = await tx.query<{ id: string }>(readBearersSql, parameters)
+>>>>>>> theirs
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
-  return { isTaken: bearers.length > 0, lastVersion: release?.version ?? 0 }
+  return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
 }
 
 /** The links that a read showed before the deletion, without targets that no longer exist. */
