@@ -5,7 +5,7 @@ import { defaultLimit, type HistoryQuery } from './schema.ts'
 import { requireScope } from './selection.ts'
 import { findEntitySql, readHistorySql } from './sql.ts'
 
-/** What a history needs to know of people or records. */
+/** The properties of people or records that a history depends on. */
 export type HistoryKind = {
   noun: string
   singular: string

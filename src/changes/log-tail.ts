@@ -2,10 +2,10 @@ import { type Database, rootOf } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { Fault } from '../errors.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
-import { type Change, eventOf } from './change-json.ts'
 import { onCommit } from './commit-events.ts'
+import { KeptChanges, type Part } from './kept-changes.ts'
 import { type Head, readRange } from './read-changes.ts'
-import { everything, isSelected, maySee, type Selection } from './selection.ts'
+import { everything, maySee, type Selection } from './selection.ts'
 import { readHeadsSql } from './sql.ts'
 
 /** The interval at which one statement asks for the heads, because another process may have written. */
@@ -28,23 +28,10 @@ const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The changes that are kept for requests that are a moment late. All organizations share the second limit. */
 const maxKeptBytes = 256 * 1024
 const maxKeptBytesOfAll = 16 * 1024 * 1024
-/** A request receives at most this much at a time, so that 1,000 slow clients hold at most 64 MiB. */
-const maxPartBytes = 64 * 1024
-
 /** Reads of all organizations at a time. */
 const readPermits = new KeyedSemaphore<'tail'>(2)
 
-type KeptChange = Omit<Change, 'json'> & { event: Buffer }
-
-/** Changes after a position, up to `last`. The requests at one position share it. */
-export type Part = {
-  last: number
-  changes: readonly KeptChange[]
-  /** The selected changes as server-sent events; undefined if there are none. */
-  eventsOf(selection: Selection): Buffer | undefined
-}
-
-/** What a request receives: changes, or why there are none. */
+/** The answer to a request for changes: some, or the reason why there are none. */
 export type Next =
   | { part: Part }
   /** The changes after the position are no longer in memory: read them from the database. */
@@ -74,7 +61,7 @@ class LogTail {
   follow(organization_id: number, head: Head, call: TailCall, selection: Selection): Follower {
     let log = this.#logs.get(organization_id)
     if (log && (log.isOver || log.log_id !== head.log_id)) {
-      log.end()
+      log.finish()
       log = undefined
     }
     log ??= new FollowedLog(this.#db, organization_id, head, () => maxKeptBytesOfAll / this.#logs.size)
@@ -115,11 +102,14 @@ class LogTail {
     if (this.#isPolling || waiting.length === 0) return
     this.#isPolling = true
     try {
-      const ids = waiting.map(({ organization_id }) => organization_id)
+      // A read may end while the statement runs, and be newer than its result.
+      const asked = new Map(waiting.map(log => [log.organization_id, { log, end: log.end }]))
       type Row = { organization_id: number; sequence: number; log_id: string }
-      const heads = await this.#db.query<Row>(readHeadsSql, [ids])
-      for (const { organization_id, sequence, log_id } of heads)
-        this.#logs.get(organization_id)?.see({ head: sequence, log_id })
+      const heads = await this.#db.query<Row>(readHeadsSql, [[...asked.keys()]])
+      for (const { organization_id, sequence, log_id } of heads) {
+        const { log, end } = asked.get(organization_id)!
+        log.see({ head: sequence, log_id }, end)
+      }
     } catch (error) {
       for (const log of waiting) log.report(error)
     } finally {
@@ -136,13 +126,7 @@ class FollowedLog {
   isOver = false
   readonly #db: Database
   readonly #maxBytes: () => number
-  /** The changes with the numbers after `#start` up to `#end`. */
-  #kept: KeptChange[] = []
-  #keptBytes = 0
-  #start: number
-  #end: number
-  /** The parts after the last read, by position. */
-  #parts = new Map<number, Part>()
+  readonly #kept: KeptChanges
   #waiting = 0
   #isReading = false
   /** Whether there may be changes after the last read. */
@@ -155,8 +139,7 @@ class FollowedLog {
     this.#db = db
     this.organization_id = organization_id
     this.log_id = log_id
-    this.#start = head
-    this.#end = head
+    this.#kept = new KeptChanges(head)
     this.#maxBytes = maxBytes
   }
 
@@ -170,11 +153,12 @@ class FollowedLog {
     if (this.#waiting === 1 && by === 1 && this.#mayHaveMore) this.read()
   }
 
-  /** What follows a position; undefined if it has to be waited for. */
+  /** The changes after a position; undefined if they have to be waited for. */
   after(position: number): Next | undefined {
-    if (position > this.#end && !this.isAwaited) this.#restartAt(position)
-    if (position < this.#start) return 'behind'
-    return position < this.#end ? { part: this.#partAfter(position) } : undefined
+    const kept = this.#kept
+    if (position > kept.end && !this.isAwaited) kept.restartAt(position)
+    if (position < kept.start) return 'behind'
+    return position < kept.end ? { part: kept.partAfter(position) } : undefined
   }
 
   /** Reads the changes since the last read, as soon as the interval allows and a request waits. */
@@ -187,13 +171,19 @@ class FollowedLog {
     }
   }
 
-  see({ head, log_id }: Head): void {
-    if (log_id !== this.log_id || head < this.#end) this.end()
-    else if (head > this.#end) this.read()
+  /** The number of the newest change that was read. */
+  get end(): number {
+    return this.#kept.end
+  }
+
+  /** Takes note of a head that was read when the newest known change was `end`. */
+  see({ head, log_id }: Head, end: number): void {
+    if (log_id !== this.log_id || head < end) this.finish()
+    else if (head > this.#kept.end) this.read()
   }
 
   /** Ends all requests: their positions mean nothing in a log with another numbering. */
-  end(): void {
+  finish(): void {
     this.isOver = true
     for (const follower of [...this.followers]) follower.end()
   }
@@ -206,13 +196,9 @@ class FollowedLog {
     follower.explain(error)
   }
 
-  /**
-   * Forgets printed parts, and changes beyond the limits. Requests that have not received those read them from the
-   * database.
-   */
+  /** Forgets changes beyond the limits. Requests that have not received them read them from the database. */
   forget(): void {
-    this.#parts.clear()
-    if (this.#keptBytes > this.#limitBytes()) this.#restartAt(this.#end)
+    this.#kept.shrink(this.#limitBytes())
   }
 
   async #readNow() {
@@ -220,15 +206,18 @@ class FollowedLog {
     if (!this.isAwaited) return
     this.#isReading = true
     this.#mayHaveMore = false
-    const after = this.#end
+    const after = this.#kept.end
     try {
       const request = { after, selection: everything, ...readSize }
       const { head, log_id, last, changes } = await readPermits.run(this.#db, 'tail', undefined, () =>
         readRange(this.#db, this.organization_id, request),
       )
-      if (log_id !== this.log_id || head < after) this.end()
-      // Otherwise a request has begun at a later position in the meantime.
-      else if (this.#end === after) this.#keep(changes, last)
+      if (log_id !== this.log_id || head < after) this.finish()
+      // If the end has moved, a request has begun at a later position in the meantime.
+      else if (this.#kept.end === after) {
+        this.#kept.add(changes, last, this.#limitBytes())
+        for (const follower of this.followers) follower.wake()
+      }
       if (last < head) this.#mayHaveMore = true
     } catch (error) {
       this.report(error)
@@ -239,65 +228,7 @@ class FollowedLog {
     }
   }
 
-  #keep(changes: Change[], last: number) {
-    const older = this.#kept.length
-    for (const change of changes) {
-      const { sequence, subject, stack_id, operation } = change
-      // The text of the change would keep the text of the whole read in memory.
-      const event = Buffer.from(eventOf(change))
-      this.#kept.push({ sequence, subject, stack_id, operation, event })
-      this.#keptBytes += event.length
-    }
-    this.#end = last
-    this.#parts.clear()
-    for (const follower of this.followers) follower.wake()
-    let forgotten = 0
-    while (forgotten < older && this.#keptBytes > this.#limitBytes()) {
-      this.#keptBytes -= this.#kept[forgotten]!.event.length
-      this.#start = this.#kept[forgotten]!.sequence
-      forgotten += 1
-    }
-    if (forgotten > 0) this.#kept.splice(0, forgotten)
-  }
-
   #limitBytes = () => Math.min(maxKeptBytes, this.#maxBytes())
-
-  #restartAt(position: number) {
-    this.#kept = []
-    this.#keptBytes = 0
-    this.#start = position
-    this.#end = position
-    this.#parts.clear()
-  }
-
-  #partAfter(position: number): Part {
-    const existing = this.#parts.get(position)
-    if (existing) return existing
-    const first = this.#kept.findLastIndex(({ sequence }) => sequence <= position) + 1
-    let end = first
-    for (let bytes = 0; end < this.#kept.length && bytes < maxPartBytes; end += 1)
-      bytes += this.#kept[end]!.event.length
-    const last = end < this.#kept.length ? this.#kept[end - 1]!.sequence : this.#end
-    const part = partOf(this.#kept.slice(first, end), last)
-    this.#parts.set(position, part)
-    return part
-  }
-}
-
-function partOf(changes: readonly KeptChange[], last: number): Part {
-  const eventsByKey = new Map<string, Buffer | undefined>()
-  return {
-    last,
-    changes,
-    eventsOf: selection => {
-      const { key } = selection
-      if (!eventsByKey.has(key)) {
-        const events = changes.filter(change => isSelected(selection, change)).map(({ event }) => event)
-        eventsByKey.set(key, events.length > 1 ? Buffer.concat(events) : events[0])
-      }
-      return eventsByKey.get(key)
-    },
-  }
 }
 
 /** A request that follows a log. It must be closed. */
@@ -328,7 +259,7 @@ export class Follower {
     if (call.signal.aborted) this.end()
   }
 
-  /** What follows a position, at `dueMs` of `performance.now()` at the latest. */
+  /** The changes after a position. Settles at `dueMs` of `performance.now()` at the latest. */
   next(position: number, dueMs: number): Promise<Next> | Next {
     this.#activeMs = performance.now()
     const next = this.#isOver ? 'over' : this.#log.after(position)

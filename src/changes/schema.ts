@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** What a change is of, in the order of the documentation. */
+/** The kinds of things that change, in the order of the documentation. */
 export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook'] as const
 export type Subject = (typeof subjects)[number]
 

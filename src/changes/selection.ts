@@ -65,7 +65,8 @@ export async function selectionOf(
 
 async function findStackIds(db: Database, organization_id: number, keys: string[], signal: Signal): Promise<number[]> {
   const found = await db.query<{ id: number; key: string }>(findStacksSql, [organization_id, keys], signal)
-  const unknown = keys.findIndex(key => !found.some(stack => stack.key === key))
+  const known = new Set(found.map(({ key }) => key))
+  const unknown = keys.findIndex(key => !known.has(key))
   if (unknown !== -1)
     fail('invalid_parameter', 'The query has invalid values. See details.', {
       details: [{ path: pointer('stack', unknown), message: 'is not the key of a stack' }],

@@ -94,13 +94,7 @@ describe('a read with at or version', () => {
     await keep()
     await ok('PATCH', '/v1/schema/consent-types/1', { state: 'active' })
     await patch('ada', { email_consent: false })
-<<<<<<< ours
-    expect(
-      new Set(reads.map(([{ consents }]: [{ consents?: unknown }, ...unknown[]]) => JSON.stringify(consents))).size,
-    ).toBe(4)
-=======
     expect(new Set(reads.map(([{ consents }]) => JSON.stringify(consents))).size).toBe(4)
->>>>>>> theirs
     for (const [expected, at] of reads)
       expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...expected, as_of: expect.anything() })
   })

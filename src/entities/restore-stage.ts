@@ -64,15 +64,9 @@ const raceLost = () => new LostRace('the entity was restored while the set read 
 
 /** Reads the entity that has the name now, and the version at which the name was last released. */
 async function readName(tx: Transaction, organization_id: number, stack_id: number, name: string | null) {
-<<<<<<< ours
-  if (name === null) return { isTaken: false, lastVersion: 0 }
-  const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
-  const bearers = await tx.query(readBearersSql, parameters)
-=======
   if (name === null) return { bearer: undefined, lastVersion: 0 }
-  const parameters = [organization_id, JSON.stringify([{ s: stack_id, e: name }])]
+  const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
   const [bearer] = await tx.query<{ id: string }>(readBearersSql, parameters)
->>>>>>> theirs
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
   return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
 }

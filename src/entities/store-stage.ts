@@ -218,13 +218,8 @@ function changeEntry(
   return entry
 }
 
-<<<<<<< ours
-/** The targets of the replaced links. A deletion replaces links by none, which goes without saying. */
-function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
-=======
 /** The targets of the replaced links. A deletion ends all links, so its log entry lists none. */
-function linkTargetsOf({ operation, relinked }: Change, placeholders: Map<string, Placeholder>) {
->>>>>>> theirs
+function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
   if (relinked.length === 0 || operation === 'delete') return undefined
   const targets: LinkTargets = {}
   for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)

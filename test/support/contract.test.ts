@@ -44,9 +44,10 @@ describe('the contract check', () => {
     expect(() => check({ method, path, status, body })).toThrow(message)
   })
 
-  it('prefers a literal segment to a parameter', () => {
+  it('prefers a literal segment to a parameter, the last segment first', () => {
     const templates = ['/v1/people/{external_id}/related', '/v1/people/internal/{uuid}', '/v1/people/{external_id}']
-    expect(templateOf(templates, '/v1/people/internal/related')).toBe('/v1/people/internal/{uuid}')
+    expect(templateOf(templates, '/v1/people/internal/related')).toBe('/v1/people/{external_id}/related')
+    expect(templateOf(templates, '/v1/people/internal/01936f3e')).toBe('/v1/people/internal/{uuid}')
     expect(templateOf(templates, '/v1/people/a%2Fb/related')).toBe('/v1/people/{external_id}/related')
     expect(templateOf(templates, '/v1/people/')).toBeUndefined()
   })

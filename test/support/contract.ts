@@ -83,7 +83,10 @@ function schemaPointer(
   return `/components/responses/${name}${inner}`
 }
 
-/** Finds the path template of a path. If several match, a literal segment wins over a parameter. */
+/**
+ * Finds the path template of a path. If several match, a literal segment wins over a parameter, the last segment first:
+ * `/v1/people/internal/history` belongs to a person named internal.
+ */
 export function templateOf(templates: string[], address: string): string | undefined {
   const segments = address.split('?')[0]!.split('/')
   const isParameter = (segment: string) => segment.startsWith('{')
@@ -100,6 +103,7 @@ export function templateOf(templates: string[], address: string): string | undef
     template
       .split('/')
       .map(segment => (isParameter(segment) ? '1' : '0'))
+      .toReversed()
       .join('')
   return matching.sort((a, b) => rank(a).localeCompare(rank(b)))[0]
 }

@@ -3,7 +3,7 @@ import { chooseMediaType } from '../input/media-type.ts'
 import type { Exchange } from './exchange.ts'
 import type { Following, Route } from './route.ts'
 
-/** What the handler of a row that follows needs of its request. `authenticate` verifies the request's token. */
+/** Builds the `following` of a call. `authenticate` verifies the request's token. */
 export function followingOf(
   exchange: Exchange,
   { mediaTypes = {} }: Route,

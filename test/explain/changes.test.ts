@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { everything, filterValuesOf } from '../../src/changes/selection.ts'
+import { readChangesSql, readHeadsSql, readHistorySql } from '../../src/changes/sql.ts'
+import type { Statement } from '../../src/db/db.ts'
+import { type Service, startService } from '../support/service.ts'
+
+// One large log next to many small ones: PostgreSQL's average statistics do not fit the large one.
+const changes = 60_000
+const entities = 600
+const smallOrganizations = 2_000
+
+let service: Service
+let id: number
+beforeAll(async () => {
+  service = await startService()
+  ;({ id } = await service.organization())
+  const insert = (organization: string, last: number) =>
+    service.sql(
+      `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
+         actor, request_id)
+       select ${organization}, i, now(), 'entity', 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i % ${entities}), 12, '0'))::uuid,
+         'update', 1 + i / ${entities}, '{}', '{"first_name": "Ada"}', 'a', 'r' from generate_series(1, $1::integer) i`,
+      [last],
+    )
+  await insert(`${id}`, changes)
+  await insert('100000 + i', smallOrganizations)
+  await service.sql('update change_heads set sequence = $2 where organization_id = $1', [id, changes])
+  await service.sql('analyze')
+}, 120_000)
+afterAll(() => service.stop())
+
+type Node = {
+  'Node Type': string
+  'Index Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  Plans?: Node[]
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+
+/** The nodes of the plan that the statement runs with. */
+async function explain({ text }: Statement, values: unknown[]): Promise<Node[]> {
+  const [row] = await service.sql<{ 'QUERY PLAN': { Plan: Node }[] }>(`explain (analyze, format json) ${text}`, values)
+  return nodesOf(row!['QUERY PLAN'][0]!.Plan)
+}
+
+const rowsRead = (node: Node) =>
+  (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * Math.max(node['Actual Loops'], 1)
+
+const indexesOf = (nodes: Node[]) => new Set(nodes.flatMap(node => node['Index Name'] ?? []))
+
+it('a page of the feed reads a range of the primary key, and no more changes than it has', async () => {
+  const values = [id, 30_000, 50_000, 100, 1_048_576, ...filterValuesOf(everything)]
+  const nodes = await explain(readChangesSql, values)
+  expect(nodes.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
+  expect(indexesOf(nodes)).toContain('changes_pkey')
+  expect(Math.max(...nodes.map(rowsRead))).toBeLessThanOrEqual(101)
+})
+
+it('a page with a filter that nothing matches reads its range once', async () => {
+  const selection = { ...everything, operations: ['delete' as const] }
+  const values = [id, 30_000, 50_000, 100, 1_048_576, ...filterValuesOf(selection)]
+  const nodes = await explain(readChangesSql, values)
+  expect(nodes.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
+  expect(Math.max(...nodes.map(rowsRead))).toBeLessThanOrEqual(20_000)
+})
+
+it('a history reads no more changes than its page has', async () => {
+  const entity = '01900000-0000-7000-8000-000000000007'
+  const nodes = await explain(readHistorySql, [id, entity, 0, 90, 11, 1_048_576])
+  expect(indexesOf(nodes)).toContain('changes_entity')
+  expect(Math.max(...nodes.map(rowsRead))).toBeLessThanOrEqual(12)
+})
+
+it('the heads of the organizations that are followed are looked up by their keys', async () => {
+  const nodes = await explain(readHeadsSql, [[id, id + 1]])
+  expect(indexesOf(nodes)).toEqual(new Set(['change_heads_pkey']))
+})
