@@ -115,12 +115,13 @@ async function splitValues(
   const unclear: PastValue[] = []
   for (const written of values) {
     const { key, value, sequence, link_targets } = written
-    if (!written.is_attribute || value === null) continue
+    if (!written.is_attribute) continue
     const relationships = (definitions.relationships.get(entity.stack_id)?.get(key) ?? []).filter(isRelationship)
-    const rewritten = relationships.filter(({ id }) => link_targets?.[id])
-    const linked = rewritten.find(({ id }) => link_targets![id]!.length > 0)
+    const linked = relationships.find(({ id }) => link_targets?.[id]?.length)
+    // A restore logs a link to a target without a name as null.
     if (linked) links.push({ attribute: linked, ids: link_targets![linked.id]!, sequence })
-    else if (relationships.length > 0 && rewritten.length === 0) unclear.push(written)
+    else if (value === null) continue
+    else if (relationships.length > 0 && link_targets === null) unclear.push(written)
     else plain.push([key, value])
   }
   if (unclear.length > 0) await splitNamed(reader, definitions, entity, unclear, { plain, links })

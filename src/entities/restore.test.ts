@@ -24,6 +24,7 @@ async function ok(method: string, path: string, body?: unknown, headers?: Record
 const create = (body: object) => ok('POST', '/v1/people', body)
 const read = (external_id: string) => ok('GET', `/v1/people/${external_id}`)
 const remove = (external_id: string) => ok('DELETE', `/v1/people/${external_id}`)
+const patch = (path: string, body: object) => ok('PATCH', path, body)
 const restorePath = (id: string) => `/v1/people/internal/${id}/restore`
 const restore = (id: string, headers?: Record<string, string>) => send('POST', restorePath(id), undefined, headers)
 const stored = () =>
@@ -111,6 +112,27 @@ describe('the restore of a deleted entity', () => {
       friends: ['robert', 'ada', 'kim'],
       employer: 'acme',
     })
+  })
+
+  it('links to targets without a name, also after a second restore', async () => {
+    const { id } = await create({ external_id: 'ada', attribute_values: { friends: ['bob'], employer: 'acme' } })
+    await patch('/v1/people/bob', { external_id: null })
+    await patch('/v1/stacks/companies/acme', { external_id: null })
+    for (const _ of [1, 2]) {
+      await remove('ada')
+      expect((await restore(id)).body.data.attribute_values).toEqual({ friends: [null], employer: null })
+    }
+  })
+
+  it('keeps a plain value under a key that was declared as a relationship later', async () => {
+    const { id } = await create({ external_id: 'ada', attribute_values: { mentor: 'bob' } })
+    await create({ external_id: 'bob' })
+    await ok('POST', '/v1/schema/attributes', { owner: 'people', key: 'mentor', type: 'person', cardinality: 'many' })
+    for (const version of [3, 5]) {
+      await remove('ada')
+      expect((await restore(id)).body.data.attribute_values).toEqual({ mentor: 'bob' })
+      expect((await ok('GET', `/v1/people/ada?version=${version}`)).attribute_values).toEqual({ mentor: 'bob' })
+    }
   })
 
   it('does not return the links of others to it, whether or not the cleanup has removed them', async () => {

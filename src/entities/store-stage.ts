@@ -218,9 +218,12 @@ function changeEntry(
   return entry
 }
 
-/** The targets of the replaced links. A deletion ends all links, so its log entry lists none. */
+/**
+ * The targets of the replaced links. A deletion ends all links, so its log entry lists none. A restore always lists its
+ * links: it may have a plain value under a key that was declared as a relationship later.
+ */
 function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
-  if (relinked.length === 0 || operation === 'delete') return undefined
+  if (operation === 'delete' || (relinked.length === 0 && operation !== 'restore')) return undefined
   const targets: LinkTargets = {}
   for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)
   return targets

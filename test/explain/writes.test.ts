@@ -1,7 +1,11 @@
 import pg from 'pg'
 import { beforeAll, expect, it } from 'vitest'
 import { type Database, type Statement, statement, type Transaction } from '../../src/db/db.ts'
+import { readPastChange, readPastState, readPastTargets } from '../../src/entities/past-state.ts'
+import { readPastBearersSql, readSequenceAtSql } from '../../src/entities/past-state-sql.ts'
 import type { Write } from '../../src/entities/write-request.ts'
+import { cachedDefinitions } from '../../src/organizations/definitions.ts'
+import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
 import { useService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
@@ -34,6 +38,17 @@ beforeAll(async () => {
     `insert into terms select $1, (select index_id from attributes where organization_id = $1 and key = 'city'),
        attributes->>'city', id from entities where organization_id = $1`,
     [shop.id],
+  )
+  await service.sql(
+    `with head as (
+       update change_heads set sequence = sequence + $2 where organization_id = $1 returning sequence - $2 as base
+     )
+     insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor, request_id)
+     select $1, head.base + i, now() - interval '1 day' + i * interval '1 s', 'entity', 0,
+       ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'create', 1, null,
+       jsonb_build_object('state', 'active', 'external_id', 'p' || i), 'tests', 'tests'
+     from head, generate_series(1, $2::integer) i`,
+    [shop.id, people],
   )
   await service.sql('analyze')
 }, 120_000)
@@ -135,6 +150,52 @@ it('reads only a few rows of a large organization for a patch by internal identi
   )
   const item = write('patch', '', { first_name: 'Ada' }, { address: { id: found!.id } })
   expect(await statementsOf(item)).toEqual(['lock_entities', 'apply_changes'])
+})
+
+it('reads only a few rows of a large log for a restore, and for a past state', async () => {
+  const allLinks = { ...allFields, friends: ['p8', 'p9'] }
+  const [created] = await writeAll(service.db, shop, [write('create', 'rex', { attribute_values: allLinks })])
+  const { id } = (created as { done: { id: string } }).done
+  const [sequence] = await service.sql<{ sequence: number }>(
+    'select sequence from change_heads where organization_id = $1',
+    [shop.id],
+  )
+  await writeAll(service.db, shop, [write('patch', 'rex', { first_name: 'R' }), write('delete', 'rex')])
+  expect(await statementsOf(write('restore', '', {}, { address: { id } }))).toEqual([
+    'lock_entities',
+    'read_past_change',
+    'read_past_values',
+    'read_past_answers',
+    'read_bearers',
+    'read_names_left',
+    'read_past_targets',
+    'make_entities',
+    'check_versions_made',
+    'unlink_targets',
+    'unlink',
+    'link',
+    'index_terms',
+    'apply_changes',
+  ])
+  const { db, rowsByStatement } = withExplain(service.db)
+  await db.transaction(async tx => {
+    const definitions = await cachedDefinitions(service.db, shop.id)
+    const entity = { stack_id: 0, id }
+    const noon = Date.now() - 43_200_000
+    const moments = [noon, noon + 20_000].map(moment => new Date(moment).toISOString())
+    await tx.query(readSequenceAtSql, [shop.id, ...moments])
+    expect((await readPastChange(tx, shop.id, entity, { version: 1 }))?.operation).toBe('create')
+    await readDefinitionChanges(tx, shop.id, sequence!.sequence)
+    const state = await readPastState(tx, definitions, entity, 1)
+    const links = await readPastTargets(tx, shop.id, state!.links, sequence!.sequence)
+    expect(links.flatMap(({ targets }) => targets.map(({ external_id }) => external_id))).toHaveLength(4)
+    const names = [{ n: 0, s: 0, e: 'p9', q: sequence!.sequence }]
+    expect(await tx.query(readPastBearersSql, [shop.id, JSON.stringify(names)])).toHaveLength(1)
+  })
+  // Each halving of the log reads 2 rows, and all of them together.
+  const limits: Record<string, number> = { read_sequence_at: 100 }
+  for (const [name, rows] of rowsByStatement) expect(rows, name).toBeLessThan(limits[name] ?? maxRows)
+  expect(rowsByStatement.size).toBe(7)
 })
 
 /** Runs a write and returns the names of its statements. Expects each to read fewer than `maxRows` rows. */

@@ -65,7 +65,7 @@ const mutations: [mutation: string, text: string, expectedKind: FindingKind][] =
   [
     'a change is in the log twice',
     `insert into changes select organization_id, (select sequence + 1 from change_heads where organization_id = $o), at, subject, stack_id,
-       entity_id, definition_id, operation, version, before, after, actor, request_id from changes where organization_id = $o and sequence = ${lastUpdate}`,
+       entity_id, definition_id, operation, version + 1000, before, after, actor, request_id from changes where organization_id = $o and sequence = ${lastUpdate}`,
     'a write was done twice',
   ],
   [

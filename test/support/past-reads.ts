@@ -322,7 +322,9 @@ async function run(service: Service, shop: Shop, step: Step): Promise<void> {
 async function runDefinitionStep(service: Service, { id, send }: Shop, step: Step): Promise<void> {
   if (step.do === 'clean') await cleanDanglingLinks(service.db, { graceMs: -1_000 })
   if (step.do === 'forget targets')
-    await service.sql('update changes set link_targets = null where organization_id = $1', [id])
+    await service.sql(`update changes set link_targets = null where organization_id = $1 and operation <> 'restore'`, [
+      id,
+    ])
   if (step.do === 'consent type') {
     const { mandatory, state: default_state } = step
     const key = `type${await countChanges(service, id)}`
