@@ -62,7 +62,7 @@ const commands: Row[] = [
   },
   {
     args: ['log', 'renew'],
-    wrongArgs: [],
+    wrongArgs: ['--org'],
     correctArgs: () => ['--all'],
     result: [{ organization: 'default', log_id: expect.any(String), head: 0 }, { organization: 'acme' }],
   },
@@ -139,7 +139,7 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['schema']]
+const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['schema']]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {

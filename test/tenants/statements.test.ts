@@ -100,6 +100,7 @@ const globalStatements = [
   'list_organizations',
   'list_signing_keys',
   'lock_signing_keys',
+  'read_heads',
   'read_signing_key',
   'read_verifying_keys',
   'silence_older_keys',
