@@ -65,6 +65,7 @@ describe('an empty environment', () => {
         inFlightBytes: 67_108_864,
         answerBytes: 33_554_432,
         connections: 8_192,
+        changeStreams: 1_024,
       },
     })
   })
