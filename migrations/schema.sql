@@ -140,6 +140,21 @@ create table fills (
   constraint fills_pkey PRIMARY KEY (organization_id, index_id)
 );
 
+create table followers (
+  organization_id integer not null,
+  name text collate "C" not null,
+  id integer default 0 not null,
+  sequence bigint default 0 not null,
+  paused boolean default false not null,
+  owner uuid,
+  leased_until timestamp with time zone,
+  not_before timestamp with time zone,
+  wake_at timestamp with time zone,
+  failures integer default 0 not null,
+  failure text,
+  constraint followers_pkey PRIMARY KEY (organization_id, name, id)
+) with (fillfactor = 50);
+
 create table idempotency_keys (
   organization_id integer not null,
   id bytea not null,

@@ -9,6 +9,7 @@ const columns = [
   ['relationships', 'consents'],
   ['attributes', 'stacks'],
   ['organizations'],
+  ['followers'],
   ['changes'],
 ]
 

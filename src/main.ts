@@ -14,9 +14,10 @@ import { migrate } from './db/migrate.ts'
 import { lastingMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
-import { cleanDanglingLinks } from './entities/dangling-link-cleanup.ts'
+import { danglingLinkFollower } from './entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from './entities/index-backfill.ts'
 import { queueLengths } from './entities/request-coalescing.ts'
+import { createFollowers, type Follower, type Followers, readFollowerLag } from './followers/followers.ts'
 import { createRateLimiter } from './http/rate-limit/rate-limit.ts'
 import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
@@ -39,7 +40,6 @@ const drainServingMs = 1_000
 const drainLimitMs = 11_300
 /** PostgreSQL's statement_timeout exceeds the request's deadline by this time. */
 const statementGraceMs = 1_000
-const linkCleanupIntervalMs = 30_000
 const backfillIntervalMs = 1_000
 const keyExpiryIntervalMs = 60_000
 const collectIntervalMs = 5_000
@@ -151,7 +151,12 @@ async function start(starting: StartContext): Promise<string> {
     observer: instruments.observer,
   })
   closing.push(() => db.close())
-  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
+  const followers = followersOf(config)
+  instruments.watch({
+    pools: { main: db },
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+  })
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
@@ -160,7 +165,9 @@ async function start(starting: StartContext): Promise<string> {
   const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
-  for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
+  for (const task of startHousekeeping(db, logger)) closing.push(() => task.stop())
+  const following = startFollowers(db, followers, logger)
+  closing.push(() => following.stop())
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
@@ -217,22 +224,35 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
+/** Logs the failure of a background task. */
+function reportTask(logger: Logger, task: object, error: unknown) {
+  const lastingProblem = lastingMessage(error)
+  if (lastingProblem !== undefined) return warnOfCondition(logger, lastingProblem)
+  const { stack, ...fault } = describeFault(error)
+  logger.warn({ ...task, ...fault }, 'a background task failed and will be retried')
+}
+
 /**
- * Starts the background tasks. They remove dangling links, backfill the indexes of attributes that were declared after their values
- * were stored, delete expired Idempotency-Keys, and collect garbage when the process is idle.
+ * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
+ * delete expired Idempotency-Keys, and collect garbage when the process is idle.
  */
-function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
-  const report = (task: string) => (error: unknown) => {
-    const lastingProblem = lastingMessage(error)
-    if (lastingProblem !== undefined) return warnOfCondition(logger, lastingProblem)
-    const { stack, ...fault } = describeFault(error)
-    logger.warn({ task, ...fault }, 'a background task failed and will be retried')
-  }
-  const graceMs = 2 * limits.requestMs
+function startHousekeeping(db: Database, logger: Logger): Background[] {
+  const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
-    repeat(signal => cleanDanglingLinks(db, { graceMs, signal }), linkCleanupIntervalMs, report('sweep')),
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
+}
+
+/** The followers of the change log. */
+function followersOf({ limits }: Config): Follower[] {
+  return [danglingLinkFollower({ graceMs: 2 * limits.requestMs })]
+}
+
+function startFollowers(db: Database, followers: Follower[], logger: Logger): Followers {
+  const report = (error: unknown, failure?: object) => reportTask(logger, { task: 'follow', ...failure }, error)
+  const following = createFollowers(db, followers, { report })
+  following.start()
+  return following
 }

@@ -12,7 +12,8 @@ export function announceCommit(db: Database, organizationId: number): void {
 
 /** Calls the listener after each commit of this process that wrote changes. Returns a function that removes it. */
 export function onCommit(db: Database, listener: (organizationId: number) => void): () => void {
-  const events = eventsByDatabase.get(rootOf(db)) ?? new EventEmitter().setMaxListeners(0)
+  const events: CommitEvents = eventsByDatabase.get(rootOf(db)) ?? new EventEmitter()
+  events.setMaxListeners(0)
   eventsByDatabase.set(rootOf(db), events)
   events.on('commit', listener)
   return () => void events.off('commit', listener)

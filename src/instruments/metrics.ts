@@ -44,6 +44,7 @@ export function createMetrics(registry: Registry): Metrics {
     cache: countCaches(registry),
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
+    followerFailed: countFollowerFailures(registry),
   }
 }
 
@@ -148,6 +149,17 @@ function countImports(registry: Registry): Observer['imported'] {
   const kinds = { people: of('people'), records: of('records') }
   return (kind, outcome, count) => {
     kinds[kind][outcome]!.value += count
+  }
+}
+
+function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
+  const failures = counters(registry, {
+    name: 'kith_follower_failures_total',
+    help: 'Failed runs of the followers of the change log, by follower.',
+  })
+  const failuresOf = memoize((follower: string) => failures({ follower }))
+  return follower => {
+    failuresOf(follower).value += 1
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
-import { cleanDanglingLinks } from '../entities/dangling-link-cleanup.ts'
 
 let service: Service
 let send: Send

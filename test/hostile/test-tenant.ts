@@ -76,7 +76,6 @@ const tables = [
   'consent_types',
   'change_heads',
   'fills',
-  'sweeps',
 ]
 const digestSqlOf = (table: string) =>
   `coalesce((select md5(string_agg(t::text, ';' order by t::text)) from ${table} t where organization_id = $1), '')`

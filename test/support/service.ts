@@ -5,7 +5,9 @@ import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
+import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
 import { queueLengths } from '../../src/entities/request-coalescing.ts'
+import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
@@ -67,7 +69,12 @@ export async function startService(environment: Record<string, string> = {}, dat
     pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
   })
-  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
+  const followers = [danglingLinkFollower({ graceMs: 0 })]
+  instruments.watch({
+    pools: { main: db },
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+  })
   await ensureDefaultOrganization(db)
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
   const logs: string[] = []

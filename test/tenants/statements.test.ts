@@ -3,10 +3,13 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
-import type { Statement } from '../../src/db/db.ts'
-import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
+import { announceCommit } from '../../src/changes/commit-events.ts'
+import { type Statement, statement } from '../../src/db/db.ts'
+import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
+import { createFollowers, type Follower } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
@@ -86,12 +89,12 @@ const exportStatements = ['prepare_copy', 'copy_all']
 const globalStatements = [
   'analyze_entities',
   'analyze_terms',
+  'find_news',
   'find_organization',
   'insert_change_head',
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
-  'insert_sweep',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -99,6 +102,7 @@ const globalStatements = [
   'list_organizations',
   'list_signing_keys',
   'lock_signing_keys',
+  'read_follower_lag',
   'read_signing_key',
   'read_verifying_keys',
   'silence_older_keys',
@@ -187,7 +191,42 @@ async function useEveryEndpoint(shop: Shop) {
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
-  await cleanDanglingLinks(service.db, { graceMs: -1_000 })
+  await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await followLog(shop)
+}
+
+/** Runs a follower that keeps its lease for a while and then fails, woken by a commit. */
+async function followLog({ id }: Shop) {
+  const { promise: failed, resolve } = Promise.withResolvers<void>()
+  const follower: Follower = {
+    name: 'tests',
+    isForEveryOrganization: true,
+    maxConcurrent: 10,
+    work: async ({ db, organization_id, head, hold, advance }) => {
+      if (organization_id !== id) return { sequence: head }
+      await db.transaction(tx => hold(tx))
+      await db.transaction(tx => advance(tx, head))
+      await service.db.query(
+        statement('', `update followers set sequence = 0 where organization_id = $1 and name = 'tests'`),
+        [id],
+      )
+      await renewed
+      throw new Error('the follower fails')
+    },
+  }
+  const { promise: renewed, resolve: onRenewed } = Promise.withResolvers<void>()
+  const { query } = service.db
+  service.db.query = (statement, values, signal) =>
+    query(statement, values, signal).finally(() => {
+      if (statement.name === 'renew_lease') onRenewed()
+      if (statement.name === 'record_follower_failure') resolve()
+    }) as never
+  const following = createFollowers(service.db, [follower], { report: () => {}, leaseMs: 3_000, tickMs: 1_000_000 })
+  following.start()
+  announceCommit(service.db, id)
+  await failed
+  await following.stop()
+  service.db.query = query
 }
 
 const filters = (id: string) => [
