@@ -7,7 +7,7 @@ const columns = [
   ['filters', 'transfer'],
   ['entities'],
   ['relationships', 'consents'],
-  ['attributes', 'stacks'],
+  ['attributes', 'stacks', 'webhooks'],
   ['organizations'],
   ['followers'],
   ['changes'],

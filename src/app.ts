@@ -19,6 +19,7 @@ import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const responses = { person, record }
 
@@ -32,6 +33,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...consentRoutes(),
     ...schemaRoutes(),
     ...organizationRoutes(),
+    ...webhookRoutes(config),
   ]
 }
 
@@ -53,6 +55,7 @@ const tags = [
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
+  { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

@@ -29,6 +29,10 @@ import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
+import { createResolve, parseRanges } from './webhooks/addresses.ts'
+import { webhookFollower } from './webhooks/deliver.ts'
+import { createSender, type Sender } from './webhooks/send.ts'
+import { forgetDeliveries, readWebhookStates } from './webhooks/webhooks.ts'
 import { firstSteps } from './welcome.ts'
 import { followStarter, startWorkers, type Workers } from './workers.ts'
 
@@ -42,6 +46,7 @@ const drainLimitMs = 11_300
 const statementGraceMs = 1_000
 const backfillIntervalMs = 1_000
 const keyExpiryIntervalMs = 60_000
+const deliveryExpiryIntervalMs = 600_000
 const collectIntervalMs = 5_000
 
 /**
@@ -151,11 +156,13 @@ async function start(starting: StartContext): Promise<string> {
     observer: instruments.observer,
   })
   closing.push(() => db.close())
-  const followers = followersOf(config)
+  const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
+  const followers = followersOf(config, sender, logger)
   instruments.watch({
     pools: { main: db },
     queues: () => queueLengths(db),
     followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
   })
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
@@ -166,6 +173,7 @@ async function start(starting: StartContext): Promise<string> {
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
   for (const task of startHousekeeping(db, logger)) closing.push(() => task.stop())
+  closing.push(() => sender.close())
   const following = startFollowers(db, followers, logger)
   closing.push(() => following.stop())
   closing.push(() => app.close())
@@ -234,20 +242,23 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * delete expired Idempotency-Keys, and collect garbage when the process is idle.
+ * delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
  */
 function startHousekeeping(db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
+    repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
 }
 
 /** The followers of the change log. */
-function followersOf({ limits }: Config): Follower[] {
-  return [danglingLinkFollower({ graceMs: 2 * limits.requestMs })]
+function followersOf({ limits }: Config, sender: Sender, logger: Logger): Follower[] {
+  const onDisabled = (webhook: object) =>
+    logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
+  return [danglingLinkFollower({ graceMs: 2 * limits.requestMs }), webhookFollower({ sender, onDisabled })]
 }
 
 function startFollowers(db: Database, followers: Follower[], logger: Logger): Followers {

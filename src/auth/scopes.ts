@@ -7,6 +7,8 @@ export const scopes = [
   'records:write',
   'schema:read',
   'schema:write',
+  'webhooks:read',
+  'webhooks:write',
 ] as const
 
 export type Scope = (typeof scopes)[number]

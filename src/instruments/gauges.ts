@@ -13,7 +13,11 @@ export type Sources = {
   queues(): Record<'read' | 'write', number>
   /** How far the followers of the change log are behind. */
   followers(): Promise<FollowerLag[]>
+  webhooks(): Promise<WebhookStates>
 }
+
+/** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
+type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
 
 /** How far the followers of one name are behind: changes of all organizations, and the age of the oldest one. */
 type FollowerLag = { name: string; changes: number; seconds: number }
@@ -22,6 +26,7 @@ type FollowerLag = { name: string; changes: number; seconds: number }
 export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
   const { pools, queues } = sources
   registerFollowerGauges(registry, sources)
+  registerWebhookGauges(registry, sources)
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -74,6 +79,21 @@ function cached<T>(look: () => Promise<T>, missing: T): () => Promise<T> {
     if (!last || nowMs - last.readAtMs > lookCacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
     return last.result
   }
+}
+
+function registerWebhookGauges(registry: Registry, { webhooks }: Sources) {
+  const read = cached<WebhookStates | undefined>(webhooks, undefined)
+  const states = { name: 'kith_webhooks', help: 'Webhooks of all organizations, by state.' }
+  gauge(registry, states, 'max', async () => {
+    const { active, failing, disabled } = (await read()) ?? {}
+    const samples = Object.entries({ active, failing, disabled })
+    return samples.flatMap(([state, value]) => (value === undefined ? [] : [{ labels: { state }, value }]))
+  })
+  const retries = { name: 'kith_webhook_retries_waiting', help: 'Deliveries to webhooks that wait for a retry.' }
+  gauge(registry, retries, 'max', async () => {
+    const found = await read()
+    return found ? [{ value: found.retries }] : []
+  })
 }
 
 function registerFollowerGauges(registry: Registry, { followers }: Sources) {

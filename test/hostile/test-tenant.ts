@@ -35,7 +35,16 @@ export const attributes = [
   { owner: 'visits', key: 'page', type: 'text' },
 ] as const
 
-const scopes = ['people:read', 'people:write', 'records:read', 'records:write', 'schema:read', 'schema:write']
+const scopes = [
+  'people:read',
+  'people:write',
+  'records:read',
+  'records:write',
+  'schema:read',
+  'schema:write',
+  'webhooks:read',
+  'webhooks:write',
+]
 
 export async function createTestTenant(service: Service, sender: Sender): Promise<TestTenant> {
   const { id, key, token, send } = await service.organization()

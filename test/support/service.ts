@@ -12,10 +12,14 @@ import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { createSender } from '../../src/webhooks/send.ts'
+import { readWebhookStates } from '../../src/webhooks/webhooks.ts'
 import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-export const allScopes = 'people:read people:write records:read records:write schema:read schema:write'
+export const allScopes =
+  'people:read people:write records:read records:write schema:read schema:write webhooks:read webhooks:write'
 
 export type Reply = {
   status: number
@@ -69,11 +73,13 @@ export async function startService(environment: Record<string, string> = {}, dat
     pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
   })
-  const followers = [danglingLinkFollower({ graceMs: 0 })]
+  const sender = createSender({ allowed: [], resolve: async () => [] })
+  const followers = [danglingLinkFollower({ graceMs: 0 }), webhookFollower({ sender })]
   instruments.watch({
     pools: { main: db },
     queues: () => queueLengths(db),
     followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
   })
   await ensureDefaultOrganization(db)
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })

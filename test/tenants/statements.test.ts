@@ -9,8 +9,13 @@ import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.t
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import { createFollowers, type Follower } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { parseRanges } from '../../src/webhooks/addresses.ts'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { createSender as createWebhookSender } from '../../src/webhooks/send.ts'
+import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Reply, type Service, startService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
@@ -19,8 +24,11 @@ let service: Service
 let shop: Shop
 let twin: Shop
 let tables: string[]
+let receiver: Receiver
+let hoursLater = 0
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+  receiver = await startReceiver()
   // The shares of organizations would bypass the watched database object.
   service.db.shareOf = () => service.db
   tables = await tablesOf(service)
@@ -51,9 +59,29 @@ beforeAll(async () => {
   await expectSuccess(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
+  await expectSuccess(send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'told' }))
+  receiver.answer = response => response.writeHead(500).end()
+  await deliver()
   await copyRows(service, tables, shop.id, twin.id)
 })
-afterAll(() => service.stop())
+afterAll(async () => {
+  await receiver.close()
+  await service.stop()
+})
+
+/** Sends what is due to the webhooks, an hour later each time. */
+async function deliver() {
+  hoursLater += 1
+  const nowMs = () => Date.now() + hoursLater * 3_600_000
+  const sender = createWebhookSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [] })
+  const follower = webhookFollower({ sender, nowMs })
+  // The webhooks of the twin are not watched.
+  const work: Follower['work'] = async task =>
+    task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  await sender.close()
+}
 
 const person = {
   email: 'ada@example.com',
@@ -99,7 +127,9 @@ const globalStatements = [
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',
+  'list_failing_webhooks',
   'list_organizations',
+  'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
   'read_follower_lag',
@@ -108,6 +138,7 @@ const globalStatements = [
   'silence_older_keys',
   'read_signing_keys',
   'read_versions',
+  'read_webhook_states',
 ]
 
 /** Repeats writes with an Idempotency-Key, and with one that has expired. */
@@ -192,7 +223,30 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useWebhooks(shop)
   await followLog(shop)
+}
+
+async function useWebhooks({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, `/v1/webhooks${path}`, body))
+  const events = ['person.*', 'record.*', 'consent.*']
+  await ok('POST', '', { url: receiver.url, events, keys: ['email', 'attribute_values.city'], stacks: ['companies'] })
+  await deliver()
+  receiver.answer = response => response.writeHead(204).end()
+  await deliver()
+  await ok('POST', '/1/replay', { after: 0 })
+  await deliver()
+  receiver.answer = response => response.writeHead(410).end()
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'told again' }))
+  await deliver()
+  await ok('PATCH', '/1', { active: true })
+  await ok('GET', '')
+  await ok('GET', '/1')
+  await ok('GET', '/1/deliveries')
+  await ok('POST', '/1/rotate')
+  await ok('POST', '/1/test')
+  await ok('DELETE', '/2')
+  await forgetDeliveries(service.db)
 }
 
 /** Runs a follower that keeps its lease for a while and then fails, woken by a commit. */
