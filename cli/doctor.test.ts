@@ -96,6 +96,30 @@ describe('kith doctor, on a server of its own', () => {
     await expectWarning('keys', /400 days old/)
   })
 
+  it('names webhooks that fail, and those that were disabled', async () => {
+    await query(database.url, `insert into organizations (key) values ('acme')`)
+    const insert = (id: number, state: string) =>
+      query(
+        database.url,
+        `insert into webhooks (organization_id, id, url, events, payload, active, secrets, created_at, updated_at,
+           failing_since, disabled_reason, disabled_at)
+         select id, ${id}, 'https://receiver.example/secret', '[]', 'full', ${state} from organizations where key = 'acme'`,
+      )
+    await insert(1, `true, '[]', now(), now(), '2027-01-15T08:00:00Z', null, null`)
+    await insert(2, `false, '[]', now(), now(), null, 'gone', '2027-01-15T08:00:00Z'`)
+    await insert(3, `true, '[]', now(), now(), null, null, null`)
+    const report = await doctor(environment)
+    expect(findingsOf(report, 'webhooks').map(({ verdict, message }) => [verdict, message])).toEqual([
+      ['warning', 'webhook 1 of acme (receiver.example) has delivered nothing since 2027-01-15T08:00:00.000Z'],
+      [
+        'warning',
+        'webhook 2 of acme (receiver.example) was disabled at 2027-01-15T08:00:00.000Z: its receiver answered 410',
+      ],
+    ])
+    // The path of a URL may hold a secret.
+    expect(report.output).not.toContain('secret')
+  })
+
   it('finds a database setting that can lose data', async () => {
     const name = new URL(database.url).pathname.slice(1)
     await query(database.url, `alter database ${name} set synchronous_commit = off`)

@@ -143,6 +143,21 @@ create table fills (
   constraint fills_pkey PRIMARY KEY (organization_id, index_id)
 );
 
+create table followers (
+  organization_id integer not null,
+  name text collate "C" not null,
+  id integer default 0 not null,
+  sequence bigint default 0 not null,
+  paused boolean default false not null,
+  owner uuid,
+  leased_until timestamp with time zone,
+  not_before timestamp with time zone,
+  wake_at timestamp with time zone,
+  failures integer default 0 not null,
+  failure text,
+  constraint followers_pkey PRIMARY KEY (organization_id, name, id)
+) with (fillfactor = 50);
+
 create table idempotency_keys (
   organization_id integer not null,
   id bytea not null,
@@ -222,3 +237,52 @@ create table terms (
   constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
 );
 alter table terms alter column organization_id set (n_distinct=1);
+
+create table webhook_deliveries (
+  organization_id integer not null,
+  webhook_id integer not null,
+  sequence bigint not null,
+  entity text collate "C" not null,
+  type text not null,
+  status text not null,
+  attempts integer default 0 not null,
+  created_at timestamp with time zone not null,
+  next_attempt_at timestamp with time zone,
+  last_attempt_at timestamp with time zone,
+  response_status integer,
+  duration_ms integer,
+  response text,
+  error text,
+  constraint webhook_deliveries_pkey PRIMARY KEY (organization_id, webhook_id, sequence),
+  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+);
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (organization_id, webhook_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_failed ON public.webhook_deliveries USING btree (organization_id, webhook_id, sequence) WHERE (status = 'failed'::text);
+CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (organization_id, webhook_id, last_attempt_at) WHERE (status <> 'waiting'::text);
+CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (organization_id, webhook_id, entity, sequence) WHERE (status = 'waiting'::text);
+
+create table webhooks (
+  organization_id integer not null,
+  id integer not null,
+  url text not null,
+  events jsonb not null,
+  stacks jsonb,
+  keys jsonb,
+  description text,
+  payload text not null,
+  active boolean not null,
+  secrets jsonb not null,
+  disabled_reason text,
+  disabled_at timestamp with time zone,
+  failing_since timestamp with time zone,
+  last_success_at timestamp with time zone,
+  replay_after bigint,
+  replay_until bigint,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint webhooks_pkey PRIMARY KEY (organization_id, id),
+  constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+  constraint webhooks_id_check CHECK ((id > 0)),
+  constraint webhooks_payload_check CHECK ((payload = ANY (ARRAY['full'::text, 'ids'::text])))
+);

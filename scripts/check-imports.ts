@@ -7,8 +7,9 @@ const columns = [
   ['filters', 'transfer'],
   ['entities'],
   ['relationships', 'consents'],
-  ['attributes', 'stacks'],
+  ['attributes', 'stacks', 'webhooks'],
   ['organizations'],
+  ['followers'],
   ['changes'],
 ]
 

@@ -16,6 +16,15 @@ import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
+import {
+  delivery,
+  newWebhook,
+  replayBody,
+  testResult,
+  webhook,
+  webhookPatch,
+  webhookWithSecret,
+} from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
 
 const file = join(root, 'client/src/wire.ts')
@@ -54,6 +63,16 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   Change: { about: 'A change of the change log.', schema: change },
   ChangePage: { about: 'A page of the change log: GET /v1/changes.', schema: changePage },
   HistoryPage: { about: 'A page of the changes of one person or record, newest first.', schema: historyPage },
+  Webhook: { about: 'A webhook as reads return it.', schema: webhook },
+  WebhookWithSecret: {
+    about: 'A webhook with the secret that was just made: POST /v1/webhooks, and its rotation.',
+    schema: webhookWithSecret,
+  },
+  NewWebhook: { about: 'Body of POST /v1/webhooks.', schema: newWebhook },
+  WebhookPatch: { about: 'Body of PATCH /v1/webhooks/{id}.', schema: webhookPatch },
+  WebhookDelivery: { about: 'A delivery of a webhook, with its last attempt.', schema: delivery },
+  WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },
+  WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
 

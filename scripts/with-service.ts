@@ -14,7 +14,8 @@ const [command, ...parameters] = process.argv.slice(2)
 if (!command) throw new Error('usage: node scripts/with-service.ts <command> [parameters]')
 
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
-const scopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
+const scopes =
+  'people:read people:write records:read records:write schema:read schema:write changes:read webhooks:read webhooks:write'
 const dataDir = mkdtempSync(join(tmpdir(), 'kith-service-'))
 // As root, PostgreSQL runs as another user, who must be able to enter. Else its data would go to another folder and stay there.
 chmodSync(dataDir, 0o711)

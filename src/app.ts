@@ -20,6 +20,7 @@ import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 const responses = { person, record }
 
@@ -34,6 +35,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...schemaRoutes(),
     ...organizationRoutes(),
     ...changeRoutes(),
+    ...webhookRoutes(config),
   ]
 }
 
@@ -56,6 +58,7 @@ const tags = [
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
+  { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

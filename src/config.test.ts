@@ -287,6 +287,20 @@ describe('KITH_CORS_ORIGINS', () => {
   })
 })
 
+describe('KITH_WEBHOOK_ALLOW', () => {
+  it('is a list of ranges of addresses', () => {
+    const ranges = ['127.0.0.0/8', 'fd12::/32', '10.1.2.3/32']
+    expect(loadConfig({ KITH_WEBHOOK_ALLOW: ranges.join(', ') }).webhookAllow).toEqual(ranges)
+    expect(loadConfig({}).webhookAllow).toEqual([])
+  })
+
+  it.each(['10.0.0.1', 'localhost', '10.0.0.0/33', '10.0.0.0/', ''])('refuses %s, which is not a range', range => {
+    expect(problemsOf({ KITH_WEBHOOK_ALLOW: `10.0.0.0/8,${range}` })).toEqual([
+      expect.stringMatching(/^KITH_WEBHOOK_ALLOW has /),
+    ])
+  })
+})
+
 describe('HOST', () => {
   it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is allowed', host => {
     expect(loadConfig({ HOST: host }).host).toBe(host)

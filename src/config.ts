@@ -1,4 +1,5 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import ipaddr from 'ipaddr.js'
 import { parse as parseDatabaseUrl } from 'pg-connection-string'
 import { type Static, Type } from 'typebox'
 
@@ -73,6 +74,7 @@ const variables = Type.Object({
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_REFUSAL_SHORTCUT: Type.Enum(['on', 'off'], { default: 'on' }),
   KITH_CORS_ORIGINS: optionalText,
+  KITH_WEBHOOK_ALLOW: optionalText,
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -144,6 +146,8 @@ export type Config = Readonly<{
   refusalShortcut: boolean
   /** The origins of web pages that may call the API from a browser. */
   corsOrigins: readonly string[]
+  /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
+  webhookAllow: readonly string[]
   rates: Rates
   /** Undefined if traces are off. */
   traces: Traces | undefined
@@ -174,7 +178,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
   problems.push(...problemsOfDatabase(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
-  problems.push(...problemsOfOrigins(values), ...problemsOfRates(values))
+  problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -228,6 +232,14 @@ function problemsOfOrigins(values: Variables): string[] {
     .filter(isWrong)
     .map(origin => `KITH_CORS_ORIGINS has ${origin}, which is not an origin such as https://app.example`)
 }
+
+const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
+  ranges === undefined ? [] : ranges.split(',').map(range => range.trim())
+
+const problemsOfRanges = (values: Variables): string[] =>
+  rangesOf(values)
+    .filter(range => !ipaddr.isValidCIDR(range))
+    .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is not a range of addresses such as 10.1.0.0/16`)
 
 function problemsOfRates(values: Variables): string[] {
   const kinds = ['READ', 'WRITE'] as const
@@ -288,6 +300,7 @@ function freeze(values: Variables): Config {
     behindProxy: values.KITH_BEHIND_PROXY,
     refusalShortcut: values.KITH_REFUSAL_SHORTCUT === 'on',
     corsOrigins: Object.freeze(originsOf(values)),
+    webhookAllow: Object.freeze(rangesOf(values)),
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

@@ -14,9 +14,10 @@ import { migrate } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
-import { cleanDanglingLinks } from './entities/dangling-link-cleanup.ts'
+import { danglingLinkFollower } from './entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from './entities/index-backfill.ts'
 import { queueLengths } from './entities/request-coalescing.ts'
+import { createFollowers, type Follower, type Followers, readFollowerLag } from './followers/followers.ts'
 import { createRateLimiter } from './http/rate-limit/rate-limit.ts'
 import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
@@ -28,6 +29,10 @@ import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
+import { createResolve, parseRanges } from './webhooks/addresses.ts'
+import { webhookFollower } from './webhooks/deliver.ts'
+import { createSender, type Sender } from './webhooks/send.ts'
+import { forgetDeliveries, readWebhookStates } from './webhooks/webhooks.ts'
 import { firstSteps } from './welcome.ts'
 import { followStarter, startWorkers, type Workers } from './workers.ts'
 
@@ -39,9 +44,9 @@ const drainServingMs = 1_000
 const drainLimitMs = 11_300
 /** PostgreSQL's statement_timeout exceeds the request's deadline by this time. */
 const statementGraceMs = 1_000
-const linkCleanupIntervalMs = 30_000
 const backfillIntervalMs = 1_000
 const keyExpiryIntervalMs = 60_000
+const deliveryExpiryIntervalMs = 600_000
 const collectIntervalMs = 5_000
 
 /**
@@ -151,7 +156,14 @@ async function start(starting: StartContext): Promise<string> {
     observer: instruments.observer,
   })
   closing.push(() => db.close())
-  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
+  const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
+  const followers = followersOf(config, sender, logger)
+  instruments.watch({
+    pools: { main: db },
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
+  })
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
@@ -160,7 +172,10 @@ async function start(starting: StartContext): Promise<string> {
   const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
-  for (const task of startHousekeeping(db, config, logger)) closing.push(() => task.stop())
+  for (const task of startHousekeeping(db, logger)) closing.push(() => task.stop())
+  closing.push(() => sender.close())
+  const following = startFollowers(db, followers, logger)
+  closing.push(() => following.stop())
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
@@ -217,22 +232,38 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
+/** Logs the failure of a background task. */
+function reportTask(logger: Logger, task: object, error: unknown) {
+  const persistentMessage = persistentErrorMessage(error)
+  if (persistentMessage !== undefined) return warnOfCondition(logger, persistentMessage)
+  const { stack, ...fault } = describeFault(error)
+  logger.warn({ ...task, ...fault }, 'a background task failed and will be retried')
+}
+
 /**
- * Starts the background tasks. They remove dangling links, backfill the indexes of attributes that were declared after their values
- * were stored, delete expired Idempotency-Keys, and collect garbage when the process is idle.
+ * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
+ * delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
  */
-function startHousekeeping(db: Database, { limits }: Config, logger: Logger): Background[] {
-  const report = (task: string) => (error: unknown) => {
-    const persistentMessage = persistentErrorMessage(error)
-    if (persistentMessage !== undefined) return warnOfCondition(logger, persistentMessage)
-    const { stack, ...fault } = describeFault(error)
-    logger.warn({ task, ...fault }, 'a background task failed and will be retried')
-  }
-  const graceMs = 2 * limits.requestMs
+function startHousekeeping(db: Database, logger: Logger): Background[] {
+  const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
-    repeat(signal => cleanDanglingLinks(db, { graceMs, signal }), linkCleanupIntervalMs, report('sweep')),
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
+    repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
+}
+
+/** The followers of the change log. */
+function followersOf({ limits }: Config, sender: Sender, logger: Logger): Follower[] {
+  const onDisabled = (webhook: object) =>
+    logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
+  return [danglingLinkFollower({ graceMs: 2 * limits.requestMs }), webhookFollower({ sender, onDisabled })]
+}
+
+function startFollowers(db: Database, followers: Follower[], logger: Logger): Followers {
+  const report = (error: unknown, failure?: object) => reportTask(logger, { task: 'follow', ...failure }, error)
+  const following = createFollowers(db, followers, { report })
+  following.start()
+  return following
 }

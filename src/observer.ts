@@ -34,11 +34,18 @@ export type Observer = {
   cache(cache: 'token' | 'definitions', hit: boolean): void
   /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
   batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
+  /** The work of a follower of the change log failed, and will be retried. */
+  followerFailed(follower: string): void
+  /** An attempt to send a change to a webhook ended. After `failed`, it is given up. */
+  delivered(outcome: DeliveryOutcome): void
+  webhookDisabled(reason: 'gone' | 'failing'): void
   /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
   /** Absent if traces are off. */
   tracer?: Tracer | undefined
 }
+
+export type DeliveryOutcome = 'delivered' | 'retried' | 'failed'
 
 export type ImportOutcome = 'created' | 'updated' | 'unchanged' | 'failed'
 

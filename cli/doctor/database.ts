@@ -2,6 +2,7 @@ import { listKeys } from '../../src/auth/keys.ts'
 import type { Config } from '../../src/config.ts'
 import type { Database } from '../../src/db/db.ts'
 import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
+import { listFailingWebhooks } from '../../src/webhooks/webhooks.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 import {
   countForeignConnectionsSql,
@@ -162,4 +163,25 @@ export async function checkKeys(db: Database): Promise<Finding[]> {
   const message = `the signing key is ${ageDays} days old, and ${keys.length - 1} older keys verify tokens`
   if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate. Tokens in use stay valid.')]
   return [ok('keys', message)]
+}
+
+/** Names the webhooks that fail, or that kith has disabled. */
+export async function checkWebhooks(db: Database): Promise<Finding[]> {
+  const failing = (await hasTable(db, 'webhooks')) ? await listFailingWebhooks(db) : []
+  if (failing.length === 0) return [ok('webhooks', 'no webhook fails')]
+  return failing.map(({ organization, id, url, disabled_reason, disabled_at, failing_since }) => {
+    const name = `webhook ${id} of ${organization} (${URL.parse(url)?.host})`
+    if (disabled_reason === null)
+      return warning(
+        'webhooks',
+        `${name} has delivered nothing since ${failing_since}`,
+        `GET /v1/webhooks/${id}/deliveries shows the responses.`,
+      )
+    const reason = disabled_reason === 'gone' ? 'its receiver answered 410' : 'it delivered nothing for five days'
+    return warning(
+      'webhooks',
+      `${name} was disabled at ${disabled_at}: ${reason}`,
+      'When the receiver works again, PATCH the webhook with {"active": true}, or delete it.',
+    )
+  })
 }

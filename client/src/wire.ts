@@ -322,6 +322,145 @@ export type HistoryPage = {
   has_more: boolean
 }
 
+/** A webhook as reads return it. */
+export type Webhook = {
+  id: number
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: string[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys: string[] | null
+  description: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active: boolean
+  /** Why kith has made the webhook inactive. `active: true` activates it again. */
+  disabled: {
+    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    reason: 'gone' | 'failing'
+    at: string
+  } | null
+  failing_since: string | null
+  last_success_at: string | null
+  /** The number of the last change that was looked at. */
+  position: number
+  created_at: string
+  updated_at: string
+}
+
+/** A webhook with the secret that was just made: POST /v1/webhooks, and its rotation. */
+export type WebhookWithSecret = {
+  id: number
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: string[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys: string[] | null
+  description: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active: boolean
+  /** Why kith has made the webhook inactive. `active: true` activates it again. */
+  disabled: {
+    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    reason: 'gone' | 'failing'
+    at: string
+  } | null
+  failing_since: string | null
+  last_success_at: string | null
+  /** The number of the last change that was looked at. */
+  position: number
+  created_at: string
+  updated_at: string
+  /** Signs every request. It is shown only this once. */
+  secret: string
+}
+
+/** Body of POST /v1/webhooks. */
+export type NewWebhook = {
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: string[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks?: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys?: string[] | null
+  description?: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload?: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active?: boolean
+}
+
+/** Body of PATCH /v1/webhooks/{id}. */
+export type WebhookPatch = {
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url?: string
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events?: string[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks?: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys?: string[] | null
+  description?: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload?: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active?: boolean
+}
+
+/** A delivery of a webhook, with its last attempt. */
+export type WebhookDelivery = {
+  /** The number of the change. */
+  sequence: number
+  /** The header `webhook-id` of its requests. */
+  message_id: string
+  type: string
+  /** `failed` deliveries were given up after ten attempts. A replay sends them again. */
+  status: 'waiting' | 'delivered' | 'failed'
+  attempts: number
+  created_at: string
+  /** Null if it has ended, or waits for an earlier change of the same entity. */
+  next_attempt_at: string | null
+  last_attempt_at: string | null
+  /** The status of the last response. Null if there was none. */
+  response_status: number | null
+  duration_ms: number | null
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
+/** The outcome of POST /v1/webhooks/{id}/test. */
+export type WebhookTest = {
+  /** Whether the receiver answered with a status of 200 to 299. */
+  delivered: boolean
+  response_status: number | null
+  duration_ms: number
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
+/** Body of POST /v1/webhooks/{id}/replay. */
+export type WebhookReplay = {
+  /** Send the matching changes after this number again. */
+  after: number
+  /** Up to this number. The default is the position of the webhook. */
+  until?: number
+}
+
 /** Body of PATCH /v1/schema/consent-types/{id}. */
 export type ConsentTypePatch = {
   name?: string

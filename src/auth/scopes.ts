@@ -8,6 +8,8 @@ export const scopes = [
   'schema:read',
   'schema:write',
   'changes:read',
+  'webhooks:read',
+  'webhooks:write',
 ] as const
 
 export type Scope = (typeof scopes)[number]

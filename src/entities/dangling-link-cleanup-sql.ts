@@ -1,13 +1,10 @@
 import { statement } from '../db/db.ts'
 
-/**
- * $2: time, $3: limit. Returns the unprocessed deletions in order of number. `ripe` is true for those before the time.
- */
+/** $2: time, $3: limit, $4: after this number, $5: up to this number. Returns the deletions in order. `ripe` is true for those before the time. */
 export const readDeletionsSql = statement(
   'read_deletions',
-  `select c.sequence, c.entity_id, c.at < $2 as ripe from changes c
-   where c.organization_id = $1 and c.operation = 'delete'
-     and c.sequence > (select s.sequence from sweeps s where s.organization_id = $1)
+  `select c.sequence, c.entity_id, c.at, c.at < $2 as ripe from changes c
+   where c.organization_id = $1 and c.operation = 'delete' and c.sequence > $4 and c.sequence <= $5
    order by c.sequence limit $3`,
 )
 
@@ -30,10 +27,4 @@ export const deleteDanglingLinksSql = statement(
        and l.target_id = d.target_id
      returning 1
    ) select (select count(*) from found)::integer as found, (select count(*) from gone)::integer as gone`,
-)
-
-/** $2: number of the last processed deletion. The position never moves back: several processes may clean up at once. */
-export const recordSweepSql = statement(
-  'record_sweep',
-  'update sweeps set sequence = greatest(sequence, $2) where organization_id = $1',
 )

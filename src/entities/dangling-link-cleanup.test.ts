@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
-import { cleanDanglingLinks } from './dangling-link-cleanup.ts'
+import { createFollowers } from '../followers/followers.ts'
+import { danglingLinkFollower } from './dangling-link-cleanup.ts'
 
 const service = useService()
 let shop: Shop
@@ -122,26 +124,47 @@ describe('the cleanup', () => {
     const cleaning = Promise.all([1, 2, 3].map(() => cleanDanglingLinks(service.db, noGrace)))
     expect((await Promise.all(writers)).every(reply => reply.status === 201)).toBe(true)
     expect((await cleaning).reduce((sum, removed) => sum + removed, 0)).toBe(100)
+    await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(120)
     expect(await cleanDanglingLinks(service.db, noGrace)).toBe(0)
   })
 
-  it('is completed by the next run after an abort', async () => {
+  it('is completed by the next run after the process has stopped', async () => {
     await linkTo(['bob'], 3)
     await remove('bob')
-    const stopping = new AbortController()
+    let stopped: Promise<void> | undefined
     const db: Database = {
       ...service.db,
       query: async (statement, values, signal) => {
         const rows = await service.db.query(statement, values, signal)
-        // Aborts the run while it reads the deletions.
-        if (statement.name === 'read_deletions' && rows.length > 0) stopping.abort()
+        // Stops the run while it reads the deletions.
+        if (statement.name === 'read_deletions' && rows.length > 0) stopped ??= following.stop()
         return rows as never[]
       },
     }
-    await cleanDanglingLinks(db, { ...noGrace, signal: stopping.signal })
+    const following = createFollowers(db, [danglingLinkFollower(noGrace)], { report: () => {} })
+    await following.settle()
+    await stopped
+    expect(await count()).toBe(3)
     await cleanDanglingLinks(service.db, noGrace)
     expect(await count()).toBe(0)
+  })
+
+  it('keeps the links to an entity that was restored under its identifier', async () => {
+    await linkTo(['bob'], 3)
+    const [bob] = await service.sql<{ id: string }>(
+      'select id from entities where organization_id = $1 and external_id = $2',
+      [shop.id, 'bob'],
+    )
+    await remove('bob')
+    await shop.send('POST', '/v1/people', { external_id: 'bob' })
+    await service.sql('update entities set id = $2 where organization_id = $1 and external_id = $3', [
+      shop.id,
+      bob!.id,
+      'bob',
+    ])
+    expect(await cleanDanglingLinks(service.db, noGrace)).toBe(0)
+    expect(await count()).toBe(3)
   })
 
   it('deletes the remaining links when another process deleted part of its batch and died', async () => {
@@ -199,6 +222,10 @@ function withDueTime(db: Database, momentMs: number): Database {
   return {
     ...db,
     query: (statement, values, signal) =>
-      db.query(statement, statement.name === 'read_deletions' ? [values[0], before, values[2]] : values, signal),
+      db.query(
+        statement,
+        statement.name === 'read_deletions' ? [values[0], before, ...values.slice(2)] : values,
+        signal,
+      ),
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { type Reply, type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
-import { cleanDanglingLinks } from './dangling-link-cleanup.ts'
 
 let service: Service
 let shop: Shop

@@ -11,10 +11,22 @@ export type Sources = {
   pools: Record<string, Database>
   /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
+  /** How far the followers of the change log are behind. */
+  followers(): Promise<FollowerLag[]>
+  webhooks(): Promise<WebhookStates>
 }
 
+/** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
+type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
+
+/** How far the followers of one name are behind: changes of all organizations, and the age of the oldest one. */
+type FollowerLag = { name: string; changes: number; seconds: number }
+
 /** Registers the gauges of the database, its pools and the queues. */
-export function registerSourceGauges(registry: Registry, { pools, queues }: Sources, answeredAt: () => number): void {
+export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
+  const { pools, queues } = sources
+  registerFollowerGauges(registry, sources)
+  registerWebhookGauges(registry, sources)
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -53,6 +65,52 @@ export function registerSourceGauges(registry: Registry, { pools, queues }: Sour
       const { changeLogRows } = await checkHealth()
       return changeLogRows === undefined ? [] : [{ value: changeLogRows }]
     },
+  )
+}
+
+/** These gauges cost a look at every organization, so scrapes within this time share a result. */
+const lookCacheMs = 10_000
+
+/** Returns a function that reads at most once in ten seconds. While the database is down, it returns `missing`. */
+function cached<T>(look: () => Promise<T>, missing: T): () => Promise<T> {
+  let last: { readAtMs: number; result: Promise<T> } | undefined
+  return () => {
+    const nowMs = performance.now()
+    if (!last || nowMs - last.readAtMs > lookCacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
+    return last.result
+  }
+}
+
+function registerWebhookGauges(registry: Registry, { webhooks }: Sources) {
+  const read = cached<WebhookStates | undefined>(webhooks, undefined)
+  const states = { name: 'kith_webhooks', help: 'Webhooks of all organizations, by state.' }
+  gauge(registry, states, 'max', async () => {
+    const { active, failing, disabled } = (await read()) ?? {}
+    const samples = Object.entries({ active, failing, disabled })
+    return samples.flatMap(([state, value]) => (value === undefined ? [] : [{ labels: { state }, value }]))
+  })
+  const retries = { name: 'kith_webhook_retries_waiting', help: 'Deliveries to webhooks that wait for a retry.' }
+  gauge(registry, retries, 'max', async () => {
+    const found = await read()
+    return found ? [{ value: found.retries }] : []
+  })
+}
+
+function registerFollowerGauges(registry: Registry, { followers }: Sources) {
+  const read = cached<FollowerLag[]>(followers, [])
+  const changes = {
+    name: 'kith_follower_lag_changes',
+    help: 'Changes that a follower of the change log has not worked on yet, of all organizations.',
+  }
+  gauge(registry, changes, 'max', async () =>
+    (await read()).map(({ name, changes: value }) => ({ labels: { follower: name }, value })),
+  )
+  const seconds = {
+    name: 'kith_follower_lag_seconds',
+    help: 'Age of the oldest change that a follower of the change log has not worked on yet.',
+  }
+  gauge(registry, seconds, 'max', async () =>
+    (await read()).map(({ name, seconds: value }) => ({ labels: { follower: name }, value })),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { Registry } from '@prometheus-io/client'
-import type { ImportOutcome, Observer, Overload, RequestEnd } from '../observer.ts'
+import type { DeliveryOutcome, ImportOutcome, Observer, Overload, RequestEnd } from '../observer.ts'
 import { counters, gauge, histograms } from './families.ts'
 import type { Counter, Histogram } from './histogram.ts'
 
@@ -44,6 +44,8 @@ export function createMetrics(registry: Registry): Metrics {
     cache: countCaches(registry),
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
+    followerFailed: countFollowerFailures(registry),
+    ...countDeliveries(registry),
   }
 }
 
@@ -148,6 +150,42 @@ function countImports(registry: Registry): Observer['imported'] {
   const kinds = { people: of('people'), records: of('records') }
   return (kind, outcome, count) => {
     kinds[kind][outcome]!.value += count
+  }
+}
+
+function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
+  const failures = counters(registry, {
+    name: 'kith_follower_failures_total',
+    help: 'Failed runs of the followers of the change log, by follower.',
+  })
+  const failuresOf = memoize((follower: string) => failures({ follower }))
+  return follower => {
+    failuresOf(follower).value += 1
+  }
+}
+
+function countDeliveries(registry: Registry): Pick<Observer, 'delivered' | 'webhookDisabled'> {
+  const attempts = counters(registry, {
+    name: 'kith_webhook_attempts_total',
+    help: 'Requests to webhooks, by outcome.',
+  })
+  const disabled = counters(registry, {
+    name: 'kith_webhooks_disabled_total',
+    help: 'Webhooks that kith has disabled, by reason.',
+  })
+  const byOutcome: Record<DeliveryOutcome, Counter> = {
+    delivered: attempts({ outcome: 'delivered' }),
+    retried: attempts({ outcome: 'retried' }),
+    failed: attempts({ outcome: 'failed' }),
+  }
+  const byReason = { gone: disabled({ reason: 'gone' }), failing: disabled({ reason: 'failing' }) }
+  return {
+    delivered: outcome => {
+      byOutcome[outcome].value += 1
+    },
+    webhookDisabled: reason => {
+      byReason[reason].value += 1
+    },
   }
 }
 

@@ -91,6 +91,7 @@ describe('a prefilled write to existing entities', () => {
     const person = await send('POST', '/v1/people', { external_id: 'mary', first_name: 'Mary', consents, ...values })
     const record = await send('POST', '/v1/stacks/things', { external_id: 'mary', ...values })
     const attribute = await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
+    await send('POST', '/v1/webhooks', { url: 'https://receiver.example/', events: ['person.*'] })
     existing = {
       external_id: 'mary',
       uuid: person.body.data.id,
@@ -107,6 +108,7 @@ describe('a prefilled write to existing entities', () => {
       '/v1/stacks/things/mary',
       '/v1/schema/consent-types/1',
       '/v1/schema/stacks/things',
+      '/v1/webhooks/1',
     ]
     const answers = []
     for (const path of [...reads, `/v1/schema/attributes/${existing.attribute_id}`])
@@ -130,7 +132,7 @@ describe('a prefilled write to existing entities', () => {
       parameters.filter(each => each.example !== undefined).map(({ name, example }) => [name, String(example)]),
     )
     const { status } = await shop.send(method, address, media![1].example, { ...headers, 'Content-Type': media![0] })
-    expect(method === 'PUT' ? [412] : [200, 201]).toContain(status)
+    expect(method === 'PUT' ? [412] : [200, 201, 202]).toContain(status)
     expect(await snapshot()).toEqual(before)
   })
 })

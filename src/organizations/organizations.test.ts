@@ -32,14 +32,13 @@ describe('the organization default', () => {
 })
 
 describe('an organization', () => {
-  it('starts with its change head, its sweep state and the consent type marketing', async () => {
+  it('starts with its change head and the consent type marketing', async () => {
     const { id, key, created_at } = await createOrganization(db, 'acme')
     expect(key).toBe('acme')
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(await rows('select * from change_heads where organization_id = $1', [id])).toEqual([
-      { organization_id: id, sequence: 0, schema_version: 1 },
+      { organization_id: id, sequence: 0, schema_version: 1, log_id: expect.stringMatching(/^[0-9a-f-]{36}$/) },
     ])
-    expect(await rows('select sequence from sweeps where organization_id = $1', [id])).toEqual([{ sequence: 0 }])
     const [type, ...others] = await rows('select * from consent_types where organization_id = $1', [id])
     expect(others).toEqual([])
     expect(type).toMatchObject({ id: 1, key: 'marketing', name: 'Marketing', description: null, state: 'active' })

@@ -9,7 +9,6 @@ import {
   insertChangeHeadSql,
   insertFirstConsentTypeSql,
   insertOrganizationSql,
-  insertSweepSql,
   listOrganizationsSql,
   readOrganizationSql,
 } from './sql.ts'
@@ -36,8 +35,8 @@ const firstConsentType = {
 } as const satisfies Partial<ConsentType>
 
 /**
- * Creates an organization in one transaction, together with its head, the state of its link cleanup (`sweeps`) and
- * consent type 1. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
+ * Creates an organization in one transaction, together with its head and consent type 1. Throws a Fault:
+ * `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
  */
 export async function createOrganization(db: Database, key: string): Promise<Organization> {
   if (!isOrganizationKey(key)) throwInvalidKey()
@@ -86,7 +85,6 @@ function insertOrganization(db: Database, key: string): Promise<Organization | u
     const { id, key: consentKey, name, channels } = firstConsentType
     await Promise.all([
       tx.query(insertChangeHeadSql, [organization.id]),
-      tx.query(insertSweepSql, [organization.id]),
       tx.query(insertFirstConsentTypeSql, [organization.id, id, consentKey, name, JSON.stringify(channels)]),
     ])
     return organization

@@ -34,8 +34,6 @@ export const insertChangeHeadSql = statement(
   'insert into change_heads (organization_id) values ($1)',
 )
 
-export const insertSweepSql = statement('insert_sweep', 'insert into sweeps (organization_id, sequence) values ($1, 0)')
-
 /** $1: organization, $2: id, $3: key, $4: name, $5: channels. The type is neither mandatory nor granted by default. */
 export const insertFirstConsentTypeSql = statement(
   'insert_first_consent_type',

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
-import { cleanDanglingLinks } from '../entities/dangling-link-cleanup.ts'
 
 const service = useService()
 let send: Send

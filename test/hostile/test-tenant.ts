@@ -43,6 +43,8 @@ const scopes = [
   'schema:read',
   'schema:write',
   'changes:read',
+  'webhooks:read',
+  'webhooks:write',
 ]
 
 export async function createTestTenant(service: Service, sender: Sender): Promise<TestTenant> {
@@ -84,7 +86,6 @@ const tables = [
   'consent_types',
   'change_heads',
   'fills',
-  'sweeps',
 ]
 /**
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
+import { cleanDanglingLinks } from './followers.ts'
 import { linesFrom, ndjsonHeaders } from './lines.ts'
 import type { Service } from './service.ts'
 import { makeShop, type Shop } from './writes.ts'

@@ -6,15 +6,21 @@ import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
+import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
 import { queueLengths } from '../../src/entities/request-coalescing.ts'
+import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { createSender } from '../../src/webhooks/send.ts'
+import { readWebhookStates } from '../../src/webhooks/webhooks.ts'
 import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-export const allScopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
+export const allScopes =
+  'people:read people:write records:read records:write schema:read schema:write changes:read webhooks:read webhooks:write'
 
 export type Reply = {
   status: number
@@ -68,7 +74,14 @@ export async function startService(environment: Record<string, string> = {}, dat
     pagePatienceMs: config.limits.requestMs / 2,
     observer: instruments.observer,
   })
-  instruments.watch({ pools: { main: db }, queues: () => queueLengths(db) })
+  const sender = createSender({ allowed: [], resolve: async () => [] })
+  const followers = [danglingLinkFollower({ graceMs: 0 }), webhookFollower({ sender })]
+  instruments.watch({
+    pools: { main: db },
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
+  })
   await ensureDefaultOrganization(db)
   const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
   const logs: string[] = []

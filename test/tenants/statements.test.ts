@@ -1,14 +1,22 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient, listClients, revokeClient, verifyClient } from '../../src/auth/clients.ts'
+import { announceCommit } from '../../src/changes/commit-events.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
-import type { Statement } from '../../src/db/db.ts'
-import { cleanDanglingLinks } from '../../src/entities/dangling-link-cleanup.ts'
+import { type Statement, statement } from '../../src/db/db.ts'
+import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
+import { createFollowers, type Follower } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { parseRanges } from '../../src/webhooks/addresses.ts'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { createSender as createWebhookSender } from '../../src/webhooks/send.ts'
+import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
+import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Reply, useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
@@ -17,7 +25,10 @@ const service = useService()
 let shop: Shop
 let twin: Shop
 let tables: string[]
+let receiver: Receiver
+let hoursLater = 0
 beforeAll(async () => {
+  receiver = await startReceiver()
   // The shares of organizations would bypass the watched database object.
   service.db.shareOf = () => service.db
   tables = await tablesOf(service)
@@ -48,10 +59,28 @@ beforeAll(async () => {
   await expectSuccess(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
+  await expectSuccess(send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'told' }))
+  receiver.answer = response => response.writeHead(500).end()
+  await deliver()
   // The log of earlier releases has only the names of linked targets.
   await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
   await copyRows(service, tables, shop.id, twin.id)
 })
+afterAll(() => receiver.close())
+
+/** Sends what is due to the webhooks, an hour later each time. */
+async function deliver() {
+  hoursLater += 1
+  const nowMs = () => Date.now() + hoursLater * 3_600_000
+  const sender = createWebhookSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [] })
+  const follower = webhookFollower({ sender, nowMs })
+  // The webhooks of the twin are not watched.
+  const work: Follower['work'] = async task =>
+    task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  await sender.close()
+}
 
 const person = {
   email: 'ada@example.com',
@@ -87,25 +116,29 @@ const exportStatements = ['prepare_copy', 'copy_all']
 const globalStatements = [
   'analyze_entities',
   'analyze_terms',
+  'find_news',
   'find_organization',
   'insert_change_head',
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
-  'insert_sweep',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',
+  'list_failing_webhooks',
   'list_organizations',
+  'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
   'read_heads',
+  'read_follower_lag',
   'read_signing_key',
   'read_verifying_keys',
   'silence_older_keys',
   'read_signing_keys',
   'read_versions',
+  'read_webhook_states',
 ]
 
 /** Repeats writes with an Idempotency-Key, and with one that has expired. */
@@ -194,7 +227,64 @@ async function useEveryEndpoint(shop: Shop) {
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
-  await cleanDanglingLinks(service.db, { graceMs: -1_000 })
+  await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useWebhooks(shop)
+  await followLog(shop)
+}
+
+async function useWebhooks({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, `/v1/webhooks${path}`, body))
+  const events = ['person.*', 'record.*', 'consent.*']
+  await ok('POST', '', { url: receiver.url, events, keys: ['email', 'attribute_values.city'], stacks: ['companies'] })
+  receiver.answer = response => response.writeHead(204).end()
+  await deliver()
+  const { position } = (await ok('GET', '/1')).body.data
+  await ok('POST', '/1/replay', { after: position - 3 })
+  await deliver()
+  receiver.answer = response => response.writeHead(410).end()
+  await expectSuccess(send('POST', '/v1/people', { external_id: 'told again' }))
+  await deliver()
+  await ok('PATCH', '/1', { active: true })
+  await ok('GET', '')
+  await ok('GET', '/1/deliveries')
+  await ok('POST', '/1/rotate')
+  await ok('POST', '/1/test')
+  await ok('DELETE', '/2')
+  await forgetDeliveries(service.db)
+}
+
+/** Runs a follower that keeps its lease for a while and then fails, woken by a commit. */
+async function followLog({ id }: Shop) {
+  const { promise: failed, resolve } = Promise.withResolvers<void>()
+  const follower: Follower = {
+    name: 'tests',
+    isForEveryOrganization: true,
+    maxConcurrent: 10,
+    work: async ({ db, organization_id, head, hold, advance }) => {
+      if (organization_id !== id) return { sequence: head }
+      await db.transaction(tx => hold(tx))
+      await db.transaction(tx => advance(tx, head))
+      await service.db.query(
+        statement('', `update followers set sequence = 0 where organization_id = $1 and name = 'tests'`),
+        [id],
+      )
+      await renewed
+      throw new Error('the follower fails')
+    },
+  }
+  const { promise: renewed, resolve: onRenewed } = Promise.withResolvers<void>()
+  const { query } = service.db
+  service.db.query = (statement, values, signal) =>
+    query(statement, values, signal).finally(() => {
+      if (statement.name === 'renew_lease') onRenewed()
+      if (statement.name === 'record_follower_failure') resolve()
+    }) as never
+  const following = createFollowers(service.db, [follower], { report: () => {}, leaseMs: 3_000, tickMs: 1_000_000 })
+  following.start()
+  announceCommit(service.db, id)
+  await failed
+  await following.stop()
+  service.db.query = query
 }
 
 /** Reads the change log in every form, and waits for changes of which none matches. */

@@ -48,7 +48,6 @@ export async function copyTemplate(service: Service, templateId: number): Promis
   )
   const [made] = await service.sql<{ id: number }>(
     `with made as (insert into organizations (key) values ($1) returning id), ${parts.join(', ')},
-     swept as (insert into sweeps (organization_id, sequence) select id, 0 from made),
      headed as (insert into change_heads (organization_id, sequence, schema_version)
        select made.id, 0, h.schema_version from change_heads h, made where h.organization_id = $2)
      select id from made`,

@@ -1,0 +1,137 @@
+import { statement } from '../db/db.ts'
+
+// A lease ends by PostgreSQL's clock, so the clocks of the processes do not matter. `not_before` and `wake_at` are times of a
+// schedule and come from the process.
+
+/** Whether a follower f may be claimed at the time `at`. */
+const isFree = (at: string) =>
+  `(f.leased_until is null or f.leased_until < now()) and (f.not_before is null or f.not_before <= ${at})`
+
+/** The followers `names` of the organization h that have news. A follower without a row has worked on nothing yet. */
+const newsOfAll = (names: string, at: string) =>
+  `change_heads h left join followers f on f.organization_id = h.organization_id and f.name = ${names} and f.id = 0
+   where h.sequence > coalesce(f.sequence, 0) and not coalesce(f.paused, false) and ${isFree(at)}`
+
+const newsOfOwn = (names: string, at: string) =>
+  `followers f join change_heads h on h.organization_id = f.organization_id
+   where f.name = ${names} and not f.paused and (h.sequence > f.sequence or f.wake_at <= ${at}) and ${isFree(at)}`
+
+// The order begins after the organization that the last search ended with, so that the limit passes over none.
+const order = `order by h.organization_id <= n.after, h.organization_id limit n.free`
+
+/**
+ * Finds followers with news and without a valid lease, of all organizations. $1: names of the followers that every organization
+ * has, $2: of each, the organization to begin after, $3: of each, the maximum number, $4 to $6: the same for the followers with
+ * rows of their own, $7: the time. With 10,000 organizations and no news it takes about 10 ms.
+ */
+export const findNewsSql = statement(
+  'find_news',
+  `select n.name, found.* from unnest($1::text[], $2::integer[], $3::integer[]) as n(name, after, free) cross join lateral (
+     select h.organization_id, 0 as id, f.name is null as missing from ${newsOfAll('n.name', '$7')} ${order}
+   ) found
+   union all
+   select n.name, found.* from unnest($4::text[], $5::integer[], $6::integer[]) as n(name, after, free) cross join lateral (
+     select h.organization_id, f.id, false as missing from ${newsOfOwn('n.name', '$7')} ${order}
+   ) found`,
+)
+
+/** As {@link findNewsSql}, of one organization. $2: names that every organization has, $3: names with rows of their own, $4: the time. */
+export const findNewsOfSql = statement(
+  'find_news_of',
+  `select n.name, found.* from unnest($2::text[]) as n(name) cross join lateral (
+     select h.organization_id, 0 as id, f.name is null as missing from ${newsOfAll('n.name', '$4')} and h.organization_id = $1
+   ) found
+   union all
+   select n.name, found.* from unnest($3::text[]) as n(name) cross join lateral (
+     select h.organization_id, f.id, false as missing from ${newsOfOwn('n.name', '$4')} and h.organization_id = $1
+       and f.organization_id = $1
+   ) found`,
+)
+
+/** $2: name. Adds the row of a follower that every organization has. */
+export const insertFollowerSql = statement(
+  'insert_follower',
+  `insert into followers (organization_id, name) select h.organization_id, $2 from change_heads h where h.organization_id = $1
+   on conflict do nothing`,
+)
+
+/**
+ * $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds, $6: the time. Returns no row if another process was faster.
+ * If this process dies, `wake_at` lets another one look for work that has begun, even without news.
+ */
+export const claimFollowerSql = statement(
+  'claim_follower',
+  `with mine as materialized (
+     select f.name, f.id, f.sequence, f.failures, h.sequence as head
+     from followers f join change_heads h on h.organization_id = $1
+     where f.organization_id = $1 and f.name = $2 and f.id = $3 and not f.paused
+       and (h.sequence > f.sequence or f.wake_at <= $6) and ${isFree('$6')}
+     for update of f skip locked
+   ), claimed as (
+     update followers f set owner = $4, leased_until = now() + $5::integer * interval '1 millisecond', wake_at = '-infinity'
+     from mine where f.organization_id = $1 and f.name = mine.name and f.id = mine.id
+     returning 1
+   ) select mine.sequence, mine.failures, mine.head from mine, claimed`,
+)
+
+const ownedRow = 'organization_id = $1 and name = $2 and id = $3 and owner = $4'
+
+/** $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds. Returns no row if another process has taken over. */
+export const renewLeaseSql = statement(
+  'renew_lease',
+  `update followers set leased_until = now() + $5::integer * interval '1 millisecond' where ${ownedRow} returning id`,
+)
+
+/** $2: name, $3: id, $4: owner. Locks the row to the end of the transaction. Returns no row if another process has taken over. */
+export const holdLeaseSql = statement('hold_lease', `select id from followers where ${ownedRow} for update`)
+
+/** $2: name, $3: id, $4: owner, $5: position. Returns no row if another process has taken over. */
+export const advanceFollowerSql = statement(
+  'advance_follower',
+  `update followers set sequence = $5 where ${ownedRow} returning id`,
+)
+
+/**
+ * $2: name, $3: id, $4: owner, $5: position, $6: not before, $7: time to wake up at without news. A request may have set `wake_at`
+ * since the claim.
+ */
+export const releaseFollowerSql = statement(
+  'release_follower',
+  `update followers set sequence = greatest(sequence, $5), owner = null, leased_until = null, not_before = $6::timestamptz,
+     wake_at = case when wake_at = '-infinity' then $7::timestamptz else least(wake_at, $7::timestamptz) end,
+     failures = 0, failure = null
+   where ${ownedRow}`,
+)
+
+/** $2: name, $3: id, $4: owner, $5: time of the next attempt, $6: the kind of the error. */
+export const recordFailureSql = statement(
+  'record_follower_failure',
+  `update followers set owner = null, leased_until = null, not_before = $5::timestamptz, wake_at = $5::timestamptz,
+     failures = failures + 1, failure = $6
+   where ${ownedRow}`,
+)
+
+/**
+ * $1: names that every organization has, $2: names with rows of their own. How far the followers of each name are behind: changes
+ * of all organizations, and the age in seconds of the oldest one.
+ */
+export const readLagSql = statement(
+  'read_follower_lag',
+  `with position as (
+     select h.organization_id, n.name, h.sequence as head, coalesce(f.sequence, 0) as sequence
+     from unnest($1::text[]) as n(name) cross join change_heads h
+       left join followers f on f.organization_id = h.organization_id and f.name = n.name and f.id = 0
+     where not coalesce(f.paused, false)
+     union all
+     select f.organization_id, f.name, h.sequence, f.sequence
+     from followers f join change_heads h on h.organization_id = f.organization_id
+     where f.name = any($2) and not f.paused
+   )
+   select p.name, sum(p.head - p.sequence)::float8 as changes,
+     coalesce(max(extract(epoch from now() - oldest.at)), 0)::float8 as seconds
+   from position p left join lateral (
+     select c.at from changes c
+     where c.organization_id = p.organization_id and c.sequence = p.sequence + 1 and p.head > p.sequence
+   ) oldest on true
+   group by p.name`,
+)

@@ -1,0 +1,83 @@
+import { Resolver } from 'node:dns/promises'
+import ipaddr from 'ipaddr.js'
+
+/** The ranges of addresses that webhooks may reach although they are not public (KITH_WEBHOOK_ALLOW). */
+export type AllowedRanges = readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
+
+export const parseRanges = (cidrs: readonly string[]): AllowedRanges => cidrs.map(cidr => ipaddr.parseCIDR(cidr))
+
+/** Addresses that are public by their range and yet lead into a cloud: Azure's metadata and DNS. */
+const metadataAddresses = ['168.63.129.16']
+
+/** Whether a webhook may reach an address: a public one, or one of the allowed ranges. An IPv4-mapped address counts as IPv4. */
+export function isReachable(text: string, allowed: AllowedRanges): boolean {
+  if (!ipaddr.isValid(text)) return false
+  const address = ipaddr.process(text)
+  const isPublic = address.range() === 'unicast' && !metadataAddresses.includes(address.toString())
+  return isPublic || allowed.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+}
+
+/** Whether the host of a URL is this machine by its name or address. */
+function isLoopback(host: string): boolean {
+  if (isLocalName(host)) return true
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
+}
+
+const isLocalName = (host: string) => host === 'localhost' || host.endsWith('.localhost')
+const localAddresses = ['127.0.0.1', '::1']
+
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+
+const refusedAddress = 'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)'
+
+/** Returns what is wrong with the URL of a webhook, apart from what its name resolves to. Undefined if nothing is. */
+export function urlProblem(text: string, allowed: AllowedRanges): string | undefined {
+  const url = URL.parse(text)
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'must be an https URL'
+  if (url.username !== '' || url.password !== '') return 'must have no user and no password'
+  if (text.includes('#')) return 'must have no fragment'
+  const host = hostOf(url)
+  const isOpen = isLocalName(host)
+    ? localAddresses.some(address => isReachable(address, allowed))
+    : !ipaddr.isValid(host) || isReachable(host, allowed)
+  if (url.protocol === 'http:' && !(isLoopback(host) && isOpen))
+    return 'must be an https URL: http is allowed only to a loopback address that KITH_WEBHOOK_ALLOW permits'
+  return isOpen ? undefined : refusedAddress
+}
+
+/** A name resolves to an address that webhooks may not reach. The message does not say which one: it may be internal. */
+export class AddressRefused extends Error {
+  readonly code = 'ADDRESS_REFUSED'
+  constructor() {
+    super('The host resolves to an address that webhooks may not reach.')
+  }
+}
+
+/** Resolves a host name to its addresses. Rejects if it has none. */
+export type Resolve = (host: string) => Promise<string[]>
+
+/**
+ * Resolves names by DNS. Node's own look-up would occupy a thread of the process for each name whose server does not answer,
+ * and all other look-ups would wait for it.
+ */
+export function createResolve(): Resolve {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  return async host => {
+    const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const addresses = found.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
+    if (addresses.length === 0) throw (found[0] as PromiseRejectedResult).reason
+    return addresses
+  }
+}
+
+/** Resolves a host to addresses that a webhook may reach. Throws {@link AddressRefused} if one of them is not. */
+export async function resolveReachable(host: string, allowed: AllowedRanges, resolve: Resolve): Promise<string[]> {
+  if (isLocalName(host)) {
+    const reachable = localAddresses.filter(address => isReachable(address, allowed))
+    if (reachable.length === 0) throw new AddressRefused()
+    return reachable
+  }
+  const addresses = ipaddr.isValid(host) ? [host] : await resolve(host)
+  if (!addresses.every(address => isReachable(address, allowed))) throw new AddressRefused()
+  return addresses
+}

@@ -1,0 +1,324 @@
+import { onCommit } from '../changes/commit-events.ts'
+import { awaitPipelined } from '../db/db.ts'
+import type { Follower, Progress, Task } from '../followers/followers.ts'
+import { bodyOf, type LoggedChange } from './change-payload.ts'
+import { matchValuesOf } from './events.ts'
+import { decide, disablement, isSuccess, type Verdict } from './schedule.ts'
+import type { Outcome, Sender } from './send.ts'
+import { Slots } from './slots.ts'
+import {
+  advanceReplaySql,
+  demoteDeliveriesSql,
+  followerName,
+  insertDeliveriesSql,
+  matchChangesSql,
+  promoteDeliveriesSql,
+  readDueSql,
+  readNextAttemptSql,
+  readSendingSql,
+  recordAttemptsSql,
+  recordHealthSql,
+} from './sql.ts'
+import { activeSecrets, disableWebhook, type Secret, type WebhookRow } from './webhooks.ts'
+
+export type DeliveryOptions = {
+  sender: Sender
+  nowMs?: () => number
+  /** From 0 to 1, for the spread of the retries. */
+  random?: () => number
+  slots?: Slots
+  /** Receives a webhook that was disabled. */
+  onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
+}
+
+/** How many requests to a receiver run at a time. While it fails, one request finds out when it works again. */
+const maxConcurrent = 16
+const maxConcurrentFailing = 1
+const changesPerBatch = 1_000
+const duePerRead = 64
+const bytesPerRead = 4_194_304
+/** While requests are under way, the log is read again this often, for the commits of other processes. */
+const lookMs = 250
+/** How long requests under way may take when the process stops. */
+const stopGraceMs = 1_000
+/** The time of the last success is stored at most this often. */
+const successStoreMs = 60_000
+
+type Sending = WebhookRow & {
+  secrets: Secret[]
+  replay_after: number | null
+  replay_until: number | null
+  log_id: string
+  head: number
+}
+type Due = LoggedChange & { entity: string; attempts: number }
+type Attempt = { due: Due; outcome: Outcome; verdict: Verdict }
+type Match = { s: number; e: string; t: string }
+
+/**
+ * The follower of each webhook: it turns changes into deliveries, and sends those that are due. One process at a time does both, so
+ * a change is never sent twice at a time. Results are stored after the response. If the process dies between them, the change is
+ * sent again.
+ */
+export function webhookFollower(options: DeliveryOptions): Follower {
+  const slots = options.slots ?? new Slots()
+  return {
+    name: followerName,
+    isForEveryOrganization: false,
+    maxConcurrent: 1_000,
+    work: task => new Delivery(task, { ...options, slots }).run(),
+  }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+/** The work for one webhook, until nothing is due. */
+class Delivery {
+  readonly #task: Task
+  readonly #options: DeliveryOptions & { slots: Slots }
+  readonly #nowMs: () => number
+  /** Requests under way, by the number of their change. */
+  readonly #inFlight = new Map<number, Promise<void>>()
+  #ended: Attempt[] = []
+  #queued: Due[] = []
+  #position: number
+  #isOver = false
+  /** Aborts requests under way. */
+  readonly #requests = new AbortController()
+  #wake = () => {}
+
+  constructor(task: Task, options: DeliveryOptions & { slots: Slots }) {
+    this.#task = task
+    this.#options = options
+    this.#nowMs = options.nowMs ?? Date.now
+    this.#position = task.after
+  }
+
+  async run(): Promise<Progress> {
+    const { db, organization_id, signal } = this.#task
+    const wake = () => this.#wake()
+    const unsubscribe = onCommit(db, changed => {
+      if (changed === organization_id) wake()
+    })
+    signal.addEventListener('abort', wake)
+    try {
+      return await this.#work()
+    } finally {
+      unsubscribe()
+      signal.removeEventListener('abort', wake)
+      this.#requests.abort()
+      await Promise.all(this.#inFlight.values())
+    }
+  }
+
+  async #work(): Promise<Progress> {
+    const { signal } = this.#task
+    for (;;) {
+      const webhook = await this.#read()
+      if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
+      if (this.#ended.length > 0) await this.#store(webhook)
+      if (this.#isOver) return this.#finish()
+      const hasMore = await this.#queueNews(webhook)
+      await this.#sendDue(webhook)
+      if (this.#inFlight.size > 0) await this.#untilSomethingHappens()
+      else if (this.#ended.length === 0 && !hasMore) {
+        const next = await this.#nextAttemptMs()
+        if (next === undefined || next > this.#nowMs()) return { sequence: this.#position, wakeAtMs: next }
+      }
+    }
+  }
+
+  async #read(): Promise<Sending | undefined> {
+    const { db, organization_id, id } = this.#task
+    const [webhook] = await db.query<Sending>(readSendingSql, [organization_id, id])
+    return webhook
+  }
+
+  /** Ends the work early: waits a moment for requests under way, stores their results, and lets the next process go on. */
+  async #finish(): Promise<Progress> {
+    // Another process may already send the same deliveries.
+    if (!this.#task.isHeld()) this.#requests.abort()
+    const timer = setTimeout(() => this.#requests.abort(), stopGraceMs)
+    await Promise.all(this.#inFlight.values())
+    clearTimeout(timer)
+    const webhook = await this.#read()
+    if (webhook && this.#ended.length > 0) await this.#store(webhook)
+    return { sequence: this.#position, wakeAtMs: this.#nowMs() }
+  }
+
+  /** Turns the next changes into deliveries, together with the position. Returns whether more follow. */
+  async #queueNews(webhook: Sending): Promise<boolean> {
+    const { id, head, replay_after, replay_until } = webhook
+    const { organization_id, db, hold, advance } = this.#task
+    if (replay_after !== null && replay_until !== null) {
+      // Earlier changes of an entity may only be queued while no later one is on its way.
+      if (this.#inFlight.size > 0) return true
+      const until = Math.min(replay_until, replay_after + changesPerBatch)
+      const matches = await this.#match(webhook, replay_after, until)
+      const entities = entitiesOf(matches)
+      await db.transaction(async tx => {
+        await hold(tx)
+        await awaitPipelined([
+          tx.query(demoteDeliveriesSql, [organization_id, id, entities]),
+          ...this.#insert(tx, matches, entities),
+          tx.query(advanceReplaySql, [organization_id, id, until]),
+        ])
+      })
+      this.#queued = []
+      return true
+    }
+    if (this.#position >= head) return false
+    const until = Math.min(head, this.#position + changesPerBatch)
+    const matches = await this.#match(webhook, this.#position, until)
+    await db.transaction(async tx => {
+      await awaitPipelined([advance(tx, until), ...this.#insert(tx, matches, entitiesOf(matches))])
+    })
+    this.#position = until
+    return until < head
+  }
+
+  #match(webhook: Sending, after: number, until: number): Promise<Match[]> {
+    const { db, organization_id } = this.#task
+    return db.query<Match>(matchChangesSql, [organization_id, after, until, ...matchValuesOf(webhook)])
+  }
+
+  #insert(tx: Parameters<Task['hold']>[0], matches: Match[], entities: string[]): Promise<unknown>[] {
+    if (matches.length === 0) return []
+    const { organization_id, id } = this.#task
+    const at = iso(this.#nowMs())
+    return [
+      tx.query(insertDeliveriesSql, [organization_id, id, JSON.stringify(matches), at]),
+      tx.query(promoteDeliveriesSql, [organization_id, id, entities, at]),
+    ]
+  }
+
+  /** Starts requests for deliveries that are due, up to the number that may run at a time. */
+  async #sendDue(webhook: Sending): Promise<void> {
+    const max = webhook.failing_since === null ? maxConcurrent : maxConcurrentFailing
+    const isReplaying = webhook.replay_after !== null
+    if (isReplaying || this.#inFlight.size >= max) return
+    if (this.#queued.length === 0) this.#queued = await this.#readDue()
+    while (this.#inFlight.size < max && this.#queued.length > 0) {
+      const due = this.#queued.shift()!
+      const sending = this.#attempt(webhook, due).finally(() => {
+        this.#inFlight.delete(due.sequence)
+        this.#wake()
+      })
+      this.#inFlight.set(due.sequence, sending)
+    }
+  }
+
+  #readDue(): Promise<Due[]> {
+    const { db, organization_id, id } = this.#task
+    const busy = [...this.#inFlight.keys(), ...this.#ended.map(({ due }) => due.sequence)]
+    return db.query<Due>(readDueSql, [organization_id, id, iso(this.#nowMs()), busy, duePerRead, bytesPerRead])
+  }
+
+  /** Sends one delivery. Never rejects: an attempt that was aborted has no result, and is made again. */
+  async #attempt(webhook: Sending, due: Due): Promise<void> {
+    const { organization_id, isHeld } = this.#task
+    const { sender, slots, random = Math.random } = this.#options
+    const signal = this.#requests.signal
+    const end = (outcome: Outcome) =>
+      this.#ended.push({ due, outcome, verdict: decide(outcome, due.attempts + 1, this.#nowMs(), random()) })
+    try {
+      const release = await slots.take(organization_id, webhook.failing_since !== null, signal)
+      try {
+        if (!isHeld()) return
+        const nowMs = this.#nowMs()
+        const message = {
+          url: webhook.url,
+          id: `${webhook.log_id}:${due.sequence}`,
+          body: bodyOf(due, webhook.payload),
+          secrets: activeSecrets(webhook.secrets, nowMs),
+        }
+        end(await sender.send(message, signal))
+      } finally {
+        release()
+      }
+    } catch (error) {
+      // One change that cannot be sent holds up no other one.
+      if (!signal.aborted) end({ error: `The request could not be made (${(error as Error).name}).`, durationMs: 0 })
+    }
+  }
+
+  /** Stores the results, and makes the next change of each entity due. */
+  async #store(webhook: Sending): Promise<void> {
+    const { db, organization_id, id, hold } = this.#task
+    const ended = this.#ended
+    this.#ended = []
+    const nowMs = this.#nowMs()
+    const at = iso(nowMs)
+    const settled = [
+      ...new Set(ended.filter(({ verdict }) => verdict.status !== 'waiting').map(({ due }) => due.entity)),
+    ]
+    const health = healthOf(webhook, ended, nowMs)
+    await db.transaction(async tx => {
+      await hold(tx)
+      await awaitPipelined([
+        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(ended.map(rowOf)), at]),
+        ...(settled.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, settled, at])] : []),
+        ...(health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []),
+      ])
+    })
+    for (const { verdict } of ended) db.observer?.delivered(verdict.status === 'waiting' ? 'retried' : verdict.status)
+    if (health) webhook.failing_since = health.failing_since
+    await this.#disableIfNeeded(webhook, ended, nowMs)
+  }
+
+  async #disableIfNeeded(webhook: Sending, ended: Attempt[], nowMs: number): Promise<void> {
+    const { db, organization_id, id } = this.#task
+    const sinceMs = webhook.failing_since === null ? nowMs : Date.parse(webhook.failing_since)
+    const failed = ended.filter(({ outcome }) => !isSuccess(outcome))
+    const reason = failed.map(({ outcome }) => disablement(outcome, sinceMs, nowMs)).find(each => each !== undefined)
+    if (reason === undefined) return
+    this.#isOver = true
+    if (!(await disableWebhook(db, organization_id, id, reason, nowMs))) return
+    db.observer?.webhookDisabled(reason)
+    this.#options.onDisabled?.({ organization_id, id, reason })
+  }
+
+  async #nextAttemptMs(): Promise<number | undefined> {
+    const { db, organization_id, id } = this.#task
+    const [next] = await db.query<{ at: string | null }>(readNextAttemptSql, [organization_id, id])
+    return next?.at ? Date.parse(next.at) : undefined
+  }
+
+  /** Waits until a request ends, a commit wakes the work, or it is time to look at the log again. */
+  async #untilSomethingHappens(): Promise<void> {
+    if (this.#ended.length > 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, lookMs)
+    this.#wake = resolve
+    await promise
+    clearTimeout(timer)
+    this.#wake = () => {}
+  }
+}
+
+const entitiesOf = (matches: Match[]) => [...new Set(matches.map(({ e }) => e))]
+
+/** A result in the format of {@link recordAttemptsSql}. */
+function rowOf({ due, outcome, verdict }: Attempt) {
+  const { status, durationMs, response, error } = outcome
+  return {
+    s: due.sequence,
+    o: verdict.status,
+    a: due.attempts + 1,
+    n: verdict.status === 'waiting' ? iso(verdict.nextAttemptMs) : null,
+    h: status ?? null,
+    d: durationMs,
+    r: response ?? null,
+    x: error ?? null,
+  }
+}
+
+/** Returns the health of the receiver, if it has to be stored: since when it fails, and the time of a success. */
+function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[], nowMs: number) {
+  const hasSuccess = ended.some(({ outcome }) => isSuccess(outcome))
+  const isFailing = !isSuccess(ended.at(-1)!.outcome)
+  const since = isFailing ? (hasSuccess ? iso(nowMs) : (failing_since ?? iso(nowMs))) : null
+  const isStale = last_success_at === null || nowMs - Date.parse(last_success_at) > successStoreMs
+  const success = hasSuccess && (isStale || since !== failing_since) ? iso(nowMs) : null
+  return since === failing_since && success === null ? undefined : { failing_since: since, success }
+}

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import { Type } from 'typebox'
+import type { Config } from '../config.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { createResolve, parseRanges, type Resolve } from './addresses.ts'
+import {
+  type DeliveriesQuery,
+  deliveriesQuery,
+  deliveryPage,
+  type NewWebhook,
+  newWebhook,
+  type ReplayBody,
+  replayBody,
+  replayResult,
+  testResult,
+  type WebhookPatch,
+  webhook,
+  webhookList,
+  webhookPatch,
+  webhookWithSecret,
+} from './schema.ts'
+import { sendTest } from './test-message.ts'
+import {
+  createWebhook,
+  deleteWebhook,
+  findWebhook,
+  listDeliveries,
+  listWebhooks,
+  patchWebhook,
+  replay,
+  requireReadScopes,
+  rotateSecret,
+  type WebhookAuthor,
+} from './webhooks.ts'
+
+const path = '/v1/webhooks'
+const tag = 'Webhooks'
+const params = { id: 'number' } as const
+const byId = { tag, path: `${path}/{id}`, params }
+const idOf = ({ params }: Call) => Number(params.id)
+
+/** The route table of webhooks. */
+export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): Route[] {
+  const allowed = parseRanges(webhookAllow)
+  let resolver: Resolve | undefined
+  // The resolver reads the configuration of DNS, so it is not made before it is needed.
+  const resolve: Resolve = host => {
+    resolver ??= createResolve()
+    return resolver(host)
+  }
+  const authorOf = ({ db, caller, request_id, signal }: Call): WebhookAuthor => ({
+    db,
+    organization_id: caller.organization.id,
+    actor: caller.subject,
+    request_id,
+    signal,
+    allowed,
+    resolve,
+  })
+  return [
+    route<NewWebhook>({
+      method: 'POST',
+      tag,
+      path,
+      scope: 'webhooks:write',
+      operationId: 'createWebhook',
+      summary: 'Create a webhook',
+      description:
+        'kith sends each matching change from now on to the URL, signed by Standard Webhooks 1.0. The response shows the secret, ' +
+        'once. The token also needs the scopes that read what the events tell of.',
+      body: newWebhook,
+      answer: webhookWithSecret,
+      successes: { 201: 'Created.' },
+      handle: async call => {
+        requireReadScopes(call, call.body.events)
+        const data = await createWebhook(authorOf(call), call.body)
+        return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path,
+      scope: 'webhooks:read',
+      operationId: 'listWebhooks',
+      summary: 'List the webhooks',
+      answer: webhookList,
+      handle: async ({ db, caller, signal }) => ({
+        status: 200,
+        data: { items: await listWebhooks(db, caller.organization.id, signal) },
+      }),
+    }),
+    route({
+      method: 'GET',
+      ...byId,
+      scope: 'webhooks:read',
+      operationId: 'getWebhook',
+      summary: 'Read a webhook',
+      answer: webhook,
+      handle: async call => ({
+        status: 200,
+        data: await findWebhook(call.db, call.caller.organization.id, idOf(call), call.signal),
+      }),
+    }),
+    route<WebhookPatch>({
+      method: 'PATCH',
+      ...byId,
+      scope: 'webhooks:write',
+      operationId: 'patchWebhook',
+      summary: 'Change a webhook',
+      description:
+        '`active: false` pauses it, and `active: true` lets it go on from its position. The token also needs the scopes that read ' +
+        'what the events tell of.',
+      body: webhookPatch,
+      answer: webhook,
+      handle: async call => ({
+        status: 200,
+        data: await patchWebhook(authorOf(call as Call), idOf(call as Call), call.body, events =>
+          requireReadScopes(call, events),
+        ),
+      }),
+    }),
+    route({
+      method: 'DELETE',
+      ...byId,
+      scope: 'webhooks:write',
+      operationId: 'deleteWebhook',
+      summary: 'Delete a webhook',
+      description: 'Requests under way may still arrive. Its deliveries are deleted soon.',
+      answer: Type.Literal(true),
+      handle: async call => {
+        await deleteWebhook(authorOf(call), idOf(call))
+        return { status: 200, data: true }
+      },
+    }),
+    ...actionRoutes(webhookAllow, authorOf),
+  ]
+}
+
+function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) => WebhookAuthor): Route[] {
+  return [
+    route({
+      method: 'POST',
+      tag,
+      path: `${path}/{id}/rotate`,
+      params,
+      scope: 'webhooks:write',
+      operationId: 'rotateWebhookSecret',
+      summary: 'Make a new secret',
+      description: 'The new secret and the one before it both sign for 24 hours. The response shows the new one, once.',
+      answer: webhookWithSecret,
+      handle: async call => ({ status: 200, data: await rotateSecret(authorOf(call), idOf(call)) }),
+    }),
+    route({
+      method: 'POST',
+      tag,
+      path: `${path}/{id}/test`,
+      params,
+      scope: 'webhooks:write',
+      operationId: 'testWebhook',
+      summary: 'Send a test event',
+      description:
+        'Sends an event of the type `webhook.test` once, also to an inactive webhook, and returns the outcome.',
+      answer: testResult,
+      handle: async call => ({
+        status: 200,
+        data: await sendTest(authorOf(call), idOf(call), {
+          id: randomUUID(),
+          limitMs: call.limits.requestMs * 0.8,
+          ranges: webhookAllow,
+        }),
+      }),
+    }),
+    route<ReplayBody>({
+      method: 'POST',
+      tag,
+      path: `${path}/{id}/replay`,
+      params,
+      scope: 'webhooks:write',
+      operationId: 'replayWebhook',
+      summary: 'Send changes again',
+      description:
+        'Sends the matching changes of a range again, in the background, with the `webhook-id` that they had.',
+      body: replayBody,
+      answer: replayResult,
+      successes: { 202: 'Accepted.' },
+      handle: async call => ({
+        status: 202,
+        data: await replay(authorOf(call as Call), idOf(call as Call), call.body),
+      }),
+    }),
+    route<DeliveriesQuery>({
+      method: 'GET',
+      tag,
+      path: `${path}/{id}/deliveries`,
+      params,
+      scope: 'webhooks:read',
+      operationId: 'listWebhookDeliveries',
+      summary: 'List the deliveries of a webhook',
+      description: 'Newest first. kith keeps a delivery for 30 days after it has ended.',
+      query: deliveriesQuery,
+      hasDefaults: true,
+      answer: deliveryPage,
+      handle: async call => ({
+        status: 200,
+        data: await listDeliveries(call.db, call.caller.organization.id, idOf(call as Call), call.body, call.signal),
+      }),
+    }),
+  ]
+}

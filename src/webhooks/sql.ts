@@ -1,0 +1,303 @@
+import { statement } from '../db/db.ts'
+
+/** The name of the followers of webhooks. */
+export const followerName = 'webhooks'
+
+const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active, w.disabled_reason, w.disabled_at,
+     w.failing_since, w.last_success_at, w.created_at, w.updated_at`
+const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id`
+
+/** The webhooks of an organization with their positions in the change log. */
+export const listWebhooksSql = statement(
+  'list_webhooks',
+  `select ${columns}, f.sequence as position from webhooks w ${position}
+   where w.organization_id = $1 and w.deleted_at is null order by w.id`,
+)
+
+/** $2: id. */
+export const readWebhookSql = statement(
+  'read_webhook',
+  `select ${columns}, f.sequence as position from webhooks w ${position}
+   where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
+)
+
+/** $2: id. Returns everything that sending needs: also the secrets, the requested replay, and the name of the numbering. */
+export const readSendingSql = statement(
+  'read_webhook_sending',
+  `select ${columns}, w.secrets, w.replay_after, w.replay_until, h.log_id, h.sequence as head
+   from webhooks w join change_heads h on h.organization_id = $1
+   where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
+)
+
+/** $2: id. Locks the position, which is locked before the webhook. While the lock is held, the follower stores nothing. */
+export const lockPositionSql = statement(
+  'lock_webhook_position',
+  `select f.sequence from followers f where f.organization_id = $1 and f.name = '${followerName}' and f.id = $2 for update`,
+)
+
+/** The highest id of the organization, deleted webhooks included, and the number of webhooks. The head must be locked. */
+export const countWebhooksSql = statement(
+  'count_webhooks',
+  `select coalesce(max(w.id), 0) as last_id, count(*) filter (where w.deleted_at is null)::integer as count
+   from webhooks w where w.organization_id = $1`,
+)
+
+/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: secrets, $11: the time. */
+export const insertWebhookSql = statement(
+  'insert_webhook',
+  `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, secrets, created_at, updated_at)
+   values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10::jsonb, $11, $11)`,
+)
+
+/** $2: id, $3: whether it is paused. The position is the head, so that the first change to send is the next one. */
+export const insertPositionSql = statement(
+  'insert_webhook_position',
+  `insert into followers (organization_id, name, id, sequence, paused)
+   select h.organization_id, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
+)
+
+/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: the time. An active one counts as new. */
+export const updateWebhookSql = statement(
+  'update_webhook',
+  `update webhooks set url = $3, events = $4::jsonb, stacks = $5::jsonb, keys = $6::jsonb, description = $7, payload = $8,
+     active = $9, updated_at = $10,
+     disabled_reason = case when $9 then null else disabled_reason end,
+     disabled_at = case when $9 then null else disabled_at end,
+     failing_since = case when active then failing_since end
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: id, $3: whether it is paused, $4: the time. An active one looks for deliveries that are due. */
+export const setPausedSql = statement(
+  'set_webhook_paused',
+  `update followers set paused = $3, not_before = null, wake_at = case when $3 then wake_at else $4::timestamptz end
+   where organization_id = $1 and name = '${followerName}' and id = $2`,
+)
+
+/** $2: id, $3: reason, $4: the time. Returns no row if it is inactive already. */
+export const disableWebhookSql = statement(
+  'disable_webhook',
+  `update webhooks set active = false, disabled_reason = $3, disabled_at = $4::timestamptz, updated_at = $4::timestamptz
+   where organization_id = $1 and id = $2 and active returning id`,
+)
+
+/** $2: id, $3: secrets, $4: the time. */
+export const storeSecretsSql = statement(
+  'store_webhook_secrets',
+  'update webhooks set secrets = $3::jsonb, updated_at = $4 where organization_id = $1 and id = $2',
+)
+
+/** $2: id. */
+export const readSecretsSql = statement(
+  'read_webhook_secrets',
+  'select w.secrets from webhooks w where w.organization_id = $1 and w.id = $2',
+)
+
+/** $2: id, $3: the time. */
+export const deleteWebhookSql = statement(
+  'delete_webhook',
+  `update webhooks set deleted_at = $3, active = false, url = '', secrets = '[]' where organization_id = $1 and id = $2`,
+)
+
+/** $2: id. */
+export const deletePositionSql = statement(
+  'delete_webhook_position',
+  `delete from followers where organization_id = $1 and name = '${followerName}' and id = $2`,
+)
+
+/** $2: id, $3: after this number, $4: up to this number. A replay that still runs goes on with both. */
+export const requestReplaySql = statement(
+  'request_webhook_replay',
+  `update webhooks set replay_after = least(replay_after, $3), replay_until = greatest(replay_until, $4)
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: id, $3: the number that the replay has reached. */
+export const advanceReplaySql = statement(
+  'advance_webhook_replay',
+  `update webhooks set replay_after = case when replay_until > $3 then $3::bigint end,
+     replay_until = case when replay_until > $3 then replay_until end
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: the time, $3: webhook, $4: operation, $5: before, $6: after, $7: actor, $8: request id. The definitions keep their version. */
+export const appendWebhookChangeSql = statement(
+  'append_webhook_change',
+  `with head as (
+     update change_heads set sequence = sequence + 1 where organization_id = $1 returning organization_id, sequence
+   )
+   insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
+   select head.organization_id, head.sequence, $2, 'webhook', $3, $4, $5::jsonb, $6::jsonb, $7, $8 from head`,
+)
+
+/** The type of the event of a change c. */
+const type = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end
+     || '.' || case c.operation when 'create' then 'created' when 'update' then 'updated' when 'delete' then 'deleted'
+       else 'restored' end`
+
+/**
+ * $2: after this number, $3: up to this number, $4: types, $5: operations of consent events, $6: keys of stacks or null, $7: fields or
+ * null, $8: keys of attributes. Returns the matching changes in order.
+ */
+export const matchChangesSql = statement(
+  'match_changes',
+  `select c.sequence as s, coalesce(c.entity_id::text, c.subject || ' ' || c.definition_id) as e, ${type} as t
+   from changes c
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3
+     and (${type} = any($4::text[])
+       or (c.stack_id = 0 and c.operation = any($5::text[]) and (c.before ? 'consents' or c.after ? 'consents')))
+     and ($6::text[] is null or c.stack_id is null or c.stack_id = 0
+       or c.stack_id in (select s.id from stacks s where s.organization_id = $1 and s.key = any($6)))
+     and ($7::text[] is null or c.before ?| $7 or c.after ?| $7
+       or c.before->'attribute_values' ?| $8::text[] or c.after->'attribute_values' ?| $8)
+   order by c.sequence`,
+)
+
+/**
+ * $2: webhook, $3: [{s: sequence, e: entity, t: type}], $4: the time. A delivery that has ended begins anew. The first one of each
+ * entity gets its time by {@link promoteDeliveriesSql}.
+ */
+export const insertDeliveriesSql = statement(
+  'insert_webhook_deliveries',
+  `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, status, created_at)
+   select w.organization_id, w.id, v.s, v.e, v.t, 'waiting', $4
+   from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(s bigint, e text, t text)
+   where w.organization_id = $1 and w.id = $2
+   on conflict (organization_id, webhook_id, sequence) do update set status = 'waiting', attempts = 0, created_at = excluded.created_at
+     where webhook_deliveries.status <> 'waiting'`,
+)
+
+/** The first waiting delivery of each of the entities $3. */
+const first = `unnest($3::text[]) as v(entity) cross join lateral (
+       select d.sequence from webhook_deliveries d
+       where d.organization_id = $1 and d.webhook_id = $2 and d.entity = v.entity and d.status = 'waiting'
+       order by d.sequence limit 1
+     ) first`
+
+/** $2: webhook, $3: entities, $4: the time. The first waiting delivery of each entity becomes due. */
+export const promoteDeliveriesSql = statement(
+  'promote_webhook_deliveries',
+  `update webhook_deliveries d set next_attempt_at = $4
+   from (select first.sequence from ${first}) due
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = due.sequence and d.next_attempt_at is null`,
+)
+
+/** $2: webhook, $3: entities. Runs before earlier deliveries of the entities are inserted. */
+export const demoteDeliveriesSql = statement(
+  'demote_webhook_deliveries',
+  `update webhook_deliveries d set next_attempt_at = null
+   from (select first.sequence from ${first}) due
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = due.sequence`,
+)
+
+/**
+ * $2: webhook, $3: the time, $4: deliveries that are being sent, $5: limit, $6: maximum bytes. Returns the deliveries that are due
+ * with their changes, until the sizes add up to the maximum.
+ */
+export const readDueSql = statement(
+  'read_due_deliveries',
+  `with due as materialized (
+     select d.sequence, d.entity, d.type, d.attempts, d.next_attempt_at from webhook_deliveries d
+     where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at <= $3 and d.sequence <> all($4::bigint[])
+     order by d.next_attempt_at, d.sequence limit $5
+   ), sized as (
+     select due.*, sum(coalesce(pg_column_size(c.before), 0) + coalesce(pg_column_size(c.after), 0))
+       over (order by due.next_attempt_at, due.sequence rows between unbounded preceding and 1 preceding) as bytes_before
+     from due join changes c on c.organization_id = $1 and c.sequence = due.sequence
+   )
+   select s.sequence, s.entity, s.type, s.attempts, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id,
+     c.operation, c.version, c.before::text as before, c.after::text as after, c.actor, c.request_id,
+     (select k.key from stacks k where k.organization_id = $1 and k.id = c.stack_id) as stack_key,
+     case when c.entity_id is null then null when e.is_stored then e.external_id else (
+       select l.before->>'external_id' from changes l
+       where l.organization_id = $1 and l.entity_id = c.entity_id order by l.version desc limit 1
+     ) end as external_id
+   from sized s join changes c on c.organization_id = $1 and c.sequence = s.sequence
+     left join lateral (
+       select e.external_id, true as is_stored from entities e
+       where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id offset 0
+     ) e on true
+   where coalesce(s.bytes_before, 0) < $6
+   order by s.next_attempt_at, s.sequence`,
+)
+
+/** $2: webhook. The time of the next attempt. */
+export const readNextAttemptSql = statement(
+  'read_next_attempt',
+  `select min(d.next_attempt_at) as at from webhook_deliveries d
+   where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at is not null`,
+)
+
+/**
+ * $2: webhook, $3: [{s: sequence, o: status, a: attempts, n: next attempt, h: status of the response, d: duration, r: response,
+ * x: error}], $4: the time.
+ */
+export const recordAttemptsSql = statement(
+  'record_webhook_attempts',
+  `update webhook_deliveries d set status = v.o, attempts = v.a, next_attempt_at = v.n, last_attempt_at = $4,
+     response_status = v.h, duration_ms = v.d, response = v.r, error = v.x
+   from jsonb_to_recordset($3::text::jsonb) as v(s bigint, o text, a integer, n timestamptz, h integer, d integer, r text, x text)
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = v.s`,
+)
+
+/** $2: webhook, $3: failing since, $4: last success, or null to keep it. */
+export const recordHealthSql = statement(
+  'record_webhook_health',
+  `update webhooks set failing_since = $3::timestamptz, last_success_at = coalesce($4::timestamptz, last_success_at)
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: webhook, $3: before this number, $4: limit, $5: status or null. Newest first. */
+export const listDeliveriesSql = statement(
+  'list_webhook_deliveries',
+  `select d.sequence, d.type, d.status, d.attempts, d.created_at, d.next_attempt_at, d.last_attempt_at, d.response_status,
+     d.duration_ms, d.response, d.error, h.log_id || ':' || d.sequence as message_id
+   from webhook_deliveries d join change_heads h on h.organization_id = $1
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence < $3 and ($5::text is null or d.status = $5)
+   order by d.sequence desc limit $4`,
+)
+
+/** The organizations that have or had webhooks. */
+export const listOrganizationsWithWebhooksSql = statement(
+  'list_organizations_with_webhooks',
+  'select distinct organization_id from webhooks',
+)
+
+/** $2: ended before this time, $3: limit. Deletes old deliveries, and those of deleted webhooks. */
+export const forgetDeliveriesSql = statement(
+  'forget_webhook_deliveries',
+  `with old as materialized (
+     select d.webhook_id, d.sequence from webhooks w cross join lateral (
+       (select d.webhook_id, d.sequence from webhook_deliveries d
+        where w.deleted_at is null and d.organization_id = $1 and d.webhook_id = w.id and d.status <> 'waiting'
+          and d.last_attempt_at < $2 limit $3)
+       union all
+       (select d.webhook_id, d.sequence from webhook_deliveries d
+        where w.deleted_at is not null and d.organization_id = $1 and d.webhook_id = w.id limit $3)
+     ) d
+     where w.organization_id = $1 limit $3
+   ), gone as (
+     delete from webhook_deliveries d using old
+     where d.organization_id = $1 and d.webhook_id = old.webhook_id and d.sequence = old.sequence
+     returning 1
+   ) select count(*)::integer as gone from gone`,
+)
+
+/** How many webhooks are in each state, and how many deliveries wait for a retry, of all organizations. */
+export const readStatesSql = statement(
+  'read_webhook_states',
+  `select count(*) filter (where active and failing_since is null)::integer as active,
+     count(*) filter (where active and failing_since is not null)::integer as failing,
+     count(*) filter (where disabled_reason is not null)::integer as disabled,
+     (select count(*)::integer from webhook_deliveries d where d.next_attempt_at is not null and d.attempts > 0) as retries
+   from webhooks where deleted_at is null`,
+)
+
+/** The webhooks of all organizations that fail or were disabled. */
+export const listFailingSql = statement(
+  'list_failing_webhooks',
+  `select o.key as organization, w.id, w.url, w.disabled_reason, w.disabled_at, w.failing_since
+   from webhooks w join organizations o on o.id = w.organization_id
+   where w.deleted_at is null and (w.failing_since is not null and w.active or w.disabled_reason is not null)
+   order by o.key, w.id limit 100`,
+)

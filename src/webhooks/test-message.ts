@@ -1,0 +1,42 @@
+import { parseRanges } from './addresses.ts'
+import { isSuccess } from './schedule.ts'
+import { createSender } from './send.ts'
+import { readSendingSql } from './sql.ts'
+import { activeSecrets, findWebhook, type Secret, type WebhookAuthor } from './webhooks.ts'
+
+type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
+
+/** Sends a signed test event once, and returns the outcome. It is no delivery. Throws a Fault of 404. */
+export async function sendTest(
+  { db, organization_id, signal, resolve }: WebhookAuthor,
+  id: number,
+  { id: messageId, limitMs, ranges }: TestOptions,
+) {
+  await findWebhook(db, organization_id, id, signal)
+  const [webhook] = await db.query<{ url: string; secrets: Secret[]; log_id: string }>(
+    readSendingSql,
+    [organization_id, id],
+    signal,
+  )
+  const { url, secrets, log_id } = webhook!
+  const timestamp = new Date().toISOString()
+  const body = JSON.stringify({ type: 'webhook.test', timestamp, data: { webhook_id: id } })
+  const sender = createSender({ allowed: parseRanges(ranges), resolve, timeoutMs: limitMs })
+  const ending = new AbortController()
+  const abort = () => ending.abort(signal.reason)
+  signal.addEventListener('abort', abort)
+  try {
+    const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: activeSecrets(secrets, Date.now()) }
+    const outcome = await sender.send(message, ending.signal)
+    return {
+      delivered: isSuccess(outcome),
+      response_status: outcome.status ?? null,
+      duration_ms: outcome.durationMs,
+      response: outcome.response ?? null,
+      error: outcome.error ?? null,
+    }
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await sender.close()
+  }
+}

@@ -1,0 +1,376 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { announceCommit } from '../changes/commit-events.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { fail, pointer } from '../errors.ts'
+import type { Call } from '../http/pipeline/route.ts'
+import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { lockHeadSql } from '../organizations/definitions-sql.ts'
+import type { Signal } from '../signal.ts'
+import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
+import { scopesOf, throwIfUnknown } from './events.ts'
+import type { DeliveriesQuery, DeliveryShape, NewWebhook, ReplayBody, WebhookPatch, WebhookShape } from './schema.ts'
+import {
+  appendWebhookChangeSql,
+  countWebhooksSql,
+  deletePositionSql,
+  deleteWebhookSql,
+  disableWebhookSql,
+  forgetDeliveriesSql,
+  insertPositionSql,
+  insertWebhookSql,
+  listDeliveriesSql,
+  listFailingSql,
+  listOrganizationsWithWebhooksSql,
+  listWebhooksSql,
+  lockPositionSql,
+  readSecretsSql,
+  readStatesSql,
+  readWebhookSql,
+  requestReplaySql,
+  setPausedSql,
+  storeSecretsSql,
+  updateWebhookSql,
+} from './sql.ts'
+
+/** The settings of a webhook, as the change log shows them. */
+type Settings = Pick<WebhookShape, 'url' | 'events' | 'stacks' | 'keys' | 'description' | 'payload' | 'active'>
+
+/** A row of `webhooks`. */
+export type WebhookRow = Settings & {
+  id: number
+  disabled_reason: 'gone' | 'failing' | null
+  disabled_at: string | null
+  failing_since: string | null
+  last_success_at: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** A secret signs until it expires. The newest one does not expire. */
+export type Secret = { secret: string; expires_at: string | null }
+
+/** The author of a change of webhooks, and what their addresses may be. */
+export type WebhookAuthor = {
+  db: Database
+  organization_id: number
+  actor: string
+  request_id: string
+  signal: Signal
+  allowed: AllowedRanges
+  resolve: Resolve
+}
+
+const maxWebhooks = 100
+const maxSecrets = 10
+const rotationMs = 86_400_000
+const resolveMs = 2_000
+const secretBytes = 32
+
+const newSecret = (): Secret => ({ secret: `whsec_${randomBytes(secretBytes).toString('base64')}`, expires_at: null })
+
+/** The secrets that sign at this time. */
+export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
+  secrets.filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > nowMs).map(({ secret }) => secret)
+
+function webhookToJson(row: WebhookRow & { position: number }): WebhookShape {
+  const { disabled_reason, disabled_at, failing_since, last_success_at, position, created_at, updated_at, ...rest } =
+    row
+  const disabled = disabled_reason === null ? null : { reason: disabled_reason, at: disabled_at! }
+  return { ...rest, disabled, failing_since, last_success_at, position, created_at, updated_at }
+}
+
+export async function listWebhooks(db: Database, organization_id: number, signal: Signal): Promise<WebhookShape[]> {
+  const rows = await db.query<WebhookRow & { position: number }>(listWebhooksSql, [organization_id], signal)
+  return rows.map(webhookToJson)
+}
+
+/** Throws a Fault of 404 if the organization has no such webhook. */
+export async function findWebhook(
+  db: Database,
+  organization_id: number,
+  id: number,
+  signal?: Signal,
+): Promise<WebhookShape> {
+  const [row] = await db.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id], signal)
+  return row ? webhookToJson(row) : throwNotFound()
+}
+
+function throwNotFound(): never {
+  return fail('not_found', 'There is no such webhook.')
+}
+
+/** Throws `forbidden` unless the token may read what the events tell of. A webhook would otherwise show it more than it may read. */
+export function requireReadScopes({ caller }: Pick<Call, 'caller'>, events: readonly string[]): void {
+  for (const scope of scopesOf(events))
+    if (!caller.scopes.has(scope))
+      fail('forbidden', `The token lacks the scope ${scope}, which reads what the webhook tells of.`, {
+        headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
+      })
+}
+
+/** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */
+async function checkUrl(url: string, { allowed, resolve }: WebhookAuthor): Promise<void> {
+  const problem = urlProblem(url, allowed)
+  if (problem !== undefined) throwInvalidField('/url', problem)
+  const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<void>()
+  const timer = setTimeout(giveUp, resolveMs)
+  const checking = resolveReachable(host, allowed, resolve).then(
+    () => {},
+    error => {
+      if (error instanceof AddressRefused)
+        throwInvalidField('/url', 'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)')
+    },
+  )
+  await Promise.race([checking, late]).finally(() => clearTimeout(timer))
+  checking.catch(() => {})
+}
+
+const settingsOf = ({ url, events, stacks, keys, description, payload, active }: Settings): Settings => ({
+  url,
+  events,
+  stacks,
+  keys,
+  description,
+  payload,
+  active,
+})
+
+const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
+
+const storedValues = ({ url, events, stacks, keys, description, payload, active }: Settings) => [
+  url,
+  JSON.stringify(events),
+  jsonOrNull(stacks),
+  jsonOrNull(keys),
+  description,
+  payload,
+  active,
+]
+
+type Entry = { id: number; operation: 'create' | 'update' | 'delete'; before: object; after: object }
+type Author = Pick<WebhookAuthor, 'organization_id' | 'actor' | 'request_id'>
+
+const append = (tx: Transaction, { organization_id, actor, request_id }: Author, at: string, entry: Entry) => {
+  const { id, operation, before, after } = entry
+  const values = [at, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
+  return tx.query(appendWebhookChangeSql, [organization_id, ...values])
+}
+
+/** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
+export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
+  const { db, organization_id, signal } = author
+  const { stacks = null, keys = null, description = null, payload = 'full', active = true } = body
+  const settings = { url: body.url, events: body.events, stacks, keys, description, payload, active }
+  throwIfUnknown(settings, await currentDefinitions(db, organization_id, signal))
+  await checkUrl(settings.url, author)
+  const secret = newSecret()
+  const at = new Date().toISOString()
+  const id = await db.transaction(
+    async tx => {
+      await tx.query(lockHeadSql, [organization_id])
+      const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
+      if (stored!.count >= maxWebhooks) throwLimitReached()
+      const newId = stored!.last_id + 1
+      await tx.query(insertWebhookSql, [
+        organization_id,
+        newId,
+        ...storedValues(settings),
+        JSON.stringify([secret]),
+        at,
+      ])
+      await append(tx, author, at, { id: newId, operation: 'create', before: {}, after: settings })
+      await tx.query(insertPositionSql, [organization_id, newId, !active])
+      return newId
+    },
+    { signal },
+  )
+  announceCommit(db, organization_id)
+  return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
+}
+
+function throwLimitReached(): never {
+  const message = `exceeds the limit of ${maxWebhooks} webhooks per organization`
+  return fail('invalid_parameter', 'The organization has reached its limit of webhooks. Delete one first.', {
+    details: [{ path: '', message }],
+  })
+}
+
+/**
+ * Runs `work` while the log, the position and the webhook of this id cannot change, in this order. Every change of a webhook takes
+ * the locks in this order, and its follower takes the last two. Throws a Fault of 404.
+ */
+async function changeWebhook(
+  author: Pick<WebhookAuthor, 'db' | 'organization_id' | 'signal'>,
+  id: number,
+  work: (tx: Transaction, webhook: WebhookRow & { position: number }) => Promise<void>,
+): Promise<void> {
+  const { db, organization_id, signal } = author
+  await db.transaction(
+    async tx => {
+      await tx.query(lockHeadSql, [organization_id])
+      await tx.query(lockPositionSql, [organization_id, id])
+      const [row] = await tx.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id])
+      await work(tx, row ?? throwNotFound())
+    },
+    { signal },
+  )
+  announceCommit(db, organization_id)
+}
+
+/** Changes a webhook. `authorize` throws if the token may not read what the result tells of. Throws a Fault of 400, 403 or 404. */
+export async function patchWebhook(
+  author: WebhookAuthor,
+  id: number,
+  patch: WebhookPatch,
+  authorize: (events: readonly string[]) => void,
+): Promise<WebhookShape> {
+  const { db, organization_id, signal } = author
+  const definitions = await currentDefinitions(db, organization_id, signal)
+  if (patch.url !== undefined) {
+    await findWebhook(db, organization_id, id, signal)
+    await checkUrl(patch.url, author)
+  }
+  const at = new Date().toISOString()
+  await changeWebhook(author, id, async (tx, webhook) => {
+    const current = settingsOf(webhook)
+    const next = { ...current, ...patch } as Settings
+    authorize(next.events)
+    throwIfUnknown({ ...next, stacks: patch.stacks ?? null, keys: patch.keys ?? null }, definitions)
+    const changed = differences(current, patch as Partial<Settings>)
+    if (!changed) return
+    await tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at])
+    await tx.query(setPausedSql, [organization_id, id, !next.active, at])
+    await append(tx, author, at, { id, operation: 'update', ...changed })
+  })
+  return findWebhook(db, organization_id, id)
+}
+
+/** Deletes a webhook. Throws a Fault of 404. */
+export async function deleteWebhook(author: WebhookAuthor, id: number): Promise<void> {
+  const { organization_id } = author
+  const at = new Date().toISOString()
+  await changeWebhook(author, id, async (tx, webhook) => {
+    await tx.query(deleteWebhookSql, [organization_id, id, at])
+    await tx.query(deletePositionSql, [organization_id, id])
+    await append(tx, author, at, { id, operation: 'delete', before: settingsOf(webhook), after: {} })
+  })
+}
+
+/** Makes a second secret. The ones before it sign for another 24 hours. Throws a Fault of 404. */
+export async function rotateSecret(author: WebhookAuthor, id: number) {
+  const { db, organization_id } = author
+  const secret = newSecret()
+  const nowMs = Date.now()
+  const at = new Date(nowMs).toISOString()
+  await changeWebhook(author, id, async tx => {
+    const [stored] = await tx.query<{ secrets: Secret[] }>(readSecretsSql, [organization_id, id])
+    const expires_at = new Date(nowMs + rotationMs).toISOString()
+    const older = stored!.secrets
+      .filter(each => activeSecrets([each], nowMs).length > 0)
+      .map(each => ({ ...each, expires_at: each.expires_at ?? expires_at }))
+    if (older.length >= maxSecrets)
+      throwInvalidField('', `The webhook has ${maxSecrets} secrets that still sign. Rotate when the first has expired.`)
+    await tx.query(storeSecretsSql, [organization_id, id, JSON.stringify([...older, secret]), at])
+    const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
+    await append(tx, author, at, { id, operation: 'update', ...counts })
+  })
+  return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
+}
+
+/** Asks the follower to send the matching changes of a range again. Throws a Fault of 400 or 404. */
+export async function replay(author: WebhookAuthor, id: number, { after, until }: ReplayBody) {
+  const { organization_id } = author
+  const at = new Date().toISOString()
+  let range = { after, until: until ?? 0 }
+  await changeWebhook(author, id, async (tx, { active, position }) => {
+    range = { after, until: Math.min(until ?? position, position) }
+    if (until !== undefined && until < after) throwInvalidField(pointer('until'), 'must not be less than after')
+    if (!active) throwInvalidField('', 'is an inactive webhook. Activate it first.')
+    if (range.until <= after) return
+    await tx.query(requestReplaySql, [organization_id, id, after, range.until])
+    await tx.query(setPausedSql, [organization_id, id, false, at])
+  })
+  return { after, until: Math.max(after, range.until) }
+}
+
+const defaultPage = 50
+
+/** The deliveries of a webhook, newest first. Throws a Fault of 404. */
+export async function listDeliveries(
+  db: Database,
+  organization_id: number,
+  id: number,
+  { status = undefined, before = Number.MAX_SAFE_INTEGER, limit = defaultPage }: DeliveriesQuery,
+  signal: Signal,
+): Promise<{ items: DeliveryShape[]; has_more: boolean }> {
+  await findWebhook(db, organization_id, id, signal)
+  const values = [organization_id, id, before, limit + 1, status ?? null]
+  const rows = await db.query<DeliveryShape>(listDeliveriesSql, values, signal)
+  return { items: rows.slice(0, limit), has_more: rows.length > limit }
+}
+
+/**
+ * Makes a webhook inactive whose receiver is gone or has failed for too long, and logs it as a change. Returns whether it was
+ * active.
+ */
+export async function disableWebhook(
+  db: Database,
+  organization_id: number,
+  id: number,
+  reason: 'gone' | 'failing',
+  nowMs: number,
+): Promise<boolean> {
+  const at = new Date(nowMs).toISOString()
+  const author = { organization_id, actor: 'kith', request_id: randomUUID() }
+  const isDisabled = await db.transaction(async tx => {
+    await tx.query(lockHeadSql, [organization_id])
+    await tx.query(lockPositionSql, [organization_id, id])
+    const rows = await tx.query(disableWebhookSql, [organization_id, id, reason, at])
+    if (rows.length === 0) return false
+    await tx.query(setPausedSql, [organization_id, id, true, at])
+    const changed = { before: { active: true, disabled: null }, after: { active: false, disabled: { reason, at } } }
+    await append(tx, author, at, { id, operation: 'update', ...changed })
+    return true
+  })
+  if (isDisabled) announceCommit(db, organization_id)
+  return isDisabled
+}
+
+const deliveriesPerStatement = 1_000
+const retentionMs = 30 * 86_400_000
+
+/** Deletes deliveries that ended 30 days ago, in small transactions. Returns their number. */
+export async function forgetDeliveries(
+  db: Database,
+  { signal, nowMs = Date.now() }: { signal?: Signal; nowMs?: number } = {},
+): Promise<number> {
+  const before = new Date(nowMs - retentionMs).toISOString()
+  let forgotten = 0
+  for (const { organization_id } of await db.query<{ organization_id: number }>(listOrganizationsWithWebhooksSql, []))
+    while (!signal?.aborted) {
+      const values = [organization_id, before, deliveriesPerStatement]
+      const [{ gone } = { gone: 0 }] = await db.query<{ gone: number }>(forgetDeliveriesSql, values)
+      forgotten += gone
+      if (gone < deliveriesPerStatement) break
+    }
+  return forgotten
+}
+
+/** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
+export type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
+
+export async function readWebhookStates(db: Database): Promise<WebhookStates> {
+  const [states] = await db.query<WebhookStates>(readStatesSql, [])
+  return states!
+}
+
+/** A webhook that fails or was disabled. */
+export type FailingWebhook = Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & {
+  organization: string
+}
+
+/** The first 100 webhooks, of all organizations, that fail or were disabled. */
+export const listFailingWebhooks = (db: Database): Promise<FailingWebhook[]> =>
+  db.query<FailingWebhook>(listFailingSql, [])
