@@ -5,17 +5,16 @@ import { statement } from '../db/db.ts'
 // neither parsed nor copied on their way.
 
 /**
- * The external identifier that the entity of a change c has now, or the last one of a deleted entity. `offset 0` forces an
- * index look-up for each change: the planner would otherwise read all entities of the organization.
+ * The external identifier that the entity of a change c has now, or the last one of a deleted entity. An index look-up for
+ * each change takes less time than a join, and the planner cannot replace it by reading all entities.
  */
-const externalId = `left join lateral (
-     select e.external_id, true as is_stored from entities e
-     where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id offset 0
-   ) e on true`
-const lastExternalId = `case when e.is_stored then e.external_id when c.entity_id is not null then (
-     select d.before->>'external_id' from changes d
+const externalId = `case when c.entity_id is not null then coalesce((
+     select e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id
+   ), (
+     select case when d.operation = 'delete' then d.before->>'external_id' end from changes d
      where d.organization_id = $1 and d.entity_id = c.entity_id order by d.version desc limit 1
-   ) end`
+   )) end`
 const stackKey = `case when c.stack_id > 0 then (
      select s.key from stacks s where s.organization_id = $1 and s.id = c.stack_id
    ) end`
@@ -31,7 +30,7 @@ const fields = [
   'c.version',
   'c.before',
   'c.after',
-  lastExternalId,
+  externalId,
   'c.actor',
   'c.request_id',
 ]
@@ -49,11 +48,16 @@ const columns = `c.sequence, c.at, c.subject, c.stack_id, c.entity_id, c.definit
 const bytesBefore = (order: string) =>
   `sum(${size}) over (order by ${order} rows unbounded preceding) - (${size}) as bytes_before`
 
-/** The lines of the matched changes until their sizes add up to the limit; the last one may exceed it. */
-const lines = (order: string, maxBytes: string) =>
-  `select string_agg(${line}, E'\\n' order by c.${order}) as lines, count(*)::integer as count, max(c.sequence) as last
-   from matched c ${externalId}
-   where c.bytes_before < ${maxBytes}`
+/**
+ * The number of matched changes, and the lines, number and last sequence of those whose sizes add up to the limit; the
+ * last one may exceed it.
+ */
+const pageOf = (order: string, maxBytes: string, matched: string) => {
+  const fits = `filter (where c.bytes_before < ${maxBytes})`
+  return `select count(*)::integer as matched, (count(*) ${fits})::integer as count, max(c.sequence) ${fits} as last,
+     string_agg(${line}, E'\\n' order by c.${order}) ${fits} as lines
+   from (${matched}) c`
+}
 
 /**
  * $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match, $7: whether records
@@ -62,18 +66,19 @@ const lines = (order: string, maxBytes: string) =>
  */
 export const readChangesSql = statement(
   'read_changes',
-  `with matched as materialized (
-     select ${columns}, ${bytesBefore('c.sequence')}
+  `select h.sequence as head, h.log_id, page.*
+   from change_heads h left join lateral (${pageOf(
+     'sequence',
+     '$5',
+     `select ${columns}, ${bytesBefore('c.sequence')}
      from changes c
      where c.organization_id = $1 and c.sequence > $2::bigint and c.sequence <= $3::bigint
        and case when c.subject <> 'entity' then c.subject = any($9::text[])
          when c.stack_id = 0 then $6::boolean
          else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
        and ($10::text[] is null or c.operation = any($10))
-     order by c.sequence limit $4
-   )
-   select h.sequence as head, h.log_id, (select count(*)::integer from matched) as matched, page.*
-   from change_heads h left join lateral (${lines('sequence', '$5')}) page on true
+     order by c.sequence limit $4`,
+   )}) page on true
    where h.organization_id = $1`,
 )
 
@@ -83,16 +88,17 @@ export const readChangesSql = statement(
  */
 export const readHistorySql = statement(
   'read_history',
-  `with matched as materialized (
-     select ${columns}, ${bytesBefore('c.version desc')}
+  `select exists (
+       select from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = $3
+     ) as found, page.*
+   from (${pageOf(
+     'version desc',
+     '$6',
+     `select ${columns}, ${bytesBefore('c.version desc')}
      from changes c
      where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = $3 and c.version < $4
-     order by c.version desc limit $5
-   )
-   select exists (
-       select from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = $3
-     ) as found, (select count(*)::integer from matched) as matched, page.*
-   from (${lines('version desc', '$6')}) page`,
+     order by c.version desc limit $5`,
+   )}) page`,
 )
 
 /** $2: stack, $3: external identifier. */
