@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { history, repeatReads } from '../../test/support/past-reads.ts'
 import { type Send, type Service, startService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { makeShop, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
 
 let service: Service
 let shop: Shop
@@ -127,6 +127,19 @@ describe('a read with at or version', () => {
     expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...linked, as_of: expect.anything() })
     expect(await ok('GET', `/v1/people/ada?at=${afterRestore}`)).toEqual({ ...restored, as_of: expect.anything() })
     expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...relinked, as_of: expect.anything() })
+  })
+
+  it('shows the linked target if its name passed to another entity during the write', async () => {
+    await create({ external_id: 'bob' })
+    await create({ external_id: 'ada' })
+    const db = runAfterFirst('read_bearers', service.db, async () => {
+      await patch('bob', { external_id: 'robert' })
+      await create({ external_id: 'bob' })
+    })
+    await writeAll(db, shop, [write('patch', 'ada', { attribute_values: { referrer: 'bob' } })])
+    const today = await read('ada')
+    expect(today.attribute_values).toEqual({ referrer: 'robert' })
+    expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...today, as_of: expect.anything() })
   })
 
   it('shows the links of an import between its own lines', async () => {
