@@ -208,7 +208,13 @@ describe('kith doctor, on the embedded server', () => {
     await service.ready
     const running = await doctor({ KITH_DATA_DIR: dataDir })
     expect(running.findings.filter(({ verdict }) => verdict === 'wrong')).toEqual([])
-    expect(running.findings.map(({ check }) => check)).toEqual([...serverChecks, 'migrations', 'clock', 'keys'])
+    expect(running.findings.map(({ check }) => check)).toEqual([
+      ...serverChecks,
+      'migrations',
+      'clock',
+      'keys',
+      'webhooks',
+    ])
     expect(await terminate(service)).toBe(0)
     const stopped = await doctor({ KITH_DATA_DIR: dataDir })
     expect([stopped.code, stopped.findings.length]).toEqual([0, running.findings.length])

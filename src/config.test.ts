@@ -39,6 +39,7 @@ describe('an empty environment', () => {
       corsOrigins: [],
       rates: { read: undefined, write: undefined, store: 'memory' },
       traces: undefined,
+      webhookAllow: [],
       limits: {
         bodyBytes: 1024 * 1024,
         batchBytes: 8 * 1024 * 1024,

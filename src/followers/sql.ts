@@ -51,7 +51,7 @@ export const findNewsOfSql = statement(
 /** $2: name. Adds the row of a follower that every organization has. */
 export const insertFollowerSql = statement(
   'insert_follower',
-  `insert into followers (organization_id, name) select h.organization_id, $2 from change_heads h where h.organization_id = $1
+  `insert into followers (organization_id, name) select $1, $2 from change_heads h where h.organization_id = $1
    on conflict do nothing`,
 )
 

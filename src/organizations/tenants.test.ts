@@ -165,8 +165,18 @@ async function statements(): Promise<Statement[]> {
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
 const sharedTables = ['organizations', 'signing_keys', 'rate_limits']
 
-/** The statements that read all organizations. Background tasks use them; they return only ids and versions. */
-const crossTenantStatements = ['read_versions']
+/**
+ * The statements that read all organizations. Background tasks and metrics use them, and they return only ids, versions and
+ * counts. `kith doctor` uses the last one.
+ */
+const crossTenantStatements = [
+  'read_versions',
+  'find_news',
+  'read_follower_lag',
+  'list_organizations_with_webhooks',
+  'read_webhook_states',
+  'list_failing_webhooks',
+]
 
 describe('SQL statements', () => {
   it('bind every table of an organization to $1, the organization id', async () => {

@@ -53,7 +53,7 @@ export const insertWebhookSql = statement(
 export const insertPositionSql = statement(
   'insert_webhook_position',
   `insert into followers (organization_id, name, id, sequence, paused)
-   select h.organization_id, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
+   select $1, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
 )
 
 /** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: the time. An active one counts as new. */
@@ -124,10 +124,10 @@ export const advanceReplaySql = statement(
 export const appendWebhookChangeSql = statement(
   'append_webhook_change',
   `with head as (
-     update change_heads set sequence = sequence + 1 where organization_id = $1 returning organization_id, sequence
+     update change_heads set sequence = sequence + 1 where organization_id = $1 returning sequence
    )
    insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
-   select head.organization_id, head.sequence, $2, 'webhook', $3, $4, $5::jsonb, $6::jsonb, $7, $8 from head`,
+   select $1, head.sequence, $2, 'webhook', $3, $4, $5::jsonb, $6::jsonb, $7, $8 from head`,
 )
 
 /** The type of the event of a change c. */
@@ -160,7 +160,7 @@ export const matchChangesSql = statement(
 export const insertDeliveriesSql = statement(
   'insert_webhook_deliveries',
   `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, status, created_at)
-   select w.organization_id, w.id, v.s, v.e, v.t, 'waiting', $4
+   select $1, w.id, v.s, v.e, v.t, 'waiting', $4
    from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(s bigint, e text, t text)
    where w.organization_id = $1 and w.id = $2
    on conflict (organization_id, webhook_id, sequence) do update set status = 'waiting', attempts = 0, created_at = excluded.created_at
