@@ -106,7 +106,7 @@ describe('an organization with slow pages', () => {
     ['before its first page', [], 1],
     ['after one fast page', [fast], 4],
     ['after a slow page among fast ones', [fast, fast, fast, slow], 1],
-    ['after a slow page and seven fast ones', [slow, ...Array(7).fill(fast)], 1],
+    ['after a slow page and three fast ones', [slow, fast, fast, fast], 1],
     ['after a slow page and twenty fast ones', [slow, ...Array(20).fill(fast)], 4],
   ])('%s gets this many of eight connections for its pages', (_, pages, connections) => {
     const shares = new Shares({ connections: 8, pagePatienceMs: 60_000, onRefused: () => {} })

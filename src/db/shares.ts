@@ -30,8 +30,8 @@ type SharesOptions = {
 type Holding = Record<Lane, number> & { total: number; meanPageMs: number }
 
 /** Pages are slow if they hold a connection for longer than this on average. */
-const slowPageMs = 250
-/** The weight of one page in the moving average: after a page of 10 s it takes 13 fast ones to end the limit. */
+const slowPageMs = 1_000
+/** The weight of one page in the moving average: after pages of 10 s it takes nine fast ones to end the limit. */
 const pageWeight = 1 / 4
 
 type Waiter = { lane: Lane; holding: Holding; enter(): void }

@@ -120,7 +120,7 @@ describe('slow filters of one organization', () => {
   it('take one connection of eight once the organization is known for them', async () => {
     await readFastPages(slow)
     const first = sendSlowFilters()
-    await expect.poll(() => countActiveConnections(1), patience).toBe(4)
+    await expect.poll(() => countActiveConnections(3), patience).toBe(4)
     first.leave()
     await expect.poll(() => countActiveConnections(), patience).toBe(0)
     const { leave } = sendSlowFilters()
