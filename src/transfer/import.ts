@@ -104,6 +104,9 @@ async function* answerLines(
     }
     yield textOf(counts)
   } catch (error) {
+    isOver = true
+    // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
+    await Promise.allSettled(writing)
     const { code, message, details, outcome } = call.explain(findOutcomeUnknown(failures) ?? error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
