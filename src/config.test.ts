@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { limitVariable } from '../test/support/limit-variable.ts'
 import { ConfigError, loadConfig } from './config.ts'
 
 /** The problems of an environment; empty if it is valid. */
@@ -14,9 +15,6 @@ function problemsOf(environment: Record<string, string>): string[] {
     return problems.map(problem => problem.replace('  - ', ''))
   }
 }
-
-/** The variable of a limit. */
-const limitVariable = (name: string) => `KITH_LIMIT_${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`
 
 /** A validation compiles its schema, which takes 30 ms. Each run therefore has at least 20 settings. */
 const fewRuns = { numRuns: 5 }

@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks'
+import { utilizationSinceLastCall } from './event-loop.ts'
 
 /** Event-loop utilization above which a process is busy, and below which it is idle. */
 const [busyUtilization, idleUtilization] = [0.2, 0.05]
@@ -8,13 +8,13 @@ const [busyUtilization, idleUtilization] = [0.2, 0.05]
  * memory is allocated, so an idle process would keep the garbage of its last requests: 300 MiB after 256 changes of people of
  * 458 kB. Needs Node's `--expose-gc`; without it the check does nothing.
  */
-export function collectWhenIdle(collect: () => unknown = collectAndRelease): () => Promise<void> {
-  let before = performance.eventLoopUtilization()
+export function collectWhenIdle(
+  measure: () => number = utilizationSinceLastCall(),
+  collect: () => unknown = collectAndRelease,
+): () => Promise<void> {
   let wasBusy = false
   return async () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
-    before = now
+    const utilization = measure()
     if (utilization > busyUtilization) wasBusy = true
     if (!wasBusy || utilization > idleUtilization) return
     wasBusy = false

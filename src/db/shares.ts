@@ -42,8 +42,9 @@ type Waiter = { lane: Lane; holding: Holding; enter(): void }
  * - Slow pages of an organization hold at most an eighth, because each occupies a processor core of the database.
  * - The pages of all organizations together leave a quarter free.
  *
- * Half and an eighth are at least one connection. A quarter is at least one as well, except in a pool of one. A free slot goes to the waiting
- * organization that holds the fewest connections, and within it to the first waiter whose lane has room.
+ * Half and an eighth are at least one connection. A quarter is at least one as well, except in a pool of one. A free
+ * slot goes to the waiting organization that holds the fewest connections, and within it to the first waiter whose lane
+ * has room.
  */
 export class Shares {
   readonly #options: SharesOptions

@@ -203,7 +203,7 @@ describe('a lost database connection', () => {
   })
 })
 
-describe('a frozen database', () => {
+describe('a frozen database', { timeout: 15_000 }, () => {
   it('returns 504 at the request deadline, and recovers', async () => {
     const service = await serve({ KITH_LIMIT_REQUEST_MS: '500' })
     proxy.freeze()

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { performance } from 'node:perf_hooks'
 import type { Config } from '../../config.ts'
+import { utilizationSinceLastCall } from '../../event-loop.ts'
 import type { Observer } from '../../observer.ts'
-import { parseTarget } from '../input/request-target.ts'
 import { isVersioned } from '../pipeline/admission.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
@@ -79,8 +78,7 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
     enter(unversioned, clientAddress(request, config.behindProxy), 0)
 
   return {
-    admit: (connection, request, response) => {
-      const url = parseTarget(request.url ?? '/')
+    admit: (connection, request, response, url) => {
       if (isProbe(request, url)) return leaveNothing
       // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
       const isPipelined = connection.pendingRefusals > 0
@@ -124,12 +122,10 @@ const reportTicks = 1_000 / tickMs
 function startClock(overloads: Overload[], report: GateOptions['report']) {
   let ticks = 0
   let refused = 0
-  let before = performance.eventLoopUtilization()
+  const measureUtilization = utilizationSinceLastCall()
   const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
+    const utilization = measureUtilization()
     for (const overload of overloads) overload.tick(utilization)
-    before = now
     ticks += 1
     if (ticks % reportTicks > 0 || refused === 0) return
     report({ refused, inFlight: overloads.reduce((sum, { total }) => sum + total.requests, 0) })

@@ -16,9 +16,9 @@ type KeyedRequest = {
 
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
- * for 24 hours. `source` is what the request was bound from, and `handle` runs the row's handler. A refusal below 500 is stored too; 429 and 5xx store no
- * key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key belongs
- * to another request.
+ * for 24 hours. `source` is what the request was bound from, and `handle` runs the row's handler. A refusal below 500 is
+ * stored too; 429 and 5xx store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the
+ * key runs, 422 if the key belongs to another request.
  */
 export async function idempotentHandler(
   row: Route,

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { limitVariable } from '../../../test/support/limit-variable.ts'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Send, startService, useService } from '../../../test/support/service.ts'
 import { type Limits, loadConfig } from '../../config.ts'
@@ -34,10 +35,7 @@ const small = {
 } satisfies Limits
 
 const environment = Object.fromEntries(
-  Object.entries(small).map(([name, value]) => [
-    `KITH_LIMIT_${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`,
-    String(value),
-  ]),
+  Object.entries(small).map(([name, value]) => [limitVariable(name), String(value)]),
 )
 
 const service = useService(environment)

@@ -38,10 +38,15 @@ export const keepAliveMs = 72_000
 /** Sheds load before a request costs anything. */
 export type Gate = Pick<DrainableServer, 'inFlight'> & {
   /**
-   * Counts a request in. The function it returns counts it out and must be called once, when the request is over. If the
-   * result is undefined, the request is refused and must not be started.
+   * Counts a request for `url`, a normalized request target, in. The function it returns counts it out and must be called
+   * once, when the request is over. If the result is undefined, the request is refused and must not be started.
    */
-  admit(connection: Connection, request: IncomingMessage, response: ServerResponse): (() => void) | undefined
+  admit(
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+    url: string,
+  ): (() => void) | undefined
   /** Must be called when the server has closed. */
   stop(): void
 }
@@ -122,10 +127,10 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     connection.newest = request
     closeAfterUpgrade(connection, request, response)
     coalesceChunks(request)
-    const leave = gate.admit(connection, request, response)
+    const url = parseTarget(request.url ?? '/')
+    const leave = gate.admit(connection, request, response, url)
     if (!leave) return
     const id = requestId(request.headers['x-request-id'])
-    const url = parseTarget(request.url ?? '/')
     const requestMs = Math.min(limits.requestMs, drain.leftMs())
     serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose, leave }))
   }
