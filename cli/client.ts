@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
-import { scopes } from '../src/auth/scopes.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
+import { scopes } from '../src/scopes.ts'
 import { newCommand, newGroup, printResult } from './command.ts'
 import { withSession } from './session.ts'
 

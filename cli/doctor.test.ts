@@ -96,6 +96,27 @@ describe('kith doctor, on a server of its own', () => {
     await expectWarning('keys', /400 days old/)
   })
 
+  it('names followers of the change log whose work fails', async () => {
+    await query(database.url, `insert into organizations (key) values ('acme')`)
+    const insert = (name: string, id: number, failures: number, paused: boolean) =>
+      query(
+        database.url,
+        `insert into followers (organization_id, name, id, sequence, failures, failure, not_before, paused)
+         select id, '${name}', ${id}, 41, ${failures}, 'error 23514', '2027-01-15T08:00:00Z', ${paused}
+         from organizations where key = 'acme'`,
+      )
+    await insert('dangling_links', 0, 3, false)
+    await insert('webhooks', 7, 1, false)
+    await insert('webhooks', 8, 0, false)
+    await insert('webhooks', 9, 1, true)
+    const found = findingsOf(await doctor(environment), 'followers')
+    expect(found.map(({ verdict, message }) => [verdict, message])).toEqual([
+      ['warning', 'dangling_links of acme fails after change 41: error 23514 (failures: 3)'],
+      ['warning', 'webhooks 7 of acme fails after change 41: error 23514 (failures: 1)'],
+    ])
+    expect(found[0]!.advice).toContain('2027-01-15T08:00:00.000Z')
+  })
+
   it('names webhooks that fail, and those that were disabled', async () => {
     await query(database.url, `insert into organizations (key) values ('acme')`)
     const insert = (id: number, state: string) =>
@@ -213,6 +234,7 @@ describe('kith doctor, on the embedded server', () => {
       'migrations',
       'clock',
       'keys',
+      'followers',
       'webhooks',
     ])
     expect(await terminate(service)).toBe(0)

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { scopes } from '../src/auth/scopes.ts'
 import { issueToken } from '../src/auth/token.ts'
 import { findOrganization, isOrganizationKey } from '../src/organizations/organizations.ts'
+import { scopes } from '../src/scopes.ts'
 import { newCommand, printResult } from './command.ts'
 import { type Session, withSession } from './session.ts'
 

@@ -2,6 +2,7 @@ import { listKeys } from '../../src/auth/keys.ts'
 import type { Config } from '../../src/config.ts'
 import type { Database } from '../../src/db/db.ts'
 import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
+import { listFailingFollowers } from '../../src/followers/followers.ts'
 import { listFailingWebhooks } from '../../src/webhooks/webhooks.ts'
 import { type Finding, ok, warning, wrong } from './finding.ts'
 import {
@@ -163,6 +164,19 @@ export async function checkKeys(db: Database): Promise<Finding[]> {
   const message = `the signing key is ${ageDays} days old, and ${keys.length - 1} older keys verify tokens`
   if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate. Tokens in use stay valid.')]
   return [ok('keys', message)]
+}
+
+/** Names the followers of the change log whose work fails. */
+export async function checkFollowers(db: Database): Promise<Finding[]> {
+  const failing = (await hasTable(db, 'followers')) ? await listFailingFollowers(db) : []
+  if (failing.length === 0) return [ok('followers', 'no follower of the change log fails')]
+  return failing.map(({ organization, name, id, sequence, failures, failure, not_before }) =>
+    warning(
+      'followers',
+      `${id === 0 ? name : `${name} ${id}`} of ${organization} fails after change ${sequence}: ${failure} (failures: ${failures})`,
+      `kith retries at ${not_before}. The log of the service has the error, with "task":"follow".`,
+    ),
+  )
 }
 
 /** Names the webhooks that fail, or that kith has disabled. */

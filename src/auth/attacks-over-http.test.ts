@@ -5,7 +5,7 @@ import { exchange, parseResponse } from '../../test/support/process.ts'
 import { allScopes, useService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
-import { scopes } from './scopes.ts'
+import { scopes } from '../scopes.ts'
 
 const service = useService({ AUTH_SECRET: sharedSecret })
 let token: string

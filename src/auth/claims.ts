@@ -1,7 +1,7 @@
 import { isOrganizationKey } from '../organizations/organizations.ts'
+import { parseScopes, type Scope } from '../scopes.ts'
 import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
-import { parseScopes, type Scope } from './scopes.ts'
 
 /** The checked claims of a token. Whether the organization and the client exist is not checked yet. */
 export type Claims = {

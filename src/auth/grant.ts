@@ -1,5 +1,5 @@
+import { splitScopes } from '../scopes.ts'
 import type { Credentials } from './clients.ts'
-import { splitScopes } from './scopes.ts'
 
 /** A token request (RFC 6749, 4.4.2): the form in the body, and the headers that can identify the client. */
 export type GrantRequest = {

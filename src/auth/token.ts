@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal, refuseValue } from '../errors.ts'
+import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys.ts'
-import { buildScopeRefusal, splitScopes } from './scopes.ts'
 
 /**
  * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` is the client that receives it.

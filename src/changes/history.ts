@@ -1,8 +1,8 @@
 import { fail } from '../errors.ts'
 import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
+import { requireScope } from '../scopes.ts'
 import { parseChanges } from './change-json.ts'
 import { defaultLimit, type HistoryQuery } from './schema.ts'
-import { requireScope } from './selection.ts'
 import { findEntitySql, readHistorySql } from './sql.ts'
 
 /** The properties of people or records that a history depends on. */

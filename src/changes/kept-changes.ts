@@ -4,7 +4,7 @@ import { isSelected, type Selection } from './selection.ts'
 /** A request receives at most this much at a time, so that 1,000 slow clients hold at most 64 MiB. */
 const maxPartBytes = 64 * 1024
 
-type KeptChange = Omit<Change, 'json'> & { event: Buffer }
+type KeptChange = Omit<Change, 'at' | 'json'> & { event: Buffer }
 
 /** Changes after a position, up to `last`. The requests at one position share it. */
 export type Part = {

@@ -1,6 +1,7 @@
+import { requireScope } from '../scopes.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
 import { type Range, readRange } from './read-changes.ts'
-import { maySee, requireScope } from './selection.ts'
+import { maySee } from './selection.ts'
 
 const partSize = { limit: 2_000, maxBytes: 512 * 1024 }
 /** The token is verified again after this time. */

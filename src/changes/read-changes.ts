@@ -4,7 +4,7 @@ import { fail } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Change, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection } from './selection.ts'
-import { readChangesSql, readHeadSql } from './sql.ts'
+import { readChangesOfSql, readChangesSql, readHeadSql } from './sql.ts'
 
 /** The newest number of an organization's log, and the name of its numbering. */
 export type Head = { head: number; log_id: string }
@@ -51,6 +51,20 @@ export async function readRange(
   const { head, log_id, matched, count, last, lines } = row ?? throwMissing()
   const isCut = matched === limit || count < matched
   return { head, log_id, last: isCut ? last! : Math.max(after, Math.min(end, head)), changes: parseChanges(lines) }
+}
+
+/**
+ * Reads the changes with these numbers, in their order, until their sizes add up to the limit. Returns at least one if there is
+ * one.
+ */
+export async function readChangesOf(
+  db: Database,
+  organization_id: number,
+  sequences: number[],
+  maxBytes: number,
+): Promise<Change[]> {
+  const [row] = await db.query<{ lines: string | null }>(readChangesOfSql, [organization_id, sequences, maxBytes])
+  return parseChanges(row!.lines)
 }
 
 export async function readHead(db: Database, organization_id: number, signal?: Signal): Promise<Head> {

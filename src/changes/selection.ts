@@ -1,20 +1,21 @@
 import type { Database } from '../db/db.ts'
 import { fail, pointer } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
+import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { Change } from './change-json.ts'
 import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
 import { findStacksSql } from './sql.ts'
 
 /** The scope that reads each subject. */
-const readScopes = {
+export const readScopes = {
   person: 'people:read',
   record: 'records:read',
   stack: 'schema:read',
   attribute: 'schema:read',
   consent_type: 'schema:read',
   webhook: 'webhooks:read',
-} as const satisfies Record<Subject, string>
+} as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */
 export type Selection = {
@@ -23,22 +24,12 @@ export type Selection = {
   stack_ids: readonly number[] | null
   operations: readonly Operation[] | null
   /** The scopes that the token needs for as long as the request runs. */
-  scopes: readonly string[]
+  scopes: readonly Scope[]
   /** Equal for equal selections. */
   key: string
 }
 
 type Caller = Call['caller']
-
-const hasScope = ({ scopes }: Caller, scope: string) => (scopes as ReadonlySet<string>).has(scope)
-
-/** Throws `forbidden`, as the pipeline does for a route's own scope, unless the token has the scope. */
-export function requireScope(caller: Caller, scope: string): void {
-  if (hasScope(caller, scope)) return
-  fail('forbidden', `The token lacks the scope ${scope}.`, {
-    headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
-  })
-}
 
 /**
  * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
@@ -52,14 +43,14 @@ export async function selectionOf(
 ): Promise<Selection> {
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
-  const visible = subjects.filter(name => (named ? named.includes(name) : hasScope(caller, readScopes[name])))
+  const visible = subjects.filter(name => (named ? named.includes(name) : caller.scopes.has(readScopes[name])))
   const selection = {
     // Only records have a stack.
     subjects: stack ? visible.filter(name => name === 'record') : visible,
     stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
     operations: operation ?? null,
   }
-  const scopes = ['changes:read', ...new Set(visible.map(name => readScopes[name]))]
+  const scopes = ['changes:read' as const, ...new Set(visible.map(name => readScopes[name]))]
   return { ...selection, scopes, key: JSON.stringify(selection) }
 }
 
@@ -99,4 +90,5 @@ export const isSelected = (
   (operations === null || operations.includes(change.operation))
 
 /** Whether a token still has the scopes of a selection. */
-export const maySee = (caller: Caller, { scopes }: Selection): boolean => scopes.every(scope => hasScope(caller, scope))
+export const maySee = (caller: Caller, { scopes }: Selection): boolean =>
+  scopes.every(scope => caller.scopes.has(scope))

@@ -82,6 +82,18 @@ export const readChangesSql = statement(
    where h.organization_id = $1`,
 )
 
+/** $2: sequences, $3: maximum bytes. Returns the changes in the order of $2, and their number. */
+export const readChangesOfSql = statement(
+  'read_changes_of',
+  pageOf(
+    'position',
+    '$3',
+    `select ${columns}, v.position, ${bytesBefore('v.position')}
+     from unnest($2::bigint[]) with ordinality as v(sequence, position)
+       join changes c on c.organization_id = $1 and c.sequence = v.sequence`,
+  ),
+)
+
 /**
  * $2: entity, $3: stack, $4: before this version, $5: limit, $6: maximum bytes. Returns whether the log has the entity, and
  * its changes, newest first.

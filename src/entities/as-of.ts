@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { instantOf } from '../attributes/instant.ts'
-import { requireScope } from '../changes/selection.ts'
 import type { Database } from '../db/db.ts'
 import { entityTag } from '../entity-tag.ts'
 import { Fault, refuseValue } from '../errors.ts'
 import type { Call, EnvelopeResult } from '../http/pipeline/route.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
+import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { printEntity } from './entity-json.ts'
 import {

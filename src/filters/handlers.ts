@@ -16,10 +16,11 @@ import {
   peopleKey,
   peopleStackId,
 } from '../organizations/definitions.ts'
+import { requireScope } from '../scopes.ts'
 import { readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
 import { defaultPageSize, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
-import { readScopeOf, requireScopes, scopesOf } from './scopes.ts'
+import { readScopeOf, scopesOf } from './scopes.ts'
 
 /** Returns a page of all entities of a stack. */
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
@@ -42,7 +43,9 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
     const page = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, part, {
       signal,
       boundFrom,
-      authorize: condition => requireScopes(call, scopesOf(condition, stack_id)),
+      authorize: condition => {
+        for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
+      },
       rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
     })
     warnings = page.unusedKeys.map(warningOf)
@@ -74,7 +77,7 @@ export async function relatedEntities(
   const definitions = await currentDefinitions(db, organization_id, signal)
   const stack_id = targetOf(body.target, definitions)
   const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
-  requireScopes(call, [readScopeOf(stack_id)])
+  requireScope(caller, readScopeOf(stack_id))
   const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }

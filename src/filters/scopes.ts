@@ -1,5 +1,3 @@
-import { fail } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { Condition } from './grammar.ts'
 
@@ -16,13 +14,4 @@ export function scopesOf(condition: Condition, stack_id: number): Set<ReadScope>
   if (condition.kind === 'not') return own.union(scopesOf(condition.condition, stack_id))
   if (condition.kind !== 'all' && condition.kind !== 'any') return own
   return condition.conditions.reduce((scopes, inner) => scopes.union(scopesOf(inner, stack_id)), own)
-}
-
-/** Throws `forbidden`, as the pipeline does for a route's own scope, unless the token has all the scopes. */
-export function requireScopes({ caller }: Pick<Call, 'caller'>, needed: Iterable<ReadScope>): void {
-  for (const scope of needed)
-    if (!caller.scopes.has(scope))
-      fail('forbidden', `The token lacks the scope ${scope}.`, {
-        headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
-      })
 }

@@ -12,6 +12,7 @@ import {
   findNewsSql,
   holdLeaseSql,
   insertFollowerSql,
+  listFailingFollowersSql,
   readLagSql,
   recordFailureSql,
   releaseFollowerSql,
@@ -329,3 +330,18 @@ export async function readFollowerLag(db: Database, followers: readonly Follower
   // A follower without a row is behind by nothing.
   return followers.map(({ name }) => lags.find(lag => lag.name === name) ?? { name, changes: 0, seconds: 0 })
 }
+
+/** A follower whose last work failed. `sequence` is the last change that it has worked on, `failure` the kind of the error. */
+export type FailingFollower = {
+  organization: string
+  name: string
+  id: number
+  sequence: number
+  failures: number
+  failure: string
+  not_before: string
+}
+
+/** The first 100 followers, of all organizations, whose last work failed. */
+export const listFailingFollowers = (db: Database): Promise<FailingFollower[]> =>
+  db.query<FailingFollower>(listFailingFollowersSql, [])

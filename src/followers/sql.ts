@@ -111,6 +111,15 @@ export const recordFailureSql = statement(
    where ${ownedRow}`,
 )
 
+/** The followers of all organizations whose last work failed. */
+export const listFailingFollowersSql = statement(
+  'list_failing_followers',
+  `select o.key as organization, f.name, f.id, f.sequence, f.failures, f.failure, f.not_before
+   from followers f join organizations o on o.id = f.organization_id
+   where f.failures > 0 and not f.paused
+   order by o.key, f.name, f.id limit 100`,
+)
+
 /**
  * $1: names that every organization has, $2: names with rows of their own. How far the followers of each name are behind: changes
  * of all organizations, and the age in seconds of the oldest one.

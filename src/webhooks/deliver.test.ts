@@ -113,6 +113,32 @@ describe('a change', () => {
     })
   })
 
+  it('has the JSON of the feed, byte for byte', async () => {
+    const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook']
+    await create({ events: subjects.map(subject => `${subject}.*`) })
+    const { send, token } = organization
+    await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item', name: 'Orders "1"' })
+    await send('POST', '/v1/schema/attributes', { key: 'city', owner: 'people', type: 'text' })
+    await send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'sms' }] })
+    await person('ada', { first_name: '\n\u2028"', attribute_values: { n: 12345678901.5, city: 'Łódź', list: [{}] } })
+    await send('POST', '/v1/people', {})
+    await send('POST', '/v1/stacks/orders', { external_id: 'o1' })
+    await patch('ada', { consents: [{ consent_type_id: 1, channel: 'email', state: true }] })
+    const { id } = (await send('GET', '/v1/people/ada')).body.data
+    await send('DELETE', '/v1/people/ada')
+    await send('POST', `/v1/people/internal/${id}/restore`)
+    await send('PATCH', '/v1/webhooks/1', { description: 'all' })
+    await deliver()
+    const headers = { Authorization: `Bearer ${token}` }
+    const { sequence } = receiver.received.toSorted((a, b) => a.sequence - b.sequence)[0]!
+    const feed = await (await fetch(`${service.address}/v1/changes?after=${sequence - 1}`, { headers })).text()
+    const data = receiver.received
+      .toSorted((a, b) => a.sequence - b.sequence)
+      .map(({ body }) => body.slice(body.indexOf('"data":') + '"data":'.length, -1))
+    expect(data).toHaveLength(10)
+    expect(feed).toContain(`"items":[${data.join()}],`)
+  })
+
   it('of a record has its record_id and stack', async () => {
     await create()
     const { send } = organization

@@ -1,7 +1,9 @@
+import type { Change } from '../changes/change-json.ts'
 import { onCommit } from '../changes/commit-events.ts'
+import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/followers.ts'
-import { bodyOf, type LoggedChange } from './change-payload.ts'
+import { bodyOf } from './change-payload.ts'
 import { matchValuesOf } from './events.ts'
 import { decide, disablement, isSuccess, type Verdict } from './schedule.ts'
 import type { Outcome, Sender } from './send.ts'
@@ -51,7 +53,8 @@ type Sending = WebhookRow & {
   log_id: string
   head: number
 }
-type Due = LoggedChange & { entity: string; attempts: number }
+type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
+type Due = DeliveryRow & { change: Change }
 type Attempt = { due: Due; outcome: Outcome; verdict: Verdict }
 type Match = { s: number; e: string; t: string }
 
@@ -208,10 +211,14 @@ class Delivery {
     }
   }
 
-  #readDue(): Promise<Due[]> {
+  async #readDue(): Promise<Due[]> {
     const { db, organization_id, id } = this.#task
     const busy = [...this.#inFlight.keys(), ...this.#ended.map(({ due }) => due.sequence)]
-    return db.query<Due>(readDueSql, [organization_id, id, iso(this.#nowMs()), busy, duePerRead, bytesPerRead])
+    const values = [organization_id, id, iso(this.#nowMs()), busy, duePerRead]
+    const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
+    if (rows.size === 0) return []
+    const changes = await readChangesOf(db, organization_id, [...rows.keys()], bytesPerRead)
+    return changes.map(change => ({ ...rows.get(change.sequence)!, change }))
   }
 
   /** Sends one delivery. Never rejects: an attempt that was aborted has no result, and is made again. */
@@ -229,7 +236,7 @@ class Delivery {
         const message = {
           url: webhook.url,
           id: `${webhook.log_id}:${due.sequence}`,
-          body: bodyOf(due, webhook.payload),
+          body: bodyOf(due.type, due.change, webhook.payload),
           secrets: activeSecrets(webhook.secrets, nowMs),
         }
         end(await sender.send(message, signal))

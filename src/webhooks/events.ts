@@ -1,17 +1,10 @@
+import { readScopes as subjectScopes } from '../changes/selection.ts'
 import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 
 /** The subjects of events with the scope that reads them. */
-export const readScopes = {
-  person: 'people:read',
-  consent: 'people:read',
-  record: 'records:read',
-  stack: 'schema:read',
-  attribute: 'schema:read',
-  consent_type: 'schema:read',
-  webhook: 'webhooks:read',
-} as const
+const readScopes = { ...subjectScopes, consent: subjectScopes.person }
 
 type Subject = keyof typeof readScopes
 

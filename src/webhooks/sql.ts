@@ -190,35 +190,12 @@ export const demoteDeliveriesSql = statement(
    where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = due.sequence`,
 )
 
-/**
- * $2: webhook, $3: the time, $4: deliveries that are being sent, $5: limit, $6: maximum bytes. Returns the deliveries that are due
- * with their changes, until the sizes add up to the maximum.
- */
+/** $2: webhook, $3: the time, $4: deliveries that are being sent, $5: limit. Returns the deliveries that are due. */
 export const readDueSql = statement(
   'read_due_deliveries',
-  `with due as materialized (
-     select d.sequence, d.entity, d.type, d.attempts, d.next_attempt_at from webhook_deliveries d
-     where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at <= $3 and d.sequence <> all($4::bigint[])
-     order by d.next_attempt_at, d.sequence limit $5
-   ), sized as (
-     select due.*, sum(coalesce(pg_column_size(c.before), 0) + coalesce(pg_column_size(c.after), 0))
-       over (order by due.next_attempt_at, due.sequence rows between unbounded preceding and 1 preceding) as bytes_before
-     from due join changes c on c.organization_id = $1 and c.sequence = due.sequence
-   )
-   select s.sequence, s.entity, s.type, s.attempts, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id,
-     c.operation, c.version, c.before::text as before, c.after::text as after, c.actor, c.request_id,
-     (select k.key from stacks k where k.organization_id = $1 and k.id = c.stack_id) as stack_key,
-     case when c.entity_id is null then null when e.is_stored then e.external_id else (
-       select l.before->>'external_id' from changes l
-       where l.organization_id = $1 and l.entity_id = c.entity_id order by l.version desc limit 1
-     ) end as external_id
-   from sized s join changes c on c.organization_id = $1 and c.sequence = s.sequence
-     left join lateral (
-       select e.external_id, true as is_stored from entities e
-       where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id offset 0
-     ) e on true
-   where coalesce(s.bytes_before, 0) < $6
-   order by s.next_attempt_at, s.sequence`,
+  `select d.sequence, d.entity, d.type, d.attempts from webhook_deliveries d
+   where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at <= $3 and d.sequence <> all($4::bigint[])
+   order by d.next_attempt_at, d.sequence limit $5`,
 )
 
 /** $2: webhook. The time of the next attempt. */

@@ -6,6 +6,7 @@ import type { Call } from '../http/pipeline/route.ts'
 import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockHeadSql } from '../organizations/definitions-sql.ts'
+import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
@@ -102,11 +103,7 @@ function throwNotFound(): never {
 
 /** Throws `forbidden` unless the token may read what the events tell of. A webhook would otherwise show it more than it may read. */
 export function requireReadScopes({ caller }: Pick<Call, 'caller'>, events: readonly string[]): void {
-  for (const scope of scopesOf(events))
-    if (!caller.scopes.has(scope))
-      fail('forbidden', `The token lacks the scope ${scope}, which reads what the webhook tells of.`, {
-        headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
-      })
+  for (const scope of scopesOf(events)) requireScope(caller, scope, ', which reads what the webhook tells of')
 }
 
 /** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */

@@ -126,6 +126,7 @@ const globalStatements = [
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',
+  'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
   'list_organizations_with_webhooks',

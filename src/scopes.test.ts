@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Fault, Refusal } from '../errors.ts'
+import type { Fault, Refusal } from './errors.ts'
 import { requireScope, type Scope, scopes } from './scopes.ts'
 
 function refusalOf(held: Scope[], scope: Scope): Refusal | undefined {

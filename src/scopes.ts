@@ -1,4 +1,4 @@
-import { fail, type Refusal, refuseValue } from '../errors.ts'
+import { fail, type Refusal, refuseValue } from './errors.ts'
 
 export const scopes = [
   'people:read',
@@ -37,10 +37,13 @@ export function buildScopeRefusal(words: string[]): Refusal | undefined {
   )
 }
 
-/** Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. */
-export function requireScope(caller: { scopes: ReadonlySet<Scope> }, scope: Scope): void {
+/**
+ * Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. `purpose` ends the
+ * message's sentence, where the reason is not obvious.
+ */
+export function requireScope(caller: { scopes: ReadonlySet<Scope> }, scope: Scope, purpose = ''): void {
   if (caller.scopes.has(scope)) return
-  fail('forbidden', `The token lacks the scope ${scope}.`, {
+  fail('forbidden', `The token lacks the scope ${scope}${purpose}.`, {
     headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
   })
 }
