@@ -2,7 +2,14 @@ import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
 import type { Database } from '../src/db/db.ts'
 import { newCommand, printResult } from './command.ts'
-import { checkClock, checkFollowers, checkKeys, checkMigrations, checkServer, checkWebhooks } from './doctor/database.ts'
+import {
+  checkClock,
+  checkFollowers,
+  checkKeys,
+  checkMigrations,
+  checkServer,
+  checkWebhooks,
+} from './doctor/database.ts'
 import { type Finding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
 import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { withStorage } from './doctor/storage.ts'

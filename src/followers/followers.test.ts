@@ -5,7 +5,14 @@ import { readMetrics } from '../../test/support/metrics.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import { createFollowers, type Follower, LeaseLost, readFollowerLag, type Task } from './followers.ts'
+import {
+  createFollowers,
+  type Follower,
+  LeaseLost,
+  listFailingFollowers,
+  readFollowerLag,
+  type Task,
+} from './followers.ts'
 
 let service: Service
 let organization: Organization
@@ -111,6 +118,33 @@ describe('a follower', () => {
     expect(await row(follower)).toMatchObject({ sequence: 1, failures: 0, failure: null })
     const { text } = await readMetrics(service.address)
     expect(text).toContain(`kith_follower_failures_total{follower="${follower.name}"} 13`)
+    await following.stop()
+  })
+
+  it('that fails on one change stops no other follower of the organization, and passes over nothing', async () => {
+    const worked: number[] = []
+    let isBroken = true
+    const broken = makeFollower(async ({ organization_id, after, head }) => {
+      if (organization_id !== organization.id) return { sequence: head }
+      if (after + 1 === 2 && isBroken) throw new TypeError('broken')
+      worked.push(after + 1)
+      return { sequence: after + 1 }
+    })
+    const other = makeFollower(toHead)
+    for (const name of ['a', 'b', 'c']) await person(organization, name)
+    let nowMs = Date.now()
+    const following = createFollowers(service.db, [broken, other], { report: ignore, nowMs: () => nowMs })
+    await following.settle()
+    expect(worked).toEqual([1])
+    expect((await row(other))!.sequence).toBe(3)
+    const failing = async () => (await listFailingFollowers(service.db)).filter(({ name }) => name === broken.name)
+    const failure = { organization: organization.key, id: 0, sequence: 1, failures: 1, failure: 'TypeError' }
+    expect(await failing()).toMatchObject([failure])
+    isBroken = false
+    nowMs += 1_000
+    await following.settle()
+    expect(worked).toEqual([1, 2, 3])
+    expect(await failing()).toEqual([])
     await following.stop()
   })
 

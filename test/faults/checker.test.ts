@@ -221,6 +221,12 @@ describe('the checker', () => {
     )
     journal.entries.push(entryOf(restoreIdentity('r2'), 'acknowledged', started))
     expect(await findKinds()).toEqual(new Set())
+    // The response to a restore of a person who exists has the version of an earlier change.
+    const existing = entryOf(restoreIdentity('r3'), 'acknowledged', performance.now())
+    journal.entries.push(existing)
+    expect(await findKinds()).toEqual(new Set(['a write is lost']))
+    existing.writes[0]!.restored = { id, version: 3 }
+    expect(await findKinds()).toEqual(new Set())
     await mutate(`update changes set operation = 'restore' where organization_id = $o and request_id = '${mark}'`)
     expect(await findKinds()).toContain('the change log does not replay')
   })

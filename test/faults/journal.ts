@@ -7,7 +7,12 @@ import type { Reply } from '../support/service.ts'
 export type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
 /** One write. `identity` finds its change in the change log: the mark in its body, or for a deletion its name and request id. */
-export type RecordedWrite = { identity: string; outcome: Outcome }
+export type RecordedWrite = {
+  identity: string
+  outcome: Outcome
+  /** The entity that the response to a restore has. It may have existed, and then it has no change. */
+  restored?: { id: string; version: number }
+}
 
 /** One request with one write or a batch. Times are milliseconds of the test process's clock, not of the process under test. */
 export type Entry = {
@@ -47,6 +52,10 @@ export function recordReply(journal: Journal, entry: Entry, reply: Reply | 'neve
   if (typeof reply !== 'object') {
     for (const write of entry.writes) write.outcome = reply === undefined ? 'unknown' : 'refused'
     return
+  }
+  if (reply.status === 200 && entry.path.endsWith('/restore')) {
+    const { id, record_id = id, version } = reply.body.data
+    entry.writes[0]!.restored = { id: record_id, version }
   }
   const items = reply.status === 200 && entry.path.endsWith('/batch') ? (reply.body.data.items as Item[]) : undefined
   for (const [index, write] of entry.writes.entries())

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { senderTo } from '../support/process.ts'
 import type { Reply, Send } from '../support/service.ts'
 import { type Entry, type Journal, newJournal, recordReply } from './journal.ts'
-import { drawRequest } from './mix.ts'
+import { drawRequest, type KnownIds } from './mix.ts'
 import { createRandom, type Random } from './rounds.ts'
 import type { World } from './world.ts'
 
@@ -44,15 +44,17 @@ export function startLoad({
 }: LoadOptions): Load {
   const journal = newJournal()
   const senders = addresses.map(address => senderTo(address, world.token))
+  const known: KnownIds = { '/v1/people': [], '/v1/stacks/orders': [] }
   let isStopped = false
   let acknowledgedCount = 0
   let waiter: { count: number; resolve: () => void } | undefined
   const sendNext = async (random: Random) => {
-    const entry = drawRequest(random)
+    const entry = drawRequest(random, known)
     entry.started = performance.now()
     journal.entries.push(entry)
     const reply = await send(random.pick(senders), entry)
     recordReply(journal, entry, reply)
+    learnId(known, entry, reply)
     onAnswer?.(entry, reply)
     if (entry.status >= 200 && entry.status < 300) acknowledgedCount += 1
     if (waiter && acknowledgedCount >= waiter.count) waiter.resolve()
@@ -83,6 +85,13 @@ export function startLoad({
       await clientsDone
     },
   }
+}
+
+/** Remembers the internal identifier that the response to a single write has, so that later requests can restore the entity. */
+function learnId(known: KnownIds, { path }: Entry, reply: Reply | 'never sent' | undefined) {
+  const { id, record_id = id } = (typeof reply === 'object' && reply.body.data) || {}
+  for (const [collection, ids] of Object.entries(known))
+    if (typeof record_id === 'string' && path.startsWith(collection) && !ids.includes(record_id)) ids.push(record_id)
 }
 
 /** Sends a request. Returns `undefined` for a broken connection, and `never sent` for one that could not be opened. */

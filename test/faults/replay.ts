@@ -44,6 +44,10 @@ export type FindingKind =
   | 'the index differs from the stored entities'
   | 'a read differs from the stored entities'
   | 'an unexplained response'
+  | 'a change was not delivered'
+  | 'an unrequested change was delivered'
+  | 'a delivery differs from the change log'
+  | 'deliveries are out of order'
 
 export type Finding = { kind: FindingKind; text: string }
 

@@ -57,6 +57,7 @@ export type AttributeDefinition = {
 /** All rows of an organization from one snapshot, read directly from the database and without its indexes. */
 export type Stored = {
   head: number
+  log_id: string
   changes: Change[]
   entities: StoredEntity[]
   links: StoredLink[]
@@ -86,12 +87,14 @@ export async function readStored(databaseUrl: string, organization_id: number): 
       'set local enable_indexscan = off; set local enable_bitmapscan = off; set local enable_indexonlyscan = off',
     )
     const rows = async (text: string) => (await client.query(text, [organization_id])).rows
-    const [{ head }] = await rows('select sequence::integer as head from change_heads where organization_id = $1')
+    const [{ head, log_id }] = await rows(
+      'select sequence::integer as head, log_id from change_heads where organization_id = $1',
+    )
     const [{ keys }] = await rows('select count(*)::integer as keys from idempotency_keys where organization_id = $1')
     const terms = await rows(`select value || ' ' || entity_id as term from terms where organization_id = $1`)
     const tables: Record<string, unknown> = {}
     for (const [name, text] of Object.entries(statements)) tables[name] = await rows(text)
-    return { ...(tables as unknown as Stored), head, keys, terms: terms.map(({ term }) => term) }
+    return { ...(tables as unknown as Stored), head, log_id, keys, terms: terms.map(({ term }) => term) }
   } finally {
     await client.end()
   }
