@@ -13,6 +13,7 @@ import {
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { allScopes, type Send, type Service, startService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import type { Caller } from '../auth/caller.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { listKeys, revokeKey, rotateKeys } from '../auth/keys.ts'
 import { issueToken } from '../auth/token.ts'
@@ -254,6 +255,50 @@ describe('the token of a stream', { timeout: 30_000 }, () => {
     const revokedMs = performance.now()
     expect(await stream.next()).toBeUndefined()
     expect(performance.now() - revokedMs).toBeLessThan(10_000)
+  })
+})
+
+describe('a token that loses scopes', { timeout: 30_000 }, () => {
+  // kith never changes the scopes of a token, so the test changes what the service learns from it.
+  let lost = ''
+  let shrinking: Service
+  beforeAll(async () => {
+    const shrink = (caller: Caller) => ({
+      ...caller,
+      scopes: new Set([...caller.scopes].filter(each => each !== lost)),
+    })
+    shrinking = await startService({}, service.databaseUrl, authenticator => ({
+      ...authenticator,
+      authenticate: (...given) => {
+        const caller = authenticator.authenticate(...given)
+        return caller instanceof Promise ? caller.then(shrink) : shrink(caller)
+      },
+    }))
+  })
+  afterAll(() => shrinking.stop())
+
+  it.each(['people:read', 'changes:read'])('without %s ends its stream within 10 s', async scope => {
+    lost = ''
+    const stream = await openEvents(shrinking, await shrinking.tokenFor(shop.key), `after=${start}`)
+    await create('ada')
+    await takeEvents(stream, start + 1)
+    lost = scope
+    const lostMs = performance.now()
+    expect(await stream.next()).toBeUndefined()
+    expect(performance.now() - lostMs).toBeLessThan(10_000)
+  })
+
+  it('keeps a stream that needs none of them', async () => {
+    lost = ''
+    const token = await shrinking.tokenFor(shop.key)
+    const ending = await openEvents(shrinking, token, `after=${start}&subject=person`)
+    const stream = await openEvents(shrinking, token, `after=${start}&subject=record`)
+    await ending.nextBlock()
+    lost = 'people:read'
+    expect(await ending.next()).toBeUndefined()
+    await send('POST', '/v1/stacks/companies', {})
+    expect(sequences(await takeEvents(stream, start + 1))).toEqual([start + 1])
+    stream.close()
   })
 })
 

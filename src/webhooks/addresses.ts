@@ -56,6 +56,9 @@ export class AddressRefused extends Error {
 /** Resolves a host name to its addresses. Rejects if it has none. */
 export type Resolve = (host: string) => Promise<string[]>
 
+/** A name that never exists (RFC 6761, 6.4). A query for it would tell the name server what only this machine knows. */
+const isReservedName = (host: string) => /(^|\.)invalid\.?$/i.test(host)
+
 /**
  * Resolves names by DNS. Node's own look-up would occupy a thread of the process for each name whose server does not answer,
  * and all other look-ups would wait for it.
@@ -63,6 +66,7 @@ export type Resolve = (host: string) => Promise<string[]>
 export function createResolve(): Resolve {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   return async host => {
+    if (isReservedName(host)) throw Object.assign(new Error(`${host} does not exist`), { code: 'ENOTFOUND' })
     const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     const addresses = found.flatMap(result => (result.status === 'fulfilled' ? result.value : []))
     if (addresses.length === 0) throw (found[0] as PromiseRejectedResult).reason

@@ -1,11 +1,12 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { selfSigned } from '../../test/support/certificate.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { parseRanges } from './addresses.ts'
+import { createResolve, parseRanges } from './addresses.ts'
 import { createSender, type Sender } from './send.ts'
 
 let receiver: Receiver
@@ -62,9 +63,15 @@ describe('a request', () => {
   })
 
   it('follows no redirect', async () => {
-    receiver.answer = response => response.writeHead(302, { Location: receiver.url }).end()
-    expect(await makeSender().send(messageTo(receiver.url), never)).toMatchObject({ status: 302 })
-    expect(receiver.received).toHaveLength(1)
+    const internal = await startReceiver()
+    closing.push(() => internal.close())
+    const locations = [receiver.url, internal.url, 'http://169.254.169.254/', 'http://[::1]/', '//10.0.0.1/']
+    for (const [index, Location] of locations.entries()) {
+      receiver.answer = response => response.writeHead(index % 2 === 0 ? 302 : 307, { Location }).end()
+      const outcome = await makeSender().send(messageTo(receiver.url), never)
+      expect(outcome).toMatchObject({ status: index % 2 === 0 ? 302 : 307 })
+    }
+    expect([receiver.received.length, internal.received.length]).toEqual([locations.length, 0])
   })
 
   it('verifies the certificate', async () => {
@@ -122,6 +129,15 @@ describe('an address', () => {
     const again = makeSender({ allowed: parseRanges(['127.0.0.1/32']), resolve, ca: cert })
     expect((await again.send(messageTo(url), never)).error).toMatch(/may not reach/)
     expect([lookups, connections]).toEqual([2, 1])
+  })
+
+  it('of a name under .invalid is not looked up', async () => {
+    const lookups = [vi.spyOn(Resolver.prototype, 'resolve4'), vi.spyOn(Resolver.prototype, 'resolve6')]
+    const sender = makeSender({ resolve: createResolve() })
+    for (const url of ['https://receiver.invalid/', 'https://RECEIVER.Invalid./', 'https://invalid/'])
+      expect((await sender.send(messageTo(url), never)).error).toBe('The host has no address.')
+    expect(lookups.flatMap(({ mock }) => mock.calls)).toEqual([])
+    vi.restoreAllMocks()
   })
 
   it('in the URL is checked each time, without a look-up', async () => {

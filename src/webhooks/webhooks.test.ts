@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { createWebhook } from './webhooks.ts'
 
 let service: Service
 let organization: Organization
@@ -220,6 +221,28 @@ describe('a URL', () => {
       await expectRefused({ url: address }, '/url', /must be an https URL|may not reach/)
   })
 
+  it('whose name has one address that webhooks may not reach is refused', async () => {
+    const { signal } = new AbortController()
+    for (const address of ['127.0.0.1', '::1', '0.0.0.0', '10.0.0.1', '169.254.169.254', '::ffff:10.0.0.1']) {
+      const creating = createWebhook(
+        {
+          db: service.db,
+          organization_id: organization.id,
+          actor: 'tests',
+          request_id: 'tests',
+          signal,
+          allowed: [],
+          resolve: async () => ['93.184.216.34', address],
+        },
+        { url: 'https://receiver.example/', events },
+      )
+      await expect(creating).rejects.toMatchObject({
+        refusal: { status: 400, details: [{ path: '/url', message: expect.stringMatching(/may not reach/) }] },
+      })
+    }
+    expect(await stored()).toEqual([])
+  })
+
   it('is checked by a patch too', async () => {
     await create()
     const reply = await organization.send('PATCH', '/v1/webhooks/1', { url: 'https://10.0.0.1/' })
@@ -251,12 +274,45 @@ describe('bad input', () => {
     expect((await create({ keys, stacks: ['orders'] })).status).toBe(201)
   })
 
+  it('past the range of a setting is refused with its path', async () => {
+    const many = (length: number, value: string) => Array.from({ length }, () => value)
+    for (const [body, path] of [
+      [{ url: `https://receiver.invalid/${'x'.repeat(2_024)}` }, '/url'],
+      [{ url: '' }, '/url'],
+      [{ events: many(51, 'person.*') }, '/events'],
+      [{ stacks: many(101, 'orders') }, '/stacks'],
+      [{ stacks: [] }, '/stacks'],
+      [{ keys: many(101, 'email') }, '/keys'],
+      [{ keys: [] }, '/keys'],
+      [{ description: 'x'.repeat(2_001) }, '/description'],
+      [{ payload: 'all' }, '/payload'],
+      [{ secret: 'mine' }, '/secret'],
+    ] as const)
+      await expectRefused(body, path, /./)
+  })
+
   it('past the range of a parameter is refused', async () => {
     await create()
     const get = (query: string) => organization.send('GET', `/v1/webhooks/1/deliveries?${query}`)
-    for (const query of ['limit=0', 'limit=501', 'limit=x', 'before=0', 'before=1e400', 'status=lost', 'nothing=1'])
+    for (const query of [
+      'limit=0',
+      'limit=501',
+      'limit=x',
+      'before=0',
+      'before=1e400',
+      'before=9007199254740992',
+      'status=lost',
+      'nothing=1',
+    ])
       expect((await get(query)).status, query).toBe(400)
-    for (const body of [{}, { after: -1 }, { after: 1.5 }, { after: 0, until: -1 }, { after: 0, more: 1 }])
+    for (const body of [
+      {},
+      { after: -1 },
+      { after: 1.5 },
+      { after: 0, until: -1 },
+      { after: 0, more: 1 },
+      { after: 2 ** 53 },
+    ])
       expect((await organization.send('POST', '/v1/webhooks/1/replay', body)).status).toBe(400)
     const backwards = await organization.send('POST', '/v1/webhooks/1/replay', { after: 5, until: 4 })
     expect([backwards.status, backwards.body.details![0]!.path]).toEqual([400, '/until'])

@@ -71,7 +71,13 @@ const channels = fc
 /** Keys for new definitions. They differ from all generated attribute keys, so a definition never changes which values are valid. */
 const definitionKey = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
 
+/** A URL whose host never exists, so that no request leaves the machine, nor a query for the name. */
+const webhookUrl = text.map(path => `https://receiver.invalid/${encodeURIComponent([...path].slice(0, 20).join(''))}`)
+
 const shared: FieldGenerators = {
+  url: padded(webhookUrl),
+  stacks: fc.constantFrom(null, ['orders'], ['visits', 'orders']),
+  keys: fc.constantFrom(null, ['email'], ['state', 'attribute_values.city']),
   channels,
   key: padded(definitionKey),
   mandatory: fc.constant(false),

@@ -56,6 +56,9 @@ function findUnexpectedRefusal(
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
   if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
+  // An inactive webhook cannot be replayed, and has a limited number of secrets that still sign.
+  if (/^(replayWebhook|rotateWebhookSecret)$/.test(id) && paths.every(path => ['', '/until'].includes(path)))
+    return undefined
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && responseBody.details?.every(({ message }) => message === 'names an entity that does not exist'))
     return undefined
@@ -73,6 +76,7 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (template.startsWith('/v1/schema')) return method === 'GET' ? undefined : readDefinition(tenant, plan, response)
   if (/(list|filter|related)$/.test(template)) return findPageMismatch(plan, data)
   if (template.endsWith('/batch')) return readBatch(tenant, plan, data)
+  if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
   if (method === 'PUT' || method === 'PATCH') return readUpdated(tenant, plan)
   if (method === 'DELETE') {
@@ -102,6 +106,19 @@ async function readDefinition(
   if (operation.method !== 'POST') return undefined
   const read = await get(tenant, headers.location!)
   return isDeepStrictEqual(read.body.data, responseBody.data) ? undefined : 'the definition does not read back'
+}
+
+const webhookWrites = ['createWebhook', 'patchWebhook', 'rotateWebhookSecret']
+
+async function readWebhook(tenant: TestTenant, { operation, body }: Plan, data: Values): Promise<string | undefined> {
+  if (operation.id === 'testWebhook') return data.response_status === null ? undefined : 'a request left the machine'
+  if (!webhookWrites.includes(operation.id)) return undefined
+  const { secret: _, ...shown } = data
+  const read = await get(tenant, `/v1/webhooks/${shown.id}`)
+  if (!isDeepStrictEqual(read.body.data, shown)) return `the webhook reads ${read.text}`
+  const sent = trimStrings(body ?? {}) as Values
+  const different = Object.keys(sent).find(key => !isDeepStrictEqual(shown[key], sent[key]))
+  return different && `${different} reads ${JSON.stringify(shown[different])}`
 }
 
 const sameChannels = (actual: Values[], sent: Values[]) =>

@@ -176,6 +176,19 @@ const definitions = [
   })),
 ]
 
+const webhook = { url: 'https://receiver.invalid/', events: ['person.*'] }
+const webhooks = [
+  // The host is fixed: a text in its place could be the name of a machine.
+  bodyPosition('the path of a URL', '/v1/webhooks', text => ({ ...webhook, url: `${webhook.url}${text}` })),
+  bodyPosition('an event', '/v1/webhooks', text => ({ ...webhook, events: [text] })),
+  bodyPosition('a stack of a webhook', '/v1/webhooks', text => ({ ...webhook, stacks: [text] })),
+  bodyPosition('a field of a webhook', '/v1/webhooks', text => ({ ...webhook, keys: [`attribute_values.${text}`] })),
+  bodyPosition('a description of a webhook', '/v1/webhooks', text => ({ ...webhook, description: text })),
+  bodyPosition('the payload of a webhook', '/v1/webhooks', text => ({ ...webhook, payload: text })),
+  addressPosition('GET', text => `/v1/webhooks/${text}`),
+  addressPosition('GET', text => `/v1/webhooks/1/deliveries?status=${text}`),
+]
+
 /** Hashes a text, so that each text gives a valid definition key of its own. */
 const hash = (text: string): number =>
   [...text].reduce((sum, character) => (sum * 31 + character.codePointAt(0)!) | 0, 7)
@@ -205,6 +218,7 @@ export const positions: Position[] = [
   ...cursors,
   ...related,
   ...definitions,
+  ...webhooks,
   ...headers,
   ...Object.entries(filters).map(([name, filterOf]) =>
     bodyPosition(`${name} of a filter`, '/v1/people/filter', text => ({ filter: filterOf(text) })),

@@ -46,11 +46,12 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
 }
 
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
-const firstGeneratedIds = { attribute: 16, consent: 3 }
+const firstGeneratedIds = { attribute: 16, consent: 3, webhook: 1 }
 
 function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const created = fc.nat({ max: 1_000 }).map(createdIndex => ({ createdIndex }))
-  const firstId = template.includes('consent') ? firstGeneratedIds.consent : firstGeneratedIds.attribute
+  const kind = template.includes('consent') ? 'consent' : template.includes('webhook') ? 'webhook' : 'attribute'
+  const firstId = firstGeneratedIds[kind]
   const kinds: Record<string, fc.Arbitrary<string | { createdIndex: number }>> = {
     external_id,
     stack_key: fc.constant(stack_key),

@@ -86,6 +86,9 @@ const tables = [
   'consent_types',
   'change_heads',
   'fills',
+  'followers',
+  'webhooks',
+  'webhook_deliveries',
 ]
 /**
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a

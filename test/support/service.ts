@@ -2,7 +2,7 @@ import pino from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import { type Client, createClient } from '../../client/index.ts'
 import { createApp, openApiDocument } from '../../src/app.ts'
-import { createAuthenticator } from '../../src/auth/authenticator.ts'
+import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
@@ -63,8 +63,15 @@ export type Service = {
 
 let organizations = 0
 
-/** Starts the whole service in this process, on a free port, and on a new database unless one is given. */
-export async function startService(environment: Record<string, string> = {}, databaseUrl?: string): Promise<Service> {
+/**
+ * Starts the whole service in this process, on a free port, and on a new database unless one is given. `wrap` may change what the
+ * service learns from a token.
+ */
+export async function startService(
+  environment: Record<string, string> = {},
+  databaseUrl?: string,
+  wrap = (authenticator: Authenticator) => authenticator,
+): Promise<Service> {
   const database = databaseUrl ? { url: databaseUrl, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
   const instruments = createInstruments()
@@ -83,7 +90,7 @@ export async function startService(environment: Record<string, string> = {}, dat
     webhooks: () => readWebhookStates(db),
   })
   await ensureDefaultOrganization(db)
-  const authenticator = createAuthenticator({ db, keys: await loadOrCreateKeys(db), config })
+  const authenticator = wrap(createAuthenticator({ db, keys: await loadOrCreateKeys(db), config }))
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
   const report = (message: string) => logger.warn(message)
