@@ -1,10 +1,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Received } from '../support/receiver.ts'
 import { type Service, startService } from '../support/service.ts'
+import { compareWithDeliveries } from './against-deliveries.ts'
 import { check, formatFindings } from './checker.ts'
 import { deletionIdentity, type Entry, type Journal, newJournal, type Outcome, restoreIdentity } from './journal.ts'
 import { startLoad } from './load.ts'
 import type { FindingKind } from './replay.ts'
+import { readStored } from './stored.ts'
 import { makeWorld, type World } from './world.ts'
 
 let service: Service
@@ -251,6 +254,36 @@ describe('the checker', () => {
     await service.sender(other.token)('POST', '/v1/people', { external_id: 'ada' })
     world = { ...world, token: other.token }
     expect(await findKinds()).toEqual(new Set(['a read differs from the stored entities']))
+  })
+})
+
+describe('the comparison of deliveries', () => {
+  it('follows repetitions, and reports a delivery that is lost, invented, changed or out of order', async () => {
+    const body = { url: 'https://receiver.invalid/', events: ['person.*', 'record.*'] }
+    expect((await service.sender(world.token)('POST', '/v1/webhooks', body)).status).toBe(201)
+    await writeMore('deliveries')
+    const stored = await readStored(world.databaseUrl, world.organization_id)
+    const webhook = stored.changes.find(({ subject }) => subject === 'webhook')!
+    const received = stored.changes
+      .filter(({ sequence }) => sequence > webhook.sequence)
+      .map(change => ({
+        id: `${stored.log_id}:${change.sequence}`,
+        sequence: change.sequence,
+        event: { data: { ...change, id: change.entity_id } },
+      })) as unknown as Received[]
+    const findKindsOf = (requests: Received[]) => compareWithDeliveries(stored, requests).map(({ kind }) => kind)
+    const [first] = received as [Received]
+    expect(findKindsOf(received)).toEqual([])
+    expect(findKindsOf([...received, ...received.slice(5)])).toEqual([])
+    expect(findKindsOf(received.slice(1))).toEqual(['a change was not delivered'])
+    const invented = { ...first, id: `another:${first.sequence}` }
+    expect(findKindsOf([invented, ...received])).toEqual(['an unrequested change was delivered'])
+    const changed = { ...first, event: { data: { ...first.event.data, version: 1_000 } } }
+    expect(findKindsOf([changed, ...received.slice(1)])).toEqual(['a delivery differs from the change log'])
+    const [one, next] = [...Map.groupBy(received, ({ event }) => event.data.id).values()].find(each => each.length > 1)!
+    const swapped = received.filter(request => request !== one)
+    swapped.splice(swapped.indexOf(next!) + 1, 0, one!)
+    expect(findKindsOf(swapped)).toEqual(['deliveries are out of order'])
   })
 })
 
