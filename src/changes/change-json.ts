@@ -22,28 +22,21 @@ export const parseChanges = (lines: string | null): Change[] =>
 
 /** Builds a change from its fields, in the order of sql.ts. A null is an empty text. */
 function changeOf(fields: string[]): Change {
-  const [sequence, time, logged, stack, storedId, stack_key] = fields as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ]
+  const [sequence, at, logged, stack, storedId, stack_key] = fields as [string, string, string, string, string, string]
   const [operation, version, before, after, external_id, actor, request_id] = fields.slice(6) as [
     Operation,
     ...string[],
   ]
   const stack_id = stack === '' ? null : Number(stack)
-  const at = parseTimestamp(time)
+  const time = parseTimestamp(at)
   const subject = subjectOf(logged, stack_id)
   const id = stack_id === null ? storedId : `"${stack_id === peopleStackId ? storedId : recordIdOf(storedId)}"`
   const json =
-    `{"sequence":${sequence},"at":"${at}","subject":"${subject}","id":${id}` +
+    `{"sequence":${sequence},"at":"${time}","subject":"${subject}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}`
-  return { sequence: Number(sequence), at, subject, stack_id, operation, json }
+  return { sequence: Number(sequence), at: time, subject, stack_id, operation, json }
 }
 
 const textOrNull = (text = '') => (text === '' ? 'null' : JSON.stringify(text))

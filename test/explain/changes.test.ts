@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { everything, filterValuesOf } from '../../src/changes/selection.ts'
-import { readChangesSql, readHeadsSql, readHistorySql } from '../../src/changes/sql.ts'
+import { readChangesOfSql, readChangesSql, readHeadsSql, readHistorySql } from '../../src/changes/sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -57,6 +57,14 @@ it('a page of the feed reads a range of the primary key, and no more changes tha
   expect(nodes.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
   expect(indexesOf(nodes)).toContain('changes_pkey')
   expect(Math.max(...nodes.map(rowsRead))).toBeLessThanOrEqual(101)
+})
+
+it('the changes of deliveries are read by their numbers, and no others', async () => {
+  const sequences = Array.from({ length: 64 }, (_, n) => 50_000 - 300 * n)
+  const nodes = await explain(readChangesOfSql, [id, sequences, 4_194_304])
+  expect(nodes.filter(node => node['Node Type'] === 'Seq Scan')).toEqual([])
+  expect(indexesOf(nodes)).toContain('changes_pkey')
+  expect(Math.max(...nodes.map(rowsRead))).toBeLessThanOrEqual(64)
 })
 
 it('a page with a filter that nothing matches reads its range once', async () => {
