@@ -218,7 +218,13 @@ describe('two kith processes on one database', () => {
     const held = Promise.withResolvers<string>()
     // The first request has no answer. The process that waits for it keeps its lease.
     receiver.answer = (_, { id }) => held.resolve(id)
-    const load = startLoad({ world, addresses: [address], seedParts: ['takeover', round], stopsOnDisconnect: true })
+    const load = startLoad({
+      world,
+      addresses: [address],
+      seedParts: ['takeover', round],
+      clients: 4,
+      stopsOnDisconnect: true,
+    })
     const first = await held.promise
     const taken = Promise.withResolvers<number>()
     receiver.answer = (response, request) => {
