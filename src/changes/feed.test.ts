@@ -132,7 +132,7 @@ describe('a filter', () => {
     ['subject=stack&subject=attribute', []],
     ['subject=person&subject=record', [1, 2, 3, 5]],
     ['subject[0]=record&subject[1]=consent_type', [3, 4]],
-    ['subject=webhook', 403],
+    ['subject=webhook', []],
     ['stack=companies', [3]],
     ['stack=companies&subject=record', [3]],
     ['stack=companies&subject=person', []],
@@ -145,10 +145,6 @@ describe('a filter', () => {
     ['operation=create&limit=2', [1, 3]],
   ])('%s selects the changes %j', async (query, expected) => {
     await writeOfEach()
-    if (typeof expected === 'number') {
-      expect((await send('GET', `/v1/changes?${query}`)).status).toBe(expected)
-      return
-    }
     const { items, last } = await read(query)
     expect(items.map(({ sequence }) => sequence - start)).toEqual(expected)
     // `last` is past the changes that do not match, unless the page is full.

@@ -5,18 +5,23 @@ import { type Lane, Shares } from './shares.ts'
 
 const lanes: Lane[] = ['reads', 'pages', 'writes']
 
-/** Takes a slot for a page and returns it. */
-function readPage(shares: Shares, organization: number, { heldMs }: { heldMs: number }) {
+type Pages = { count: number; heldMs: number }
+
+/** Takes a slot for each page and returns it. */
+function readPages(shares: Shares, organization: number, { count, heldMs }: Pages) {
   const slot = shares.of(organization, 'pages')
-  expect(slot.enter(undefined)).toBeUndefined()
-  slot.leave(heldMs)
+  for (let page = 0; page < count; page += 1) {
+    expect(slot.enter(undefined)).toBeUndefined()
+    slot.leave(heldMs)
+  }
 }
 
 /** Takes slots, and tracks the holders and the waiters. All organizations are known for fast pages. */
 function createLedger(connections: number) {
   const shares = new Shares({ connections, pagePatienceMs: 60_000, onRefused: () => {} })
   // Organizations with slow pages have a test of their own.
-  for (let organization = 1; organization <= 5; organization += 1) readPage(shares, organization, { heldMs: 1 })
+  for (let organization = 1; organization <= 5; organization += 1)
+    readPages(shares, organization, { count: 4, heldMs: 200 })
   const held: { organization: number; lane: Lane; leave: () => void }[] = []
   const waiting: { organization: number; lane: Lane; signal: Cancellation; rejected: Promise<unknown> }[] = []
   return {
@@ -99,24 +104,26 @@ describe('an organization with slow pages', () => {
     signal.abort('counted')
     return admitted
   }
-  const slow = { heldMs: 10_000 }
-  const fast = { heldMs: 5 }
+  const slow = { count: 1, heldMs: 10_000 }
+  const fast = (count: number) => ({ count, heldMs: 5 })
 
   it.each([
     ['before its first page', [], 1],
-    ['after one fast page', [fast], 4],
-    ['after a slow page among fast ones', [fast, fast, fast, slow], 1],
-    ['after a slow page and three fast ones', [slow, fast, fast, fast], 1],
-    ['after a slow page and twenty fast ones', [slow, ...Array(20).fill(fast)], 4],
+    ['after one fast page', [fast(1)], 1],
+    ['after a short statement before each of its filters', [{ count: 24, heldMs: 3 }], 1],
+    ['after half a second of fast pages', [fast(100)], 4],
+    ['after a slow page among fast ones', [fast(100), slow], 1],
+    ['after a slow page and a second of fast ones', [slow, fast(200)], 1],
+    ['after a slow page and two seconds of fast ones', [slow, fast(400)], 4],
   ])('%s gets this many of eight connections for its pages', (_, pages, connections) => {
     const shares = new Shares({ connections: 8, pagePatienceMs: 60_000, onRefused: () => {} })
-    for (const page of pages) readPage(shares, 1, page)
+    for (const read of pages) readPages(shares, 1, read)
     expect(countAdmitted(shares)).toBe(connections)
   })
 
   it('gets an eighth of many connections', () => {
     const shares = new Shares({ connections: 64, pagePatienceMs: 60_000, onRefused: () => {} })
-    readPage(shares, 1, slow)
+    readPages(shares, 1, slow)
     expect(countAdmitted(shares)).toBe(8)
   })
 })

@@ -189,7 +189,7 @@ it('reads only a few rows of a large log for a restore, and for a past state', a
     const state = await readPastState(tx, definitions, entity, 1)
     const links = await readPastTargets(tx, shop.id, state!.links, sequence!.sequence)
     expect(links.flatMap(({ targets }) => targets.map(({ external_id }) => external_id))).toHaveLength(4)
-    const names = [{ n: 0, s: 0, e: 'p9', q: sequence!.sequence }]
+    const names = [{ position: 0, stack_id: 0, external_id: 'p9', sequence: sequence!.sequence }]
     expect(await tx.query(readPastBearersSql, [shop.id, JSON.stringify(names)])).toHaveLength(1)
   })
   // Each halving of the log reads 2 rows, and all of them together.

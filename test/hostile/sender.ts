@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { openApiDocument } from '../../src/app.ts'
+import { parseExactly } from '../../src/parse-json.ts'
 import { createContractCheck } from '../support/contract.ts'
 import type { Reply, Service } from '../support/service.ts'
 
@@ -66,6 +67,6 @@ function exchange(agent: Agent, address: string, token: string, rawRequest: RawR
 function parseBody(text: string, headers: Record<string, string>): Reply['body'] {
   if (text === '') return {}
   if (headers['content-type']?.startsWith('text/plain')) return text as never
-  // For an NDJSON response, only the last line is parsed.
-  return JSON.parse(text.trimEnd().split('\n').at(-1)!)
+  // For an NDJSON response, only the last line is parsed. After hostile keys, JSON.parse may confuse keys (parse-json.ts).
+  return parseExactly(text.trimEnd().split('\n').at(-1)!) as Reply['body']
 }

@@ -4,7 +4,7 @@ import type { Route } from '../../src/http/pipeline/route.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { readDigest } from '../hostile/test-tenant.ts'
 import { type Organization, useService } from '../support/service.ts'
-import { bodyCases, type Case, type OwnIds, type Pairs, pathCases } from './foreign.ts'
+import { bodyCases, type Case, type OwnIds, type Pairs, pathCases, webhook } from './foreign.ts'
 
 const service = useService()
 let sender: Sender
@@ -36,6 +36,7 @@ async function createProbes(): Promise<[Probe, Probe]> {
     await declareDefinitions(probe)
     const person = await probe.send('POST', '/v1/people', { external_id: 'ada' })
     const record = await probe.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
+    await probe.send('POST', '/v1/webhooks', webhook())
     return { ...probe, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
   }
   return [await make(), await make()]
@@ -61,6 +62,9 @@ beforeAll(async () => {
   })
   const record = await create('/v1/stacks/orders', { external_id: 'secret-9', attribute_values: { buyer: 'secret-9' } })
   await create('/v1/stacks/secrets9', { external_id: 'o1' })
+  // The webhook with the number 1 belongs to each organization.
+  await create('/v1/webhooks', webhook())
+  const ownWebhook = await create('/v1/webhooks', webhook())
   pairs = {
     external_id: pair('secret-9'),
     uuid: pair(person.id),
@@ -69,6 +73,7 @@ beforeAll(async () => {
     attribute_key: pair('secretly9'),
     attribute_id: { foreign: String(relationship.id), unknown: '9' },
     consent_type_id: { foreign: String(consent_type.id), unknown: '9' },
+    webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }
   routes = routeTable(service)
 })
@@ -135,10 +140,10 @@ describe('an identifier of another organization', { timeout: 120_000 }, () => {
     const statuses = await compareAll(bodyCases)
     console.log(`foreign identifiers in bodies: ${statuses.size} pairs`)
     const covered = new Set([...statuses.keys()].map(where => where.split(':')[0]))
-    // The other bodies of /v1/schema take no identifiers. The cursor of an export is that of a list.
+    // The other bodies of /v1/schema, and a replay, take no identifiers. The cursor of an export is that of a list.
     const routesWithBody = routes.filter(
       ({ body, path }) =>
-        body && !path.endsWith('/export') && (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
+        body && !/\/(export|replay)$/.test(path) && (!path.startsWith('/v1/schema') || path.endsWith('attributes')),
     )
     expect(routesWithBody.map(({ method, path }) => `${method} ${path}`).filter(route => !covered.has(route))).toEqual(
       [],

@@ -13,6 +13,7 @@ export type Pairs = {
   attribute_id: Pair
   attribute_key: Pair
   consent_type_id: Pair
+  webhook_id: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */
@@ -35,11 +36,13 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/batch')) return { operations: [] }
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.startsWith('/v1/schema')) return { name: 'x' }
+  if (path.startsWith('/v1/webhooks')) return path.endsWith('/replay') ? { after: 0 } : { description: 'x' }
   return path.startsWith('/v1/people') ? bodies.people : bodies.records
 }
 
 /** Returns the pair for a path parameter. */
 function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
+  if (path.startsWith('/v1/webhooks')) return pairs.webhook_id
   if (name === 'id') return path.includes('consent') ? pairs.consent_type_id : pairs.attribute_id
   return pairs[name as keyof Pairs]
 }
@@ -66,6 +69,14 @@ export function pathCases(route: Route, pairs: Pairs): Case[] {
 type BodyPosition = { kind: keyof Pairs; description: string; body(identifier: string, isPeople: boolean): object }
 
 const values = (attribute_values: object) => ({ attribute_values })
+
+/** A webhook that sends nothing. */
+export const webhook = (properties: object = {}) => ({
+  url: 'https://receiver.invalid/',
+  events: ['person.*'],
+  active: false,
+  ...properties,
+})
 
 /** By body property, the positions that take an identifier, each with an otherwise valid body. */
 const bodyPositions: Record<string, BodyPosition[]> = {
@@ -126,6 +137,12 @@ const bodyPositions: Record<string, BodyPosition[]> = {
       description: 'a consent type',
       body: id => ({ filter: { consents: { $some: { consent_type_id: Number(id), state: true } } } }),
     },
+  ],
+  stacks: [
+    { kind: 'stack_key', description: 'a stack', body: key => webhook({ events: ['record.*'], stacks: [key] }) },
+  ],
+  keys: [
+    { kind: 'attribute_key', description: 'a field', body: key => webhook({ keys: [`attribute_values.${key}`] }) },
   ],
   target: [{ kind: 'stack_key', description: 'a target', body: target => ({ target }) }],
   attribute_key: [

@@ -21,7 +21,7 @@ import { type Reply, useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
 
-const service = useService()
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
 let twin: Shop
 let tables: string[]
