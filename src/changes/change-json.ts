@@ -10,38 +10,67 @@ export type Change = {
   json: string
 }
 
-const peopleStackId = 0
+const peopleStack = '0'
 
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
 /** Parses the lines of a statement of sql.ts. */
-export const parseChanges = (lines: string | null): Change[] =>
-  lines === null ? [] : lines.split('\n').map(line => changeOf(line.split('\t')))
+export const parseChanges = (lines: string | null): Change[] => (lines === null ? [] : lines.split('\n').map(changeOf))
 
-/** Builds a change from its fields, in the order of sql.ts. A null is an empty text. */
-function changeOf(fields: string[]): Change {
-  const [sequence, at, logged, stack, storedId, stack_key] = fields as [string, string, string, string, string, string]
-  const [operation, version, before, after, external_id, actor, request_id] = fields.slice(6) as [
+/** Prints the lines of a statement of sql.ts as lines of JSON. */
+export function printLines(lines: string): string {
+  let printed = ''
+  for (const line of lines.split('\n')) printed += `${jsonOf(line.split('\t'))}\n`
+  return printed
+}
+
+function changeOf(line: string): Change {
+  const fields = line.split('\t')
+  const [sequence, , logged, stack, , , operation] = fields as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
     Operation,
-    ...string[],
   ]
   const stack_id = stack === '' ? null : Number(stack)
-  const subject = subjectOf(logged, stack_id)
-  const id = stack_id === null ? storedId : `"${stack_id === peopleStackId ? storedId : recordIdOf(storedId)}"`
-  const json =
-    `{"sequence":${sequence},"at":"${parseTimestamp(at)}","subject":"${subject}","id":${id}` +
+  return { sequence: Number(sequence), subject: subjectOf(logged, stack), stack_id, operation, json: jsonOf(fields) }
+}
+
+/** Prints the fields of a change, in the order of sql.ts. A null is an empty text. */
+function jsonOf(fields: string[]): string {
+  const [
+    sequence,
+    at,
+    logged,
+    stack,
+    storedId,
+    stack_key,
+    operation,
+    version,
+    before,
+    after,
+    external_id,
+    actor,
+    request_id,
+  ] = fields as [string, string, string, string, string, string, string, string, string, string, string, string, string]
+  const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
+  return (
+    `{"sequence":${sequence},"at":"${parseTimestamp(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}`
-  return { sequence: Number(sequence), subject, stack_id, operation, json }
+  )
 }
 
 const textOrNull = (text = '') => (text === '' ? 'null' : JSON.stringify(text))
 
-function subjectOf(logged: string, stack_id: number | null): Subject {
-  if (stack_id === null) return logged as Subject
-  return stack_id === peopleStackId ? 'person' : 'record'
+function subjectOf(logged: string, stack: string): Subject {
+  if (stack === '') return logged as Subject
+  return stack === peopleStack ? 'person' : 'record'
 }
 
 const eventNames = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
