@@ -10,6 +10,25 @@ export type Change = {
   json: string
 }
 
+/** The fields of a line, in the order of sql.ts. A null is an empty text. */
+type LineFields = [
+  sequence: string,
+  at: string,
+  subject: string,
+  stack: string,
+  id: string,
+  stack_key: string,
+  operation: Operation,
+  version: string,
+  before: string,
+  after: string,
+  external_id: string,
+  actor: string,
+  request_id: string,
+]
+
+const fieldsOf = (line: string) => line.split('\t') as LineFields
+
 const peopleStack = '0'
 
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
@@ -21,27 +40,18 @@ export const parseChanges = (lines: string | null): Change[] => (lines === null 
 /** Prints the lines of a statement of sql.ts as lines of JSON. */
 export function printLines(lines: string): string {
   let printed = ''
-  for (const line of lines.split('\n')) printed += `${jsonOf(line.split('\t'))}\n`
+  for (const line of lines.split('\n')) printed += `${jsonOf(fieldsOf(line))}\n`
   return printed
 }
 
 function changeOf(line: string): Change {
-  const fields = line.split('\t')
-  const [sequence, , logged, stack, , , operation] = fields as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    Operation,
-  ]
+  const fields = fieldsOf(line)
+  const [sequence, , logged, stack, , , operation] = fields
   const stack_id = stack === '' ? null : Number(stack)
   return { sequence: Number(sequence), subject: subjectOf(logged, stack), stack_id, operation, json: jsonOf(fields) }
 }
 
-/** Prints the fields of a change, in the order of sql.ts. A null is an empty text. */
-function jsonOf(fields: string[]): string {
+function jsonOf(fields: LineFields): string {
   const [
     sequence,
     at,
@@ -56,7 +66,7 @@ function jsonOf(fields: string[]): string {
     external_id,
     actor,
     request_id,
-  ] = fields as [string, string, string, string, string, string, string, string, string, string, string, string, string]
+  ] = fields
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
     `{"sequence":${sequence},"at":"${parseTimestamp(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
@@ -66,7 +76,7 @@ function jsonOf(fields: string[]): string {
   )
 }
 
-const textOrNull = (text = '') => (text === '' ? 'null' : JSON.stringify(text))
+const textOrNull = (text: string) => (text === '' ? 'null' : JSON.stringify(text))
 
 function subjectOf(logged: string, stack: string): Subject {
   if (stack === '') return logged as Subject
