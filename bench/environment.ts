@@ -51,18 +51,23 @@ async function startPostgresIn(folder: string): Promise<BenchPostgres> {
 /** A running service of a checkout, on its own database. */
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
-const scopes = 'people:read people:write records:read records:write schema:read schema:write changes:read'
+// A revision before the change log refuses a token with a later scope: see createToken for those.
+const scopes = 'people:read people:write records:read records:write schema:read schema:write'
 const daySeconds = 86_400
 
-/** Starts a service with the log of production. Throws with its log if it exits before it is ready. */
+/**
+ * Starts a service with the log of production. `settings` are variables of its environment. Throws with its log if it exits before
+ * it is ready.
+ */
 export async function startService(
   postgres: BenchPostgres,
   checkout: string,
   name: string,
   workers: number,
+  settings: Record<string, string> = {},
 ): Promise<Service> {
   const url = urlOfDatabase(postgres.url, name)
-  const environment = { PATH: process.env.PATH, DATABASE_URL: url, PORT: '0' }
+  const environment = { PATH: process.env.PATH, ...settings, DATABASE_URL: url, PORT: '0' }
   const program = join(checkout, 'cli', 'main.ts')
   const words = workers === 1 ? ['serve'] : ['serve', '--workers', `${workers}`]
   // The log goes to a file. A pipe would make this process read it during the measurement.

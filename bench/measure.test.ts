@@ -1,8 +1,14 @@
 import { expect, it } from 'vitest'
-import { median, parsePgbench, parseWrk } from './measure.ts'
+import { median, parsePgbench, parseWrk, percentile } from './measure.ts'
 
 it('takes the mean of the two middle figures as the median of an even number', () => {
   expect([median([3, 1, 2]), median([4, 1, 3, 2]), median([7])]).toEqual([2, 2.5, 7])
+})
+
+it('takes a value as a percentile, not a figure between two', () => {
+  const values = Array.from({ length: 200 }, (_, n) => 200 - n)
+  expect([percentile(values, 0.5), percentile(values, 0.99), percentile([7], 0.99)]).toEqual([100, 198, 7])
+  expect(percentile([], 0.5)).toBeNaN()
 })
 
 const pgbench = `number of failed transactions: 0 (0.000%)

@@ -33,6 +33,10 @@ export const median = (values: readonly number[]): number => {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
+/** The smallest value that at least this share of the values, from 0 to 1, does not exceed. NaN without values. */
+export const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(share * values.length) - 1)] ?? Number.NaN
+
 /** Parses the output of pgbench. Throws if a transaction failed, since a failure falsifies the figures. */
 export function parsePgbench(out: string): Run {
   const [, rate] = /^tps = ([\d.]+)/m.exec(out) ?? []

@@ -6,7 +6,7 @@ import { rows } from './rows.ts'
 export type ComparisonOptions = BenchOptions & { compare: string | undefined; json: string | undefined }
 
 /** With fewer people, a random page could begin after the last person. */
-const minPeople = 1_000
+export const minPeople = 1_000
 
 /** Parses the words of the command line. Throws an Error whose message is for the user. */
 export function readOptions(words: readonly string[]): ComparisonOptions {

@@ -5,18 +5,23 @@ import type { BenchRow } from './rows.ts'
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const formatInteger = (value: number) => Math.round(value).toLocaleString('en')
 
-/** Prints the machine, the versions, the load average, the options and the indexes. */
-export function printMachine(
-  { people, rounds, seconds, workers }: BenchOptions,
-  indexes: string[],
-  postgresVersion?: string,
-): void {
+/** Prints the machine, the versions and the load average. */
+export function printPlatform(postgresVersion?: string): void {
   const [cpu] = cpus()
   print(
     `${cpus().length} × ${cpu?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}${postgresVersion ? `, PostgreSQL ${postgresVersion}` : ''}`,
   )
   // The load includes the insertion of the people. Any further load slows both sides, and not always evenly.
   print(`${new Date().toISOString()}; load average of the last minute ${loadavg()[0]!.toFixed(1)}`)
+}
+
+/** Prints the machine, the versions, the load average, the options and the indexes. */
+export function printMachine(
+  { people, rounds, seconds, workers }: BenchOptions,
+  indexes: string[],
+  postgresVersion?: string,
+): void {
+  printPlatform(postgresVersion)
   print(
     `${formatInteger(people)} people; medians of ${rounds} rounds of ${seconds} s a side, in alternation; ${workers} worker(s)`,
   )

@@ -9,7 +9,7 @@ import { indexesOf, type Populated, populate } from './populate.ts'
 import { printFigure, printMachine, printSummary } from './report.ts'
 import { rows as allRows, type BenchRow } from './rows.ts'
 import { organizationTokens } from './tokens.ts'
-import { withUsage } from './usage.ts'
+import { type Usage, withUsage } from './usage.ts'
 
 /** A running service with its people and the PostgreSQL below. */
 export type BenchTarget = {
@@ -23,7 +23,7 @@ export type BenchTarget = {
 /** A PostgreSQL on which `addTarget` starts services of a checkout, each on its own database. */
 type BenchContext = {
   folder: string
-  addTarget(checkout: string, name: string): Promise<BenchTarget>
+  addTarget(checkout: string, name: string, settings?: Record<string, string>): Promise<BenchTarget>
   acquire: Cleanup['acquire']
 }
 
@@ -34,9 +34,9 @@ export async function withPostgres<T>(options: BenchOptions, work: (context: Ben
   const cleanup = prepareCleanup()
   try {
     const postgres = await cleanup.acquire(startPostgres, started => started.stop())
-    const addTarget = async (checkout: string, name: string) => {
+    const addTarget = async (checkout: string, name: string, settings = {}) => {
       await postgres.createDatabase(name)
-      const start = () => startService(postgres, checkout, name, options.workers)
+      const start = () => startService(postgres, checkout, name, options.workers, settings)
       const service = await cleanup.acquire(start, service => service.stop())
       const people = await populate(service, options.people, organizationTokens(checkout, service))
       return { postgres, service, options, ...people }
@@ -96,8 +96,12 @@ export function measureService(target: BenchTarget, row: BenchRow, seconds = tar
   return measureLoad(target, () => loadService(target.service, row, target[row.organization], seconds))
 }
 
-async function measureLoad({ postgres, service }: BenchTarget, work: () => Promise<Run>): Promise<Side> {
+/** Runs a load after a pause. Returns its figures with the resources used. */
+export async function measureLoad<R extends Run>(
+  target: BenchTarget,
+  work: () => Promise<R>,
+): Promise<R & { usage: Usage }> {
   await coolDown()
-  const { result, usage } = await withUsage({ service: service.pid, postgres: postgres.postgresPid }, work)
+  const { result, usage } = await withUsage(target, work)
   return { ...result, usage }
 }

@@ -1,15 +1,16 @@
 import { once } from 'node:events'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { prepareCleanup } from './cleanup.ts'
+import { countLines, curl, psql } from './clients.ts'
 import { inDatabase, serverVersion } from './database.ts'
 import { type BenchPostgres, type Service, startPostgres, startService } from './environment.ts'
-import { median, runProgram } from './measure.ts'
+import { median } from './measure.ts'
 import { indexesOf } from './populate.ts'
 import { organizationTokens } from './tokens.ts'
-import { type Usage, withUsage } from './usage.ts'
+import { measureTime, type Timed } from './usage.ts'
 
 /** The comparisons, and the bounds of their ratios of rows per second. */
 const bounds = {
@@ -25,7 +26,6 @@ const exportTurns = 3
 /** The people of the warm-up. A process that has just started takes 9 µs more for each of its first 60,000 lines. */
 const warmUpPeople = 60_000
 
-type Measurement = { seconds: number; usage: Usage }
 type TransferTarget = {
   postgres: BenchPostgres
   service: Service
@@ -73,26 +73,6 @@ async function writeLines(path: string, people: number, line: (n: number) => str
   await once(file, 'close')
 }
 
-async function measureTime(target: TransferTarget, work: () => Promise<unknown>): Promise<Measurement> {
-  const began = performance.now()
-  const { usage } = await withUsage({ service: target.service.pid, postgres: target.postgres.postgresPid }, work)
-  return { seconds: (performance.now() - began) / 1e3, usage }
-}
-
-function psql({ url }: Service, ...commands: string[]) {
-  const words = commands.flatMap(command => ['-c', command])
-  return runProgram('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', url, ...words], { PATH: process.env.PATH })
-}
-
-/** The arguments of curl, a client that takes as little CPU as psql. */
-const curlArguments = (token: string, ...words: string[]) => [
-  '-sS',
-  '--fail',
-  '-H',
-  `Authorization: Bearer ${token}`,
-  ...words,
-]
-
 /** Imports a file. Throws unless the result of every person is `result`. */
 async function importFile(
   { service, people }: TransferTarget,
@@ -101,21 +81,17 @@ async function importFile(
   result: string,
 ): Promise<void> {
   const type = 'Content-Type: application/x-ndjson'
-  const words = curlArguments(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
-  const output = await runProgram('curl', words, { PATH: process.env.PATH })
+  const output = await curl(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
   const last = JSON.parse(output.trim().split('\n').at(-1)!) as Record<string, number>
   if (last[result] !== people) throw new Error(`Not all people were ${result}: ${JSON.stringify(last)}`)
 }
 
 async function exportAll({ service }: TransferTarget, token: string, path: string): Promise<void> {
-  const words = curlArguments(token, '-X', 'POST', '-o', path, `${service.address}/v1/people/export`)
-  await runProgram('curl', words, { PATH: process.env.PATH })
+  await curl(token, '-X', 'POST', '-o', path, `${service.address}/v1/people/export`)
 }
 
 async function expectLines(path: string, people: number): Promise<void> {
-  let lines = 0
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>)
-    for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1
+  const lines = await countLines(path)
   if (lines !== people) throw new Error(`The export has ${lines} of ${people} people.`)
 }
 
@@ -127,7 +103,7 @@ async function readOrganizationId({ url }: Service, key: string): Promise<number
 }
 
 /** Copies all people into a new organization. */
-async function copyIn(target: TransferTarget, key: string): Promise<Measurement> {
+async function copyIn(target: TransferTarget, key: string): Promise<Timed> {
   const { postgres, service, people, tokens } = target
   await tokens(key)
   const organization_id = await readOrganizationId(service, key)
@@ -137,7 +113,7 @@ async function copyIn(target: TransferTarget, key: string): Promise<Measurement>
   return measureTime(target, () => psql(service, `\\copy entities (${columns}) from '${path}'`))
 }
 
-async function importIn(target: TransferTarget, token: string, word: string, result: string): Promise<Measurement> {
+async function importIn(target: TransferTarget, token: string, word: string, result: string): Promise<Timed> {
   const path = join(target.postgres.folder, 'lines-in')
   await writeLines(path, target.people, n => formatLine(n, word))
   await psql(target.service, 'checkpoint')
@@ -150,7 +126,7 @@ async function warmUp(measuredTarget: TransferTarget) {
   await importIn(target, await target.tokens('warming-imported'), 'First', 'created')
 }
 
-async function runRound(target: TransferTarget, round: number): Promise<Record<string, Measurement>> {
+async function runRound(target: TransferTarget, round: number): Promise<Record<string, Timed>> {
   const { postgres, service, people, tokens } = target
   const path = (name: string) => join(postgres.folder, name)
   const token = await tokens(`imported${round}`)
@@ -163,18 +139,18 @@ async function runRound(target: TransferTarget, round: number): Promise<Record<s
   copies.push(await copyIn(target, `copied${round}-3`))
   await psql(service, 'vacuum entities', 'checkpoint')
   const selectSql = `select * from entities where organization_id = ${imported} and stack_id = 0`
-  const exportRounds: { copyTo: Measurement; export: Measurement }[] = []
+  const exportRounds: { copyTo: Timed; export: Timed }[] = []
   for (let turn = 0; turn < exportTurns; turn += 1) {
     const copyTo = await measureTime(target, () => psql(service, `\\copy (${selectSql}) to '${path('out')}'`))
     exportRounds.push({ copyTo, export: await measureTime(target, () => exportAll(target, token, path('lines'))) })
     await expectLines(path('lines'), people)
   }
   const [copyTo, exported] = [
-    medianMeasurement(exportRounds.map(out => out.copyTo)),
-    medianMeasurement(exportRounds.map(out => out.export)),
+    medianTimed(exportRounds.map(out => out.copyTo)),
+    medianTimed(exportRounds.map(out => out.export)),
   ]
   return {
-    copy: medianMeasurement(copies),
+    copy: medianTimed(copies),
     'import-new': importNew,
     'import-merge': importMerge,
     copy_to: copyTo,
@@ -182,16 +158,15 @@ async function runRound(target: TransferTarget, round: number): Promise<Record<s
   }
 }
 
-const medianMeasurement = (all: Measurement[]) =>
-  all.toSorted((one, other) => one.seconds - other.seconds)[all.length >> 1]!
+const medianTimed = (all: Timed[]) => all.toSorted((one, other) => one.seconds - other.seconds)[all.length >> 1]!
 
 function printRow(
   name: string,
   people: number,
-  rounds: Measurement[],
+  rounds: Timed[],
   bound?: { ratio: number; atLeast: number; aim: number },
 ) {
-  const of = (value: (one: Measurement) => number) => median(rounds.map(value))
+  const of = (value: (one: Timed) => number) => median(rounds.map(value))
   const rate = Math.round(people / of(({ seconds }) => seconds))
   const cpu = `kith ${Math.round(of(({ usage }) => usage.service))} %, PostgreSQL ${Math.round(of(({ usage }) => usage.postgres))} %`
   const memory = `kith at most ${Math.round(Math.max(...rounds.map(({ usage }) => usage.servicePeakMb)))} MB`
@@ -219,7 +194,7 @@ async function main() {
     )
     for (const index of await indexesOf(service)) print(`  ${index}`)
     await warmUp(target)
-    const measured: Record<string, Measurement>[] = []
+    const measured: Record<string, Timed>[] = []
     for (let round = 1; round <= rounds; round += 1) measured.push(await runRound(target, round))
     const of = (name: string) => measured.map(round => round[name]!)
     const seconds = (name: string) => median(of(name).map(one => one.seconds))

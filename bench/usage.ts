@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { BenchPostgres, Service } from './environment.ts'
 
 /**
  * The resources that a run used. CPU is in percent of one core. The memory is that of the service's processes: resident
@@ -11,6 +12,9 @@ export type Usage = {
   serviceMb: number
   servicePeakMb: number
 }
+
+/** The service and PostgreSQL, each with its child processes. */
+export type MeasuredProcesses = { service: Pick<Service, 'pid'>; postgres: Pick<BenchPostgres, 'postgresPid'> }
 
 const ticksPerSecond = 100
 const pageBytes = 4_096
@@ -78,12 +82,12 @@ const sum = (values: Iterable<number>) => [...values].reduce((total, value) => t
  * `work`.
  */
 export async function withUsage<T>(
-  pids: { service: number; postgres: number },
+  { service, postgres }: MeasuredProcesses,
   work: () => Promise<T>,
 ): Promise<{ result: T; usage: Usage }> {
   const takeSnapshot = () => ({
-    service: readProcessTree(pids.service),
-    postgres: readProcessTree(pids.postgres),
+    service: readProcessTree(service.pid),
+    postgres: readProcessTree(postgres.postgresPid),
     own: readStat('self')!,
     at: performance.now(),
   })
@@ -102,4 +106,14 @@ export async function withUsage<T>(
       servicePeakMb: sum(after.service.keys().map(readPeakBytes)) / 2 ** 20,
     },
   }
+}
+
+/** The duration of a run, and the resources that it used. */
+export type Timed = { seconds: number; usage: Usage }
+
+/** Runs a program for its duration. See {@link withUsage}. */
+export async function measureTime(processes: MeasuredProcesses, work: () => Promise<unknown>): Promise<Timed> {
+  const began = performance.now()
+  const { usage } = await withUsage(processes, work)
+  return { seconds: (performance.now() - began) / 1e3, usage }
 }

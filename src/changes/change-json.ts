@@ -11,39 +11,84 @@ export type Change = {
   json: string
 }
 
-const peopleStackId = 0
+/** The fields of a line, in the order of sql.ts. A null is an empty text. */
+type LineFields = [
+  sequence: string,
+  at: string,
+  subject: string,
+  stack: string,
+  id: string,
+  stack_key: string,
+  operation: Operation,
+  version: string,
+  before: string,
+  after: string,
+  external_id: string,
+  actor: string,
+  request_id: string,
+]
+
+const fieldsOf = (line: string) => line.split('\t') as LineFields
+
+const peopleStack = '0'
 
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
 /** Parses the lines of a statement of sql.ts. */
-export const parseChanges = (lines: string | null): Change[] =>
-  lines === null ? [] : lines.split('\n').map(line => changeOf(line.split('\t')))
+export const parseChanges = (lines: string | null): Change[] => (lines === null ? [] : lines.split('\n').map(changeOf))
 
-/** Builds a change from its fields, in the order of sql.ts. A null is an empty text. */
-function changeOf(fields: string[]): Change {
-  const [sequence, at, logged, stack, storedId, stack_key] = fields as [string, string, string, string, string, string]
-  const [operation, version, before, after, external_id, actor, request_id] = fields.slice(6) as [
-    Operation,
-    ...string[],
-  ]
+/** Prints the lines of a statement of sql.ts as lines of JSON. */
+export function printLines(lines: string): string {
+  let printed = ''
+  for (const line of lines.split('\n')) printed += `${jsonOf(fieldsOf(line))}\n`
+  return printed
+}
+
+function changeOf(line: string): Change {
+  const fields = fieldsOf(line)
+  const [sequence, at, logged, stack, , , operation] = fields
   const stack_id = stack === '' ? null : Number(stack)
-  const time = parseTimestamp(at)
-  const subject = subjectOf(logged, stack_id)
-  const id = stack_id === null ? storedId : `"${stack_id === peopleStackId ? storedId : recordIdOf(storedId)}"`
-  const json =
-    `{"sequence":${sequence},"at":"${time}","subject":"${subject}","id":${id}` +
+  return {
+    sequence: Number(sequence),
+    at: parseTimestamp(at),
+    subject: subjectOf(logged, stack),
+    stack_id,
+    operation,
+    json: jsonOf(fields),
+  }
+}
+
+function jsonOf(fields: LineFields): string {
+  const [
+    sequence,
+    at,
+    logged,
+    stack,
+    storedId,
+    stack_key,
+    operation,
+    version,
+    before,
+    after,
+    external_id,
+    actor,
+    request_id,
+  ] = fields
+  const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
+  return (
+    `{"sequence":${sequence},"at":"${parseTimestamp(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}`
-  return { sequence: Number(sequence), at: time, subject, stack_id, operation, json }
+  )
 }
 
-const textOrNull = (text = '') => (text === '' ? 'null' : JSON.stringify(text))
+const textOrNull = (text: string) => (text === '' ? 'null' : JSON.stringify(text))
 
-function subjectOf(logged: string, stack_id: number | null): Subject {
-  if (stack_id === null) return logged as Subject
-  return stack_id === peopleStackId ? 'person' : 'record'
+function subjectOf(logged: string, stack: string): Subject {
+  if (stack === '') return logged as Subject
+  return stack === peopleStack ? 'person' : 'record'
 }
 
 const eventNames = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const

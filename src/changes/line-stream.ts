@@ -1,9 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import { requireScope } from '../scopes.ts'
+import { printLines } from './change-json.ts'
 import type { FeedCall, StreamStart } from './change-streams.ts'
-import { type Range, readRange } from './read-changes.ts'
+import { type LineRange, readLines } from './read-changes.ts'
 import { maySee } from './selection.ts'
 
-const partSize = { limit: 2_000, maxBytes: 512 * 1024 }
+/**
+ * PostgreSQL sizes every change up to the first limit and prints those within the second. A change of a person has 300 to 500 bytes,
+ * so both limits are reached at about the same change.
+ */
+const partSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The token is verified again after this time. */
 const verifyMs = 1_000
 
@@ -13,9 +19,9 @@ export async function* streamLines(
   { selection, after, head: { head: until, log_id }, release }: StreamStart,
 ): AsyncGenerator<Buffer> {
   const { db, caller, signal, within } = call
-  const read = (position: number): Promise<Range> => {
+  const read = (position: number): Promise<LineRange> => {
     const request = { after: position, until, selection, ...partSize }
-    const reading = within(() => readRange(db, caller.organization.id, request, signal))
+    const reading = within(() => readLines(db, caller.organization.id, request, signal))
     // If the client disconnects, the part that is read ahead fails without a reader.
     reading.catch(() => {})
     return reading
@@ -24,10 +30,12 @@ export async function* streamLines(
   try {
     let reading = after < until ? read(after) : undefined
     while (reading) {
-      const range: Range = await reading
+      const range: LineRange = await reading
       if (range.log_id !== log_id) throw new Error('the log got another numbering while it was streamed')
       reading = range.last < until ? read(range.last) : undefined
-      if (range.changes.length > 0) yield Buffer.from(`${range.changes.map(({ json }) => json).join('\n')}\n`)
+      // The next statement is sent in this event-loop turn, so PostgreSQL works on it while this part is printed.
+      if (reading) await setImmediate()
+      if (range.lines !== null) yield Buffer.from(printLines(range.lines))
       if (performance.now() - verifiedMs < verifyMs) continue
       verifiedMs = performance.now()
       const current = await call.following.authenticate()

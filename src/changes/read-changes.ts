@@ -9,7 +9,12 @@ import { readChangesOfSql, readChangesSql, readHeadSql } from './sql.ts'
 /** The newest number of an organization's log, and the name of its numbering. */
 export type Head = { head: number; log_id: string }
 
-/** The changes of a range of numbers that are in a selection. `last` is the number that was read up to. */
+/**
+ * The changes of a range of numbers that are in a selection, as the lines of a statement (change-json.ts). `last` is the number
+ * that was read up to.
+ */
+export type LineRange = Head & { lines: string | null; last: number }
+
 export type Range = Head & { changes: Change[]; last: number }
 
 /** One statement scans at most this many changes, so that it takes milliseconds whatever the filter. */
@@ -36,9 +41,20 @@ export type RangeRequest = {
 export async function readRange(
   db: Database,
   organization_id: number,
-  { after, until = Number.MAX_SAFE_INTEGER, selection, limit, maxBytes }: RangeRequest,
+  request: RangeRequest,
   signal?: Signal,
 ): Promise<Range> {
+  const { lines, ...range } = await readLines(db, organization_id, request, signal)
+  return { ...range, changes: parseChanges(lines) }
+}
+
+/** As {@link readRange}, without parsing the changes. */
+export async function readLines(
+  db: Database,
+  organization_id: number,
+  { after, until = Number.MAX_SAFE_INTEGER, selection, limit, maxBytes }: RangeRequest,
+  signal?: Signal,
+): Promise<LineRange> {
   const end = Math.min(until, after + maxScanned)
   const values = [organization_id, after, end, limit, maxBytes, ...filterValuesOf(selection)]
   const [row] = await readPermits.run(db, organization_id, signal, () =>
@@ -50,7 +66,7 @@ export async function readRange(
   )
   const { head, log_id, matched, count, last, lines } = row ?? throwMissing()
   const isCut = matched === limit || count < matched
-  return { head, log_id, last: isCut ? last! : Math.max(after, Math.min(end, head)), changes: parseChanges(lines) }
+  return { head, log_id, last: isCut ? last! : Math.max(after, Math.min(end, head)), lines }
 }
 
 /**

@@ -218,6 +218,36 @@ describe('a limit of streams', () => {
       await crowded.stop()
     }
   })
+
+  it('lets more clients connect at once than requests may be under way', async () => {
+    const crowded = await startService({ KITH_LIMIT_IN_FLIGHT: '4' }, service.databaseUrl)
+    try {
+      const token = await crowded.tokenFor(shop.key)
+      // The service knows the token from then on.
+      await crowded.sender(token)('GET', '/v1/changes')
+      const streams = await Promise.all(names('client', 64).map(() => openEvents(crowded, token, `after=${start}`)))
+      expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200))
+      await create('ada')
+      for (const stream of streams) {
+        expect(sequences(await takeEvents(stream, start + 1))).toEqual([start + 1])
+        stream.close()
+      }
+      await expect.poll(() => countFollowers(crowded.db, shop.id)).toBe(0)
+    } finally {
+      await crowded.stop()
+    }
+  })
+
+  it('is not used up by requests that are refused', async () => {
+    for (let count = 1; count <= 8; count += 1) {
+      const refused = await open(`after=${start + 100}`)
+      expect(refused.status).toBe(410)
+      refused.close()
+    }
+    const stream = await open(`after=${start}`)
+    expect(stream.status).toBe(200)
+    stream.close()
+  })
 })
 
 describe('the token of a stream', { timeout: 30_000 }, () => {
