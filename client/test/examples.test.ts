@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
-import { moduleOf, readExamples, readQuickStarts, runExample } from './examples.ts'
+import { moduleOf, readDocument, readExamples, readQuickStarts, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
@@ -67,7 +67,8 @@ describe('every example of the documentation', () => {
       const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [directory] }
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
       await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
-      for (const [index, example] of [...examples, ...readQuickStarts()].entries())
+      const documents = ['docs/changes.md', 'docs/webhooks.md'].map(readDocument)
+      for (const [index, example] of [...examples, ...readQuickStarts(), ...documents].entries())
         await writeFile(join(directory, `${index}.ts`), `// ${example.location}\n${moduleOf(example)}`)
       const compiler = join(root, 'node_modules/typescript/bin/tsc')
       const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)
