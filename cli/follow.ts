@@ -70,7 +70,8 @@ async function followUntil(
     if (path === undefined) await print(changes)
     else await printAndKeep(changes, path, stopping)
   } catch (error) {
-    if (position === null || !isKithError(error) || error.status !== 410) throw error
+    const isFromFile = position !== null || (file !== undefined && changes.logId !== undefined)
+    if (!isFromFile || !isKithError(error) || error.status !== 410) throw error
     throw new Error(`${errorMessage(error)} The position is that of ${file}. Delete the file to begin again.`)
   }
 }
