@@ -96,11 +96,22 @@ function createWatchdog(signal: AbortSignal | undefined): Watchdog {
     signal: controller.signal,
     async within(work, timeoutMs) {
       const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-      return work.finally(() => clearTimeout(timer))
+      return untilAborted(work, controller.signal).finally(() => clearTimeout(timer))
     },
     end() {
       signal?.removeEventListener('abort', stop)
       controller.abort()
     },
   }
+}
+
+/** The result of `work`. Rejects with the reason of the signal as soon as it aborts. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
 }

@@ -4,7 +4,7 @@ import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
 import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
-import { type StreamFormat, valuesFrom } from './stream.ts'
+import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
 
 /** A request to the service. */
 export type Request = {
@@ -210,16 +210,6 @@ async function sendOnce(
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
-}
-
-/** The result of `work`. Rejects as soon as the signal aborts. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 function sleepFor(milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -170,7 +170,7 @@ describe('a service that is stopped or killed, and started again on the same dat
     }
     let { kith, address } = await run()
     const writer = createClient({ url: balancer.address, token: await tokenFrom(environment), retries: 20 })
-    const rounds = 4
+    const rounds = 2
     const perRound = 30
     const stream = writer.changes.follow()
     const following = take(stream, rounds * perRound)

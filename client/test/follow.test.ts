@@ -240,6 +240,7 @@ describe('the signal ends a follower', () => {
     const stopping = new AbortController()
     const following = numbersOf(client.changes.follow({ signal: stopping.signal }))
     await expect.poll(() => sent.length).toBe(1)
+    await new Promise(setImmediate)
     stopping.abort()
     expect(await following).toEqual([])
   })
