@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Change, createClient } from '../client/index.ts'
 import { startBalancer } from '../test/support/balancer.ts'
@@ -9,6 +12,8 @@ import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { endProcesses, launch, terminate, tokenFrom } from '../test/support/process.ts'
 import { type Organization, useService } from '../test/support/service.ts'
+
+const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 const service = useService()
 let organization: Organization
@@ -178,6 +183,21 @@ describe('kith follow --state', () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/ENOENT.*missing/)
     expect(stderr).not.toMatch(/^ {4}at /m)
+  })
+
+  it('ends with 0 on SIGTERM while the reader of the pipe is stuck', async () => {
+    const people = Array.from({ length: 3_000 }, (_, n) => ({ external_id: `p${n}`, first_name: 'x'.repeat(200) }))
+    for await (const answer of organization.client.people.import(people)) expect(answer).not.toHaveProperty('error')
+    const child = spawn(process.execPath, [program, 'follow', '--state', 'state.json'], {
+      cwd: folder,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    // Nothing reads the output, so the pipe takes only its beginning.
+    await expect.poll(() => stateOf().catch(() => undefined)).toBeDefined()
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect((await stateOf()).after).toBeLessThan(3_000)
   })
 
   it('ends without a message when the reader closes the pipe, with the position of the last line', async () => {

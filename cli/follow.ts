@@ -37,11 +37,15 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
 /** A token that the command creates itself sees every subject. */
 const scope = 'changes:read people:read records:read schema:read webhooks:read'
 
+/** After a signal, the line that is being printed has this time, because its reader may be stuck. */
+const maxLineMs = 2_000
+
 async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
   const stopping = new AbortController()
-  const interrupt = handleInterrupt(() => stopping.abort())
-  // The first signal lets a line that is being written end. A second one does not wait for the reader.
-  interrupt.signal.addEventListener('abort', () => process.exit(1))
+  const interrupt = handleInterrupt(() => {
+    stopping.abort()
+    setTimeout(() => process.exit(0), maxLineMs).unref()
+  })
   try {
     await followUntil(stopping, environment, options)
   } finally {
@@ -83,7 +87,7 @@ async function printAndKeep(changes: ChangeStream, path: string, stopping: Abort
     failure = error
     stopping.abort()
   })
-  // A reader that closes the pipe ends the process at once. An unsaved position only repeats lines.
+  // A reader that closes the pipe, or is stuck, ends the process at once. An unsaved position only repeats lines.
   const saveAtExit = () => {
     try {
       state.flush()
