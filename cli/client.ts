@@ -2,14 +2,14 @@ import { type Command, Option } from 'commander'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
 import { scopes } from '../src/scopes.ts'
-import { newCommand, newGroup, printResult } from './command.ts'
+import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function clientCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Creates, lists and revokes clients: programs that fetch their own tokens from POST /oauth/token.'
-  return newGroup('client', description, ['client create --org default --scope "people:read"', 'client list'])
+  return newPlainCommand('client', description, ['client create --org default --scope "people:read"', 'client list'])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
     .addCommand(revokeCommand(environment))

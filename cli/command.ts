@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { KithError } from '../client/index.ts'
 import { persistentErrorMessage } from '../src/db/pg-errors.ts'
 import { printStderr } from './session.ts'
@@ -17,14 +17,14 @@ export function errorMessage(error: unknown): string {
 
 /** Creates a command with `--json` and with examples in its help. */
 export function newCommand(name: string, description: string, examples: string[]): Command {
-  return newGroup(name, description, examples).option(
+  return newPlainCommand(name, description, examples).option(
     '--json',
     'Print the result as one JSON value on standard output.',
   )
 }
 
-/** Creates a command that only groups subcommands. */
-export function newGroup(name: string, description: string, examples: string[]): Command {
+/** Creates a command without `--json`: one that groups subcommands, or whose output is a stream. */
+export function newPlainCommand(name: string, description: string, examples: string[]): Command {
   const lines = examples.map(example => `\n  ${withProgram(example)}`)
   return new Command(name)
     .description(description)
@@ -48,4 +48,10 @@ export function printResult(
   for (const line of messages) printStderr(line)
   const text = json ? [JSON.stringify(value)] : lines
   process.stdout.write(text.map(line => `${line}\n`).join(''))
+}
+
+/** Parses a whole number of the command line. */
+export function parseWholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
+  return Number(text)
 }

@@ -8,13 +8,14 @@ import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { useService } from '../test/support/service.ts'
 
-const service = useService()
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let folder: string
 let empty: Awaited<ReturnType<typeof createTestDatabase>> | undefined
 let environment: Record<string, string>
 
 beforeAll(async () => {
-  const { token } = await service.organization()
+  const { token, client } = await service.organization()
+  await client.webhooks.create({ url: 'https://127.0.0.1:9/kith', events: ['person.*'] })
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
@@ -65,6 +66,14 @@ const commands: Row[] = [
     wrongArgs: ['--org'],
     correctArgs: () => ['--all'],
     result: [{ organization: 'default', log_id: expect.any(String), head: 0 }, { organization: 'acme' }],
+  },
+  { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
+  { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
+  {
+    args: ['webhooks', 'replay'],
+    wrongArgs: ['1'],
+    correctArgs: () => ['1', '--after', '0'],
+    result: { after: 0, until: 1 },
   },
   {
     args: ['client', 'create'],
@@ -139,7 +148,7 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['schema']]
+const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['webhooks'], ['schema']]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
@@ -191,7 +200,8 @@ it('this file tests every command', async () => {
     const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'help']
+  // follow prints lines until a signal ends it: cli/follow.test.ts.
+  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help']
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 

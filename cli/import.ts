@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { errorMessage, newCommand, printResult, UsageError } from './command.ts'
+import { errorMessage, newCommand, parseWholeNumber, printResult, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { pathOf } from './files.ts'
 import { type ColumnOptions, columnsOf } from './import/columns.ts'
@@ -60,7 +60,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber, 0)
+    .option('--skip-lines <count>', 'Continue after this line of the file.', parseWholeNumber, 0)
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
@@ -294,9 +294,4 @@ function parseDelimiter(text: string): string {
 function parseOffset(text: string): string {
   if (!/^(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/.test(text)) throw new InvalidArgumentError('Give Z, or such as +01:00.')
   return text
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
-  return Number(text)
 }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { type ListedKey, listKeys, revokeKey, rotateKeys } from '../src/auth/keys.ts'
-import { newCommand, newGroup, printResult } from './command.ts'
+import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function keysCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('keys', 'Lists, rotates and revokes the keys that sign tokens.', ['keys list', 'keys rotate'])
+  return newPlainCommand('keys', 'Lists, rotates and revokes the keys that sign tokens.', ['keys list', 'keys rotate'])
     .addCommand(listCommand(environment))
     .addCommand(rotateCommand(environment))
     .addCommand(revokeCommand(environment))

@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import { renewLogId } from '../src/changes/log-id.ts'
 import type { Database } from '../src/db/db.ts'
 import { findOrganization, listOrganizations, type Organization } from '../src/organizations/organizations.ts'
-import { newCommand, newGroup, printResult, UsageError } from './command.ts'
+import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { withSession } from './session.ts'
 
 type RenewOptions = { org?: string; all?: boolean; json?: boolean }
 
 export function logCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('log', 'Manages the change log of an organization.', [
+  return newPlainCommand('log', 'Manages the change log of an organization.', [
     'log renew --all',
     'log renew --org acme',
   ]).addCommand(renewCommand(environment))

@@ -4,10 +4,11 @@ import { version } from '../src/version.ts'
 import { backupCommand } from './backup.ts'
 import { clientCommand } from './client.ts'
 import { codegenCommand } from './codegen.ts'
-import { errorMessage, newGroup, UsageError } from './command.ts'
+import { errorMessage, newPlainCommand, UsageError } from './command.ts'
 import { completeCommand, completionCommand } from './completion.ts'
 import { doctorCommand } from './doctor.ts'
 import { exportCommand } from './export.ts'
+import { followCommand } from './follow.ts'
 import { importCommand } from './import.ts'
 import { keysCommand } from './keys.ts'
 import { logCommand } from './log.ts'
@@ -19,11 +20,14 @@ import { seedCommand } from './seed.ts'
 import { serveCommand } from './serve.ts'
 import { printStderr } from './session.ts'
 import { tokenCommand } from './token.ts'
+import { webhooksCommand } from './webhooks.ts'
 
 const commands = [
   serveCommand,
   importCommand,
   exportCommand,
+  followCommand,
+  webhooksCommand,
   backupCommand,
   restoreCommand,
   migrateCommand,
@@ -42,7 +46,7 @@ const commands = [
 function programFor(environment: NodeJS.ProcessEnv): Command {
   const description =
     'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.'
-  const program = newGroup('kith', description, ['token --org default --scope "people:read people:write"'])
+  const program = newPlainCommand('kith', description, ['token --org default --scope "people:read people:write"'])
   program.version(version, '-V, --version', 'Print the version.')
   for (const command of commands) program.addCommand(command(environment))
   program.addCommand(

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
-import { newCommand, newGroup, printResult } from './command.ts'
+import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
-  return newGroup('org', 'Creates and lists organizations, the tenants of the service.', [
+  return newPlainCommand('org', 'Creates and lists organizations, the tenants of the service.', [
     'org create acme',
     'org list',
   ])

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
-import { newCommand, newGroup, printResult } from './command.ts'
+import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { pathOf, readFileOrNull, readInput } from './files.ts'
 import { applyStep } from './schema/apply.ts'
@@ -19,7 +19,7 @@ const defaultFile = 'kith.schema.json'
 export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Keeps stacks, attributes and consent types in a file under version control; see docs/schema-file.md.'
-  return newGroup('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run'])
+  return newPlainCommand('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run'])
     .addCommand(pullCommand(environment))
     .addCommand(diffCommand(environment))
     .addCommand(pushCommand(environment))

@@ -1,9 +1,25 @@
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
+export type {
+  ChangeEndpoints,
+  ChangeFilter,
+  ChangeListOptions,
+  ChangePosition,
+  ChangeStream,
+  FollowOptions,
+} from './src/changes.ts'
 export { type Client, createClient, type StackEntities } from './src/client.ts'
 export type { ClientCredentials } from './src/credentials.ts'
 export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
-export type { EntityReads, ExportOptions, FilterOptions, ListOptions, RelatedOptions } from './src/entity-reads.ts'
+export type {
+  EntityReads,
+  ExportOptions,
+  FilterOptions,
+  GetOptions,
+  HistoryOptions,
+  ListOptions,
+  RelatedOptions,
+} from './src/entity-reads.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
 export {
@@ -26,5 +42,13 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
+export {
+  type ChangeIds,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from './src/verify-webhook.ts'
+export type { DeliveryOptions, WebhookEndpoints, WebhookOptions } from './src/webhooks.ts'
 export type * from './src/wire.ts'
 export { writable } from './src/writable.ts'

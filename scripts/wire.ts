@@ -18,8 +18,10 @@ import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
   delivery,
+  deliveryPage,
   newWebhook,
   replayBody,
+  replayResult,
   testResult,
   webhook,
   webhookPatch,
@@ -71,8 +73,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   NewWebhook: { about: 'Body of POST /v1/webhooks.', schema: newWebhook },
   WebhookPatch: { about: 'Body of PATCH /v1/webhooks/{id}.', schema: webhookPatch },
   WebhookDelivery: { about: 'A delivery of a webhook, with its last attempt.', schema: delivery },
+  WebhookDeliveryPage: { about: 'A page of the deliveries of a webhook, newest first.', schema: deliveryPage },
   WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },
   WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
+  WebhookReplayed: { about: 'The range that POST /v1/webhooks/{id}/replay sends again.', schema: replayResult },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
 

@@ -1,8 +1,10 @@
+import { ChangeEndpoints } from './changes.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { createTransport, type Transport } from './transport.ts'
+import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
 
 /**
@@ -17,11 +19,15 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
   readonly people: Entities<S, 'people'>
   readonly schema: SchemaEndpoints
+  readonly changes: ChangeEndpoints<S>
+  readonly webhooks: WebhookEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
     this.people = new Entities<S, 'people'>(this.#transport, 'people')
     this.schema = new SchemaEndpoints(this.#transport.send)
+    this.changes = new ChangeEndpoints<S>(this.#transport)
+    this.webhooks = new WebhookEndpoints(this.#transport.send)
   }
 
   /**

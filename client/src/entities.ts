@@ -4,6 +4,8 @@ import { isKithError } from './errors.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { CallOptions, Updated, UpdateOptions, WriteOptions } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import { queryOf } from './query.ts'
+import { ndjson } from './stream.ts'
 import type { Request } from './transport.ts'
 
 /** The options of a batch. With `atomic`, all of its writes succeed or none does. */
@@ -131,6 +133,22 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
+   * Restores a deleted entity by its internal identifier, with its values, consent answers and links to what still exists.
+   * An entity that is not deleted is returned unchanged. Rejects with `duplicate_entry` if another entity has the external
+   * identifier now.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * await client.people.delete('ada')
+   * const restored = await client.people.restore(id)
+   * console.log(restored.external_id, restored.version) // ada 3
+   * ```
+   */
+  restore(id: string, options?: WriteOptions): Promise<EntityOf<S, O>> {
+    return this.#write('POST', `${pathOfId(id)}/restore`, undefined, options, true)
+  }
+
+  /**
    * Creates the entity if it does not exist, else changes it like `patch`. A token without the read scope receives only
    * the identifiers.
    *
@@ -177,9 +195,10 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
     { dryRun, createOnly, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
-    const query = [...(dryRun ? ['dry_run=true'] : []), ...(createOnly ? ['create_only=true'] : [])].join('&')
-    const path = `${this.path}/import${query && `?${query}`}`
-    return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream({ path, options, lines })) }
+    const query = queryOf({ dry_run: dryRun ? 'true' : undefined, create_only: createOnly ? 'true' : undefined })
+    const path = `${this.path}/import${query}`
+    const request = { method: 'POST', path, options, lines, format: ndjson } as const
+    return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request)) }
   }
 
   async #delete(path: string, options: WriteOptions | undefined): Promise<true> {

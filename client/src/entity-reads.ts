@@ -3,7 +3,10 @@ import { segment } from './json.ts'
 import { Listing, type PageAnswer, type PageOptions } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import { queryOf } from './query.ts'
+import { ndjson } from './stream.ts'
 import type { Transport } from './transport.ts'
+import type { HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
 
@@ -25,6 +28,17 @@ export type RelatedOptions<Target> = ListOptions & {
   attribute_key?: string
   direction?: 'outgoing' | 'incoming' | 'both'
 }
+
+/**
+ * The options of a read of one entity. `at`, a time of RFC 3339 with its offset or a Date, or `version` returns the entity
+ * as a read returned it then, with `as_of`. They take the scope `changes:read` as well.
+ */
+export type GetOptions = CallOptions & ({ at?: string | Date; version?: never } | { at?: never; version?: number })
+
+/**
+ * The options of a history: at most `limit` changes (100 by default, at most 1,000) to versions before `before_version`.
+ */
+export type HistoryOptions = { before_version?: number; limit?: number } & CallOptions
 
 /** The options of an export. It begins after the entity `after_id`. */
 export type ExportOptions = Pick<PageOptions, 'after_id'> & CallOptions
@@ -48,9 +62,17 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * const order = await client.stack('orders').get('o-1')
    * console.log(order.attribute_values.total) // 10
    * ```
+   *
+   * With `at` or `version`, the entity is read as it was:
+   *
+   * ```ts
+   * await client.people.patch('ada', { first_name: 'Augusta' })
+   * const before = await client.people.get('ada', { version: 1 })
+   * console.log(before.first_name, before.as_of?.version) // Ada 1
+   * ```
    */
-  get(external_id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
-    return this.#read('GET', pathOf(external_id), undefined, options)
+  get(external_id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
+    return this.#get(pathOf(external_id), options)
   }
 
   /**
@@ -61,8 +83,36 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log((await client.stack('orders').getById(record_id)).external_id) // o-1
    * ```
    */
-  getById(id: string, options?: CallOptions): Promise<EntityOf<S, O>> {
-    return this.#read('GET', pathOfId(id), undefined, options)
+  getById(id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
+    return this.#get(pathOfId(id), options)
+  }
+
+  /**
+   * Reads the changes of an entity, newest first. If `has_more` is true, older ones follow: pass the `version` of the last
+   * item as `before_version`. Takes the scope `changes:read` as well.
+   *
+   * ```ts
+   * await client.people.patch('ada', { language: 'en' })
+   * const { items, has_more } = await client.people.history('ada', { limit: 1 })
+   * console.log(items[0]?.operation, items[0]?.after, has_more) // update { language: 'en' } true
+   * ```
+   */
+  history(external_id: string, options?: HistoryOptions): Promise<HistoryPage> {
+    return this.#history(pathOf(external_id), options)
+  }
+
+  /**
+   * Reads the changes of an entity by its internal identifier, also those of a deleted one.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * await client.people.delete('ada')
+   * const { items } = await client.people.historyById(id)
+   * console.log(items.map(change => change.operation).join()) // delete,create
+   * ```
+   */
+  historyById(id: string, options?: HistoryOptions): Promise<HistoryPage> {
+    return this.#history(pathOfId(id), options)
   }
 
   /**
@@ -129,11 +179,23 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   export({ after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
-    const after = after_id === undefined ? '' : `?after_id=${encodeURIComponent(after_id)}`
-    const request = { path: `${this.path}/export${after}`, options }
+    const request = {
+      method: 'POST',
+      path: `${this.path}/export${queryOf({ after_id })}`,
+      options,
+      format: ndjson,
+    } as const
     return {
       [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<EntityOf<S, O>, void, undefined>,
     }
+  }
+
+  #get(path: string, { at, version, ...options }: GetOptions = {}): Promise<EntityOf<S, O>> {
+    return this.#read('GET', path + queryOf({ at, version }), undefined, options)
+  }
+
+  #history(path: string, { before_version, limit, ...options }: HistoryOptions = {}): Promise<HistoryPage> {
+    return this.#read('GET', `${path}/history${queryOf({ before_version, limit })}`, undefined, options)
   }
 
   #related<T extends Owner<S>>(path: string, relatedOptions: RelatedOptions<T>): Listing<EntityOf<S, T>> {

@@ -3,6 +3,11 @@ import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 /** The errors of a failed attempt. */
 export type Failure = KithError | KithConnectionError | KithTimeoutError
 
+/** Whether an error is that of a failed attempt. */
+export function isFailure(error: unknown): error is Failure {
+  return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
+}
+
 /**
  * The outcome of a failed attempt. `notDone`: the request had no effect. `unknown`: it may have been carried out.
  * `final`: a retry would get the same response.
@@ -58,7 +63,25 @@ export function pauseBefore(
 ): number | null {
   const outcome = outcomeOf(failure)
   if (attempt > retries || outcome === 'final' || (outcome === 'unknown' && !repeatable)) return null
-  const retryAfterMs = failure instanceof KithTimeoutError ? 0 : (failure.retryAfterSeconds ?? 0) * 1_000
-  if (retryAfterMs > maxRetryAfterMs) return null
-  return retryAfterMs + random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
+  const retryAfterMs = retryAfterMsOf(failure)
+  return retryAfterMs > maxRetryAfterMs ? null : retryAfterMs + jitterMs(attempt, random)
+}
+
+const retryAfterMsOf = (failure: Failure): number =>
+  failure instanceof KithTimeoutError ? 0 : (failure.retryAfterSeconds ?? 0) * 1_000
+
+const jitterMs = (attempt: number, random: () => number): number =>
+  random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
+
+/** A follower connects again after this time at the latest. */
+const maxReconnectPauseMs = 3_600_000
+
+/**
+ * The pause before a follower connects again, in milliseconds, after `attempt` failures in a row. Null if the service
+ * refuses the request, because it would refuse every further one.
+ */
+export function pauseBeforeReconnect(failure: Failure, attempt: number, random: () => number): number | null {
+  const status = failure instanceof KithTimeoutError ? null : failure.status
+  if (status !== null && status < 500 && status !== 429) return null
+  return Math.min(maxReconnectPauseMs, retryAfterMsOf(failure)) + jitterMs(attempt, random)
 }

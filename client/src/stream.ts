@@ -1,34 +1,60 @@
 import { payloadOf } from './answer.ts'
 import { KithConnectionError, KithTimeoutError } from './errors.ts'
+import { eventsOf, type ServerEvent } from './events.ts'
 import { uploadOf, valuesOf } from './ndjson.ts'
 
+/** The format of a response that is read while it arrives. */
+export type StreamFormat<T> = {
+  mediaType: string
+  parse: (chunks: AsyncIterable<Uint8Array>) => AsyncGenerator<T, void, undefined>
+  /** The maximum time in milliseconds between two chunks of the response. The default is the timeout of the client. */
+  silenceMs?: number
+}
+
+/** Lines of JSON. */
+export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
+
+/** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
+export const serverEvents: StreamFormat<ServerEvent> = {
+  mediaType: 'text/event-stream',
+  parse: eventsOf,
+  silenceMs: 40_000,
+}
+
 /** The request of a stream. */
-export type StreamCall = {
+export type StreamCall<T> = {
   fetchFunction: typeof fetch
+  method: 'GET' | 'POST'
   url: string
   headers: Headers
-  /** The maximum time in milliseconds until the response begins, and between two chunks of it. */
+  format: StreamFormat<T>
+  /** The maximum time in milliseconds until the response begins. */
   timeoutMs: number
   signal: AbortSignal | undefined
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
+  /** Called with the headers of a response in this format. */
+  onResponse: ((headers: Headers) => void) | undefined
 }
 
 /**
- * The values of an NDJSON response as they arrive, while the lines are sent. Leaving the iteration aborts the request.
- * Throws the client's errors, the signal's reason, and the error that the source of the lines threw.
+ * The values of a response as they arrive, while the lines are sent. Leaving the iteration aborts the request. Throws the
+ * client's errors, the signal's reason, and the error that the source of the lines threw.
  */
-export async function* valuesFrom(call: StreamCall): AsyncGenerator<unknown, void, undefined> {
-  const { fetchFunction, url, headers, timeoutMs, signal, lines } = call
+export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, void, undefined> {
+  const { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, onResponse } = call
   const upload = lines === undefined ? undefined : uploadOf(lines)
-  const watchdog = createWatchdog(timeoutMs, signal)
+  const watchdog = createWatchdog(signal)
   // fetch requires `half` for a streamed body. The response is nevertheless read while the body is being sent.
   const bodyInit = upload && ({ body: upload.stream, duplex: 'half' } as RequestInit)
   try {
     const response = await watchdog.within(
-      fetchFunction(url, { method: 'POST', headers, ...bodyInit, redirect: 'error', signal: watchdog.signal }),
+      fetchFunction(url, { method, headers, ...bodyInit, redirect: 'error', signal: watchdog.signal }),
+      timeoutMs,
     )
-    if (!response.ok || !isNdjson(response)) return void payloadOf(response, await response.text(), Date.now())
-    yield* valuesOf(chunksOf(response, watchdog))
+    if (!response.ok || !isOf(response, format))
+      return void payloadOf(response, await watchdog.within(response.text(), timeoutMs), Date.now())
+    onResponse?.(response.headers)
+    yield* format.parse(chunksOf(response, watchdog, format.silenceMs ?? timeoutMs))
   } catch (error) {
     const sourceError = upload?.sourceError()
     if (sourceError) throw sourceError.reason
@@ -42,34 +68,50 @@ export async function* valuesFrom(call: StreamCall): AsyncGenerator<unknown, voi
   }
 }
 
-const isNdjson = ({ headers }: Response) => /^application\/x-ndjson\b/i.test(headers.get('content-type') ?? '')
+const isOf = ({ headers }: Response, { mediaType }: Pick<StreamFormat<unknown>, 'mediaType'>) =>
+  headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() === mediaType
 
-async function* chunksOf({ body }: Response, watchdog: Watchdog): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(
+  { body }: Response,
+  watchdog: Watchdog,
+  silenceMs: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body!.getReader()
   for (;;) {
-    const { done, value } = await watchdog.within(reader.read())
+    const { done, value } = await watchdog.within(reader.read(), silenceMs)
     if (done) return
     yield value
   }
 }
 
-type Watchdog = { signal: AbortSignal; within<T>(work: Promise<T>): Promise<T>; end(): void }
+type Watchdog = { signal: AbortSignal; within<T>(work: Promise<T>, timeoutMs: number): Promise<T>; end(): void }
 
-/** Aborts with the caller's signal, and if a wait exceeds the timeout. The time between two waits does not count. */
-function createWatchdog(timeoutMs: number, signal: AbortSignal | undefined): Watchdog {
+/** Aborts with the caller's signal, and if a wait exceeds its timeout. The time between two waits does not count. */
+function createWatchdog(signal: AbortSignal | undefined): Watchdog {
   const controller = new AbortController()
   const stop = () => controller.abort(signal?.reason)
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
   return {
     signal: controller.signal,
-    async within(work) {
+    async within(work, timeoutMs) {
       const timer = setTimeout(() => controller.abort(new KithTimeoutError(timeoutMs)), timeoutMs)
-      return work.finally(() => clearTimeout(timer))
+      return untilAborted(work, controller.signal).finally(() => clearTimeout(timer))
     },
     end() {
       signal?.removeEventListener('abort', stop)
       controller.abort()
     },
   }
+}
+
+/** The result of `work`. Rejects with the reason of the signal as soon as it aborts. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
 }

@@ -3,8 +3,8 @@ import { createTokenSource } from './credentials.ts'
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
-import { type Failure, outcomeOf, pauseBefore } from './retry.ts'
-import { valuesFrom } from './stream.ts'
+import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
+import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
 
 /** A request to the service. */
 export type Request = {
@@ -21,22 +21,31 @@ export type Request = {
   writes: boolean
   /** False for endpoints that need no token. */
   authorized?: boolean
+  /** How long the service may wait before it responds, in milliseconds. The timeout of an attempt is longer by it. */
+  waitMs?: number
 }
 
 /** Sends a request, retries it if that is safe, and returns the payload. */
 export type Send = (request: Request) => Promise<unknown>
 
 /**
- * A request with an NDJSON response, and possibly an NDJSON body, of any length. It is not retried, except once after a
- * 401 if it has no body.
+ * A request with a response of any length, and possibly an NDJSON body. It is not retried, except once after a 401 if it
+ * has no body.
  */
-export type StreamRequest = Pick<Request, 'path' | 'options'> & {
+export type StreamRequest<T> = Pick<Request, 'path' | 'options'> & {
+  method: 'GET' | 'POST'
+  format: StreamFormat<T>
   /** A string is sent as a line unchanged. */
   lines?: AsyncIterable<unknown> | Iterable<unknown>
+  /** Called with the headers of a response that begins. */
+  onResponse?: (headers: Headers) => void
 }
 
-/** The transport to one service: `send` for single responses, `stream` for NDJSON responses. */
-export type Transport = { send: Send; stream: (request: StreamRequest) => AsyncGenerator<unknown, void, undefined> }
+/** The transport to one service: `send` for single responses, `stream` for those that are read while they arrive. */
+export type Transport = {
+  send: Send
+  stream: <T>(request: StreamRequest<T>) => AsyncGenerator<T, void, undefined>
+} & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
 
 // The maximum delay of a timer. A timer with a longer delay fires at once.
 const maxTimerMs = 2_147_483_647
@@ -52,6 +61,7 @@ export function createTransport(options: ClientOptions): Transport {
   const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
   const send: Send = async request => {
     const signal = request.options?.signal
+    const attemptMs = timeoutMs + (request.waitMs ?? 0)
     const headers = headersOf(request)
     const body = request.body === undefined ? null : encode(request.body)
     const init = { method: request.method, headers, body }
@@ -65,7 +75,7 @@ export function createTransport(options: ClientOptions): Transport {
         if (request.authorized !== false) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        return await sendOnce(fetchFunction, timeoutMs, `${base}${request.path}`, init, signal)
+        return await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, signal)
       } catch (error) {
         if (!isFailure(error)) throw error
         error.attempts = attempt
@@ -83,30 +93,23 @@ export function createTransport(options: ClientOptions): Transport {
       }
     }
   }
-  async function* stream(request: StreamRequest, renewed = false): AsyncGenerator<unknown, void, undefined> {
-    const { path, options: callOptions, lines } = request
-    callOptions?.signal?.throwIfAborted()
-    const headers = headersOf({ method: 'POST', path, options: callOptions, repeatable: false, writes: false })
-    headers.set('Accept', 'application/x-ndjson, application/json')
-    if (lines) headers.set('Content-Type', 'application/x-ndjson')
-    const token = await authorization.get()
+  async function* stream<T>(request: StreamRequest<T>, renewed = false): AsyncGenerator<T, void, undefined> {
+    const { method, path, options: callOptions, format, lines, onResponse } = request
+    const signal = callOptions?.signal
+    signal?.throwIfAborted()
+    const headers = streamHeadersOf(request)
+    const token = await untilAborted(authorization.get(), signal)
     headers.set('Authorization', `Bearer ${token}`)
+    const url = `${base}${path}`
     try {
-      yield* valuesFrom({
-        fetchFunction,
-        url: `${base}${path}`,
-        headers,
-        timeoutMs,
-        signal: callOptions?.signal,
-        lines,
-      })
+      yield* valuesFrom({ fetchFunction, method, url, headers, format, timeoutMs, signal, lines, onResponse })
     } catch (error) {
       // The lines of the request have been consumed and cannot be sent again.
       if (!authorization.renew(token, error) || renewed || lines) throw error
       yield* stream(request, true)
     }
   }
-  return { send, stream }
+  return { send, stream, retries, random, sleep }
 }
 
 function baseOf(url: string): string {
@@ -154,10 +157,6 @@ function validToken(token: string): string {
 
 const mayBeDone = (error: Failure) => error instanceof KithError && error.outcome !== null
 
-function isFailure(error: unknown): error is Failure {
-  return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
-}
-
 function headersOf({ method, body, options = {}, writes }: Request): Headers {
   const headers = new Headers({ Accept: 'application/json' })
   if (body !== undefined) headers.set('Content-Type', 'application/json')
@@ -171,6 +170,13 @@ function headersOf({ method, body, options = {}, writes }: Request): Headers {
   if (preferences.length > 0) headers.set('Prefer', preferences.join(', '))
   const key = options.idempotencyKey ?? (writes && method === 'POST' ? newKey() : undefined)
   if (key !== undefined) headers.set('Idempotency-Key', key)
+  return headers
+}
+
+function streamHeadersOf({ method, path, options, format, lines }: StreamRequest<unknown>): Headers {
+  const headers = headersOf({ method, path, options, repeatable: false, writes: false })
+  headers.set('Accept', `${format.mediaType}, application/json`)
+  if (lines) headers.set('Content-Type', 'application/x-ndjson')
   return headers
 }
 

@@ -441,6 +441,12 @@ export type WebhookDelivery = {
   error: string | null
 }
 
+/** A page of the deliveries of a webhook, newest first. */
+export type WebhookDeliveryPage = {
+  items: WebhookDelivery[]
+  has_more: boolean
+}
+
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export type WebhookTest = {
   /** Whether the receiver answered with a status of 200 to 299. */
@@ -459,6 +465,12 @@ export type WebhookReplay = {
   after: number
   /** Up to this number. The default is the position of the webhook. */
   until?: number
+}
+
+/** The range that POST /v1/webhooks/{id}/replay sends again. */
+export type WebhookReplayed = {
+  after: number
+  until: number
 }
 
 /** Body of PATCH /v1/schema/consent-types/{id}. */

@@ -31,10 +31,10 @@ export function writable<R extends Omit<StackRecord, 'attribute_values'> & { att
 ): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: WithoutNulls<R['attribute_values']> }
 export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   if (!('consents' in read)) {
-    const { record_id, stack_key, state, version, created_at, updated_at, ...body } = read
+    const { record_id, stack_key, state, version, created_at, updated_at, as_of, ...body } = read
     return { ...body, attribute_values: withoutNulls(body.attribute_values) }
   }
-  const { id, state, version, created_at, updated_at, email_consent, sms_consent, ...body } = read
+  const { id, state, version, created_at, updated_at, as_of, email_consent, sms_consent, ...body } = read
   const answers = body.consents.filter(({ source }) => source === 'answer')
   const consents = answers.map(({ consent_type_id, channel, state }) => ({ consent_type_id, channel, state }))
   return { ...body, consents, attribute_values: withoutNulls(body.attribute_values) }

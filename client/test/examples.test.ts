@@ -4,17 +4,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
-import { moduleOf, readExamples, readQuickStarts, runExample } from './examples.ts'
+import { moduleOf, readDocument, readExamples, readQuickStarts, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
 
-const service = useService()
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+let receiver: Receiver
+beforeAll(async () => {
+  receiver = await startReceiver()
+})
+afterAll(() => receiver.close())
 
-/** An organization with two stacks, two people and an order, in which every example runs. */
+/** An organization with two stacks, two people, an order and a webhook, in which every example runs. */
 async function openShop() {
   const { token } = await service.organization()
   const client = createClient({ url: service.address, token })
@@ -34,6 +40,7 @@ async function openShop() {
   await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper' })
   await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
+  await client.webhooks.create({ url: receiver.url, events: ['person.*'] })
   return { client, environment: { KITH_URL: service.address, KITH_TOKEN: token } }
 }
 
@@ -60,7 +67,8 @@ describe('every example of the documentation', () => {
       const settings = { extends: join(root, 'tsconfig.json'), compilerOptions, include: [directory] }
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
       await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
-      for (const [index, example] of [...examples, ...readQuickStarts()].entries())
+      const documents = ['docs/changes.md', 'docs/webhooks.md'].map(readDocument)
+      for (const [index, example] of [...examples, ...readQuickStarts(), ...documents].entries())
         await writeFile(join(directory, `${index}.ts`), `// ${example.location}\n${moduleOf(example)}`)
       const compiler = join(root, 'node_modules/typescript/bin/tsc')
       const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)
@@ -82,9 +90,8 @@ describe('every public method', () => {
   it('has an example', async () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
-    const methods = [client, client.people, client.people.list(), client.schema, client.schema.stacks].flatMap(
-      methodsOf,
-    )
+    const { people, schema, changes, webhooks } = client
+    const methods = [client, people, people.list(), schema, schema.stacks, changes, webhooks].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

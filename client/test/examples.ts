@@ -21,6 +21,12 @@ export function readQuickStarts(): Example[] {
   return examplesIn(path, readFileSync(`${folder}/../${path}`, 'utf8'))
 }
 
+/** All ```ts blocks of a document as one example. */
+export function readDocument(path: string): Example {
+  const blocks = examplesIn(path, readFileSync(`${folder}/../${path}`, 'utf8'))
+  return { location: path, code: blocks.map(({ code }) => code).join('\n') }
+}
+
 function examplesIn(file: string, text: string): Example[] {
   return [...text.matchAll(/^( *(?:\* )?)```ts\n([\s\S]*?)^\1```$/gm)].map(
     ({ 1: margin = '', 2: block = '', index }) => {
@@ -40,10 +46,12 @@ export function moduleOf({ code }: Example): string {
 export async function runExample({ code }: Example, client: published.Client, environment: Record<string, string>) {
   const printed: string[] = []
   const expected = [...code.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].map(([, comment]) => comment!)
-  const stripped = stripTypeScriptTypes(code).replace(
-    /^import (\{.*\}) from '@kith\/client'/gm,
-    (_, names: string) => `const ${names.replaceAll(' as ', ': ')} = published`,
-  )
+  const stripped = stripTypeScriptTypes(code)
+    .replace(
+      /^import (\{.*\}) from '@kith\/client'/gm,
+      (_, names: string) => `const ${names.replaceAll(' as ', ': ')} = published`,
+    )
+    .replaceAll(/^export /gm, '')
   const run = new Function('client', 'published', 'console', 'process', `return (async () => { ${stripped} })()`)
   const log = (...values: unknown[]) =>
     void printed.push(values.map(value => (typeof value === 'string' ? value : inspect(value))).join(' '))

@@ -11,6 +11,7 @@ import type { stackToJson } from '../../src/stacks/stacks.ts'
 import {
   type Attribute,
   type BatchResult,
+  type Change,
   type ClientOptions,
   type ConsentType,
   createClient,
@@ -24,6 +25,7 @@ import {
   type PersonBody,
   type Stack,
   type StackRecord,
+  verifyWebhook,
   writable,
 } from '../index.ts'
 import { scriptedClient } from './scripted-fetch.ts'
@@ -164,6 +166,42 @@ describe('a client with a schema', () => {
       await shop.people.replace('ada', writable(await shop.people.get('ada')))
       await shop.stack('orders').replace('o', writable(await shop.stack('orders').get('o')))
       await client.people.replace('ada', writable(await client.people.get('ada')))
+    })
+  })
+})
+
+describe('changes', () => {
+  it('are selected by declared stacks and known subjects', () => {
+    never(() =>
+      shop.changes.follow({ stack: ['orders', 'visits'], subject: 'record', operation: ['create', 'delete'] }),
+    )
+    // @ts-expect-error: there is no such stack
+    never(() => shop.changes.follow({ stack: 'ordres' }))
+    // @ts-expect-error: the subject is called person
+    never(() => client.changes.list({ subject: 'people' }))
+    never(async () => {
+      for await (const change of client.changes.follow()) expectTypeOf(change).toEqualTypeOf<Change>()
+    })
+  })
+
+  it('of the past are read by a time or a version, not both, with the types of the schema', () => {
+    never(async () => {
+      const order = await shop.stack('orders').get('o', { at: new Date() })
+      expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
+      expectTypeOf(order.as_of?.sequence).toEqualTypeOf<number | undefined>()
+      await shop.stack('visits').restore('v')
+      // @ts-expect-error: either at or version
+      await client.people.get('ada', { at: '2027-01-01T00:00:00Z', version: 1 })
+    })
+  })
+
+  it('of a webhook have no values with the payload ids', () => {
+    never(async () => {
+      const full = await verifyWebhook('', {}, '')
+      if (full.type !== 'webhook.test') expectTypeOf(full.data).toEqualTypeOf<Change>()
+      const ids = await verifyWebhook<'ids'>('', new Headers(), [''])
+      // @ts-expect-error: there are no values
+      if (ids.type !== 'webhook.test') console.log(ids.data.after)
     })
   })
 })

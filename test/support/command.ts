@@ -86,13 +86,17 @@ function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
   }
 }
 
-/** Starts a TCP proxy that breaks a connection once, after `up` bytes to the service or `down` bytes from it. */
+/**
+ * Starts a TCP proxy that breaks a connection after `up` bytes to the service or `down` bytes from it: once, or again and
+ * again with `repeats`.
+ */
 export async function breakingProxy(
   address: string,
-  limits: { up?: number; down?: number },
-): Promise<{ address: string; server: Server }> {
+  { up = Number.POSITIVE_INFINITY, down = Number.POSITIVE_INFINITY, repeats = false },
+): Promise<{ address: string; server: Server; cuts: () => number }> {
   const { hostname, port } = new URL(address)
-  let left = { up: limits.up ?? Number.POSITIVE_INFINITY, down: limits.down ?? Number.POSITIVE_INFINITY }
+  let left = { up, down }
+  let cuts = 0
   const server = createServer(clientSocket => {
     const serviceSocket = connect({ host: hostname, port: Number(port) })
     const cut = () => [clientSocket, serviceSocket].map(socket => socket.destroy())
@@ -101,7 +105,10 @@ export async function breakingProxy(
       from.on('data', (piece: Buffer) => {
         left[direction] -= piece.length
         if (left[direction] > 0) return void to.write(piece)
-        left = { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY }
+        left = repeats ? { up, down } : { up: Number.POSITIVE_INFINITY, down: Number.POSITIVE_INFINITY }
+        cuts += 1
+        // A break can also come in the middle of a line.
+        if (direction === 'down') to.write(piece.subarray(0, piece.length / 2))
         cut()
       })
     }
@@ -110,5 +117,5 @@ export async function breakingProxy(
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return { address: `http://127.0.0.1:${(server.address() as { port: number }).port}`, server }
+  return { address: `http://127.0.0.1:${(server.address() as { port: number }).port}`, server, cuts: () => cuts }
 }

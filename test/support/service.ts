@@ -142,7 +142,7 @@ export function useService(environment: Record<string, string> = {}): Service {
 function createCheckedFetch(checkResponse: ReturnType<typeof createContractCheck>): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)
-    if (isNdjson(response)) return response
+    if (isNdjson(response) || response.headers.get('Content-Type') === 'text/event-stream') return response
     const body = await response.clone().json()
     checkResponse({
       method: init?.method ?? 'GET',

@@ -1,0 +1,160 @@
+import { KithConnectionError } from './errors.ts'
+import type { CallOptions } from './options.ts'
+import type { OrganizationSchema, StackKey } from './organization.ts'
+import { queryOf } from './query.ts'
+import { type Failure, isFailure, pauseBeforeReconnect } from './retry.ts'
+import { serverEvents } from './stream.ts'
+import type { Transport } from './transport.ts'
+import type { Change, ChangePage } from './wire.ts'
+
+type OneOrMore<T> = T | readonly T[]
+
+/** Selects changes: of these kinds, of the records of these stacks, of these operations. */
+export type ChangeFilter<S extends OrganizationSchema> = {
+  subject?: OneOrMore<Change['subject']>
+  stack?: OneOrMore<StackKey<S>>
+  operation?: OneOrMore<Change['operation']>
+}
+
+/**
+ * A position in the change log: after the change with the number `after` (0 by default, the beginning). With `logId`, the
+ * `log_id` that the number belongs to, the service refuses the position with 410 if the log has another numbering now.
+ */
+export type ChangePosition = { after?: number | undefined; logId?: string | undefined }
+
+/**
+ * The options of a page of changes: at most `limit` of them (100 by default, at most 1,000). If none matches yet, the
+ * service waits up to `wait` seconds for the first, at most 20.
+ */
+export type ChangeListOptions<S extends OrganizationSchema> = ChangePosition &
+  ChangeFilter<S> &
+  CallOptions & { limit?: number; wait?: number }
+
+/** The options of {@link ChangeEndpoints.follow}. The signal ends the iteration. */
+export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
+  ChangeFilter<S> &
+  CallOptions & {
+    /** Called before each attempt to connect again, with the reason and the pause in milliseconds. */
+    onRetry?: (error: Error, pauseMs: number) => void
+  }
+
+/** The change log of an organization. */
+export class ChangeEndpoints<S extends OrganizationSchema> {
+  readonly #transport: Transport
+
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /**
+   * Reads a page of changes, oldest first. The next page follows `last`, which may be past the last item. The reader is up
+   * to date when `last` equals `head`.
+   *
+   * ```ts
+   * const page = await client.changes.list({ subject: 'person', limit: 1000 })
+   * console.log(page.items.map(change => change.external_id).join()) // ada,grace
+   * console.log(page.last === page.head) // true
+   * ```
+   */
+  async list({ logId, ...rest }: ChangeListOptions<S> = {}): Promise<ChangePage> {
+    const { after, subject, stack, operation, limit, wait, ...options } = rest
+    const path = `/v1/changes${queryOf({ after, log_id: logId, subject, stack, operation, limit, wait })}`
+    const waitMs = (wait ?? 0) * 1_000
+    const request = { method: 'GET', path, options, waitMs, repeatable: true, writes: false } as const
+    return (await this.#transport.send(request)) as ChangePage
+  }
+
+  /**
+   * Follows the change log: the changes after a position, then each new one as it happens. It connects again after a
+   * broken connection or a restart of the service, and continues after the last change, so that none is missing and none
+   * comes twice. The signal ends the iteration. Throws if the service refuses the request: 401, 403, or 410 if the position
+   * is not one of this log.
+   *
+   * ```ts
+   * for await (const change of client.changes.follow({ after: 0, subject: 'record' })) {
+   *   console.log(change.operation, change.stack_key, change.external_id) // create orders o-1
+   *   break
+   * }
+   * ```
+   */
+  follow(options: FollowOptions<S> = {}): ChangeStream {
+    return new ChangeStream(this.#transport, options)
+  }
+}
+
+/** The changes that {@link ChangeEndpoints.follow} delivers. Iterating it again continues after `last`. */
+export class ChangeStream implements AsyncIterable<Change> {
+  readonly #transport: Transport
+  readonly #options: FollowOptions<OrganizationSchema>
+  #last: number
+  #logId: string | undefined
+
+  constructor(transport: Transport, options: FollowOptions<OrganizationSchema>) {
+    this.#transport = transport
+    this.#options = options
+    this.#last = options.after ?? 0
+    this.#logId = options.logId
+  }
+
+  /**
+   * The number of the last change that the loop has finished, or a later one if the changes up to it do not match. It is
+   * the `after` of a later stream. The change in work does not count.
+   */
+  get last(): number {
+    return this.#last
+  }
+
+  /** The `log_id` that `last` belongs to. Undefined before the first connection, unless it was given. */
+  get logId(): string | undefined {
+    return this.#logId
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
+    const { signal, onRetry } = this.#options
+    const { retries, random, sleep } = this.#transport
+    let hasConnected = false
+    let failures = 0
+    const onResponse = (headers: Headers) => {
+      hasConnected = true
+      this.#logId = headers.get('Kith-Log-Id') ?? this.#logId
+    }
+    while (!signal?.aborted) {
+      let failure: Failure = new KithConnectionError('The service ended the stream.', {})
+      try {
+        for await (const { id, data } of this.#connect(onResponse)) {
+          if (signal?.aborted) return
+          if (data !== undefined) yield data as Change
+          if (id === undefined) continue
+          this.#last = Number(id)
+          failures = 0
+        }
+      } catch (error) {
+        if (signal?.aborted) return
+        if (!isFailure(error)) throw error
+        failure = error
+      }
+      failures += 1
+      failure.attempts = failures
+      const pauseMs = pauseBeforeReconnect(failure, failures, random)
+      // An address that has never answered is probably wrong.
+      if (pauseMs === null || (!hasConnected && failures > retries)) throw failure
+      onRetry?.(failure, pauseMs)
+      await sleep(pauseMs, signal).catch(error => {
+        if (!signal?.aborted) throw error
+      })
+    }
+  }
+
+  #connect(onResponse: (headers: Headers) => void) {
+    const { subject, stack, operation, signal, requestId } = this.#options
+    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation })
+    const options = { ...(signal && { signal }), ...(requestId !== undefined && { requestId }) }
+    return this.#transport.stream({
+      method: 'GET',
+      path: `/v1/changes${query}`,
+      options,
+      format: serverEvents,
+      onResponse,
+    })
+  }
+}

@@ -1,0 +1,16 @@
+type Value = string | number | Date | readonly (string | number)[] | undefined
+
+/**
+ * Encodes parameters as a query with its question mark. An array repeats the name, a date is RFC 3339 in UTC, and an
+ * undefined parameter is omitted. Returns an empty text if nothing is left.
+ */
+export function queryOf(parameters: Record<string, Value>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue
+    if (value instanceof Date) query.append(name, value.toISOString())
+    else for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each))
+  }
+  const text = query.toString()
+  return text && `?${text}`
+}
