@@ -84,6 +84,7 @@ async function expectAllDelivered(world: World, journal: Journal, address: strin
 const measured = ({ received }: Receiver) => ({
   changes: new Set(received.map(({ id }) => id)).size,
   requests: received.length,
+  restores: new Set(received.filter(({ event }) => event.data.operation === 'restore').map(({ id }) => id)).size,
 })
 
 describe('kith killed during deliveries', () => {

@@ -58,6 +58,8 @@ const minimalBodies: Record<string, Values> = {
   createStack: { key: 'fresh', kind: 'item' },
   createAttribute: { key: 'fresh', owner: 'people', type: 'text' },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
+  createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
+  replayWebhook: { after: 0 },
 }
 function minimalBodyOf({ id, template }: Operation): Values {
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }
