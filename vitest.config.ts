@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { SlowFirst } from './test/support/sequencer.ts'
 
 export const config = {
   include: [
@@ -20,6 +21,7 @@ export const config = {
   experimental: { viteModuleRunner: false, nodeLoader: false },
   // Most tests wait for a process or a database: of two cores Vitest itself would use one.
   maxWorkers: Math.max(2, availableParallelism()),
+  sequence: { sequencer: SlowFirst },
   reporters: ['default', './test/support/summary.ts'],
   testTimeout: 60_000,
   // The default of one second is too short for an event on a busy machine.
