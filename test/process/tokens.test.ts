@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../support/certificate.ts'
+import { runInProcess } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { encode } from '../support/gate.ts'
 import { endProcesses, launch, makeFolder, senderTo, tokenFrom } from '../support/process.ts'
@@ -24,9 +25,9 @@ afterEach(async () => {
 })
 
 const run = async (...words: string[]) => {
-  const { ended, output } = launch(settings, words)
-  expect(await ended, output.stderr).toBe(0)
-  return output
+  const result = await runInProcess(words, settings)
+  expect(result.code, result.stderr).toBe(0)
+  return result
 }
 
 describe('kith keys rotate with running servers', () => {
