@@ -131,8 +131,8 @@ it.each([
   ['a short secret', { AUTH_SECRET: 'abcdefghijklmnopqrstuvwxyz01234' }, /AUTH_SECRET/],
   ['half an outside issuer', { AUTH_ISSUER: 'https://issuer.example' }, /AUTH_ISSUER/],
 ])('exits with 1 at the start because of %s', async (_, invalidSettings, problem) => {
-  const kith = launch({ ...settings, ...invalidSettings })
-  expect(await kith.ended).toBe(1)
-  expect(kith.output.stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
-  expect(kith.output.stderr).toMatch(problem)
+  const { code, stderr } = await runInProcess(['serve'], { ...settings, ...invalidSettings, PORT: '0' })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
+  expect(stderr).toMatch(problem)
 })
