@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { SlowFirst } from './test/support/sequencer.ts'
 
 export const config = {
   include: [
@@ -18,8 +19,9 @@ export const config = {
   // of src/ keep no state of their own: it belongs to a database object or to a service.
   isolate: false,
   experimental: { viteModuleRunner: false, nodeLoader: false },
-  // Most tests wait for a process or a database: of two cores Vitest itself would use one.
-  maxWorkers: Math.max(2, availableParallelism()),
+  // Tests wait for deadlines, drains and processes. One file more than there are cores uses that time.
+  maxWorkers: availableParallelism() + 1,
+  sequence: { sequencer: SlowFirst },
   reporters: ['default', './test/support/summary.ts'],
   testTimeout: 60_000,
   // The default of one second is too short for an event on a busy machine.

@@ -1,19 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { KithError } from '../client/index.ts'
-import { persistentErrorMessage } from '../src/db/pg-errors.ts'
-import { printStderr } from './session.ts'
+import { printStderr } from './stderr.ts'
 
 /** Wrong usage that commander does not detect. The program exits with 2. */
 export class UsageError extends Error {}
-
-/** The message of an error for a terminal, without a stack trace. The details of a KithError follow in parentheses. */
-export function errorMessage(error: unknown): string {
-  if (!(error instanceof Error) || error.message === '') return `The command failed: ${String(error)}`
-  const details =
-    error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
-  if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
-  return persistentErrorMessage(error) ?? error.message
-}
 
 /** Creates a command with `--json` and with examples in its help. */
 export function newCommand(name: string, description: string, examples: string[]): Command {

@@ -1,12 +1,13 @@
 import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/changes/schema.ts'
-import { errorMessage, newPlainCommand, parseWholeNumber } from './command.ts'
+import { newPlainCommand, parseWholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
 import { readPosition, StateFile } from './follow/state-file.ts'
-import { printStderr } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
+import { printStderr } from './stderr.ts'
 
 type FollowOptions = ConnectionOptions & {
   after?: number

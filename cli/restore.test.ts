@@ -121,8 +121,8 @@ describe('kith restore', { timeout: 90_000 }, () => {
         await holder.query('select pg_advisory_lock(1)')
         const { child, ended } = start(['restore', file], { DATABASE_URL: target })
         const waiting = `select pid from pg_stat_activity where application_name = 'kith restore' and wait_event = 'advisory' and datname = current_database()`
-        await until(async () => (await query(target, waiting)).length > 0)
-        const [{ pid }] = (await query(target, waiting)) as [{ pid: number }]
+        await until(async () => (await holder.query(waiting)).rowCount === 1)
+        const [{ pid }] = (await holder.query<{ pid: number }>(waiting)).rows as [{ pid: number }]
         if (how === 'pg_terminate_backend') await query(target, `select pg_terminate_backend(${pid})`)
         else child.kill(how as NodeJS.Signals)
         await holder.query('select pg_advisory_unlock(1)')
@@ -132,15 +132,8 @@ describe('kith restore', { timeout: 90_000 }, () => {
       } finally {
         await holder.end()
       }
-      await until(
-        async () =>
-          (
-            await query(
-              target,
-              `select from pg_stat_activity where application_name = 'kith restore' and datname = current_database()`,
-            )
-          ).length === 0,
-      )
+      const connected = `select from pg_stat_activity where application_name = 'kith restore' and datname = current_database()`
+      await expect.poll(() => query(target, connected)).toEqual([])
       expect(await rowsIn(target)).toBe(0)
       expect((await kith(['restore', file], target)).code).toBe(0)
       expect(await contentsOf(target)).toEqual(await contentsOf(url))

@@ -8,7 +8,7 @@ import { applyStep } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
-import { printStderr } from './session.ts'
+import { printStderr } from './stderr.ts'
 
 type PullOptions = ConnectionOptions & { json?: true }
 type DiffOptions = PullOptions & { archiveMissing?: true }

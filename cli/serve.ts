@@ -6,7 +6,7 @@ export function serveCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('serve', 'Runs the service until a signal ends it.', examples)
     .option('--workers <count>', 'Processes that serve on one port.', wholeNumber, 1)
     .action(async (options: { workers: number; json?: true }) => {
-      // Loading the whole service takes 0.1 s. The import is dynamic so that other commands start without it.
+      // The whole service takes 0.5 s to load. The help does not need it.
       const { serve } = await import('../src/main.ts')
       await serve(environment, options)
     })

@@ -5,6 +5,7 @@ import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
 import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
+import { printStderr } from './stderr.ts'
 
 /** The database of a command. `migrations` are the names of the migrations that this command has run. */
 export type Session = { config: Config; db: Database; migrations: string[] }
@@ -12,11 +13,6 @@ export type Session = { config: Config; db: Database; migrations: string[] }
 type Storage = { url: string; stop(): Promise<void> }
 
 const statementTimeoutMs = 30_000
-
-/** Prints a message on standard error. Standard output is for results. */
-export function printStderr(line: string): void {
-  process.stderr.write(`${line}\n`)
-}
 
 /**
  * Runs `work` on the database that `serve` uses in the same environment: the server of DATABASE_URL, else the embedded

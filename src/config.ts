@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import ipaddr from 'ipaddr.js'
 import { parse as parseDatabaseUrl } from 'pg-connection-string'
 import { type Static, Type } from 'typebox'
@@ -261,6 +261,9 @@ function hasTraces(values: Variables): boolean {
 /** The variables of the commands that call a service (cli/connection.ts). They may be set for every command. */
 const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
 
+/** Compiled at the first call: importing a module does nothing. */
+let validateVariables: ValidateFunction | undefined
+
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
   const known = Object.keys(variables.properties)
   const allowed = new Set([...known, ...commandVariables])
@@ -268,9 +271,9 @@ function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; pro
   const problems = unknown.map(name => `${name} is not a setting of kith`)
   const provided = Object.fromEntries(known.flatMap(name => (environment[name] ? [[name, environment[name]]] : [])))
   const values: Record<string, unknown> = provided
-  // Converts numbers in place, and sets the defaults. Compiled at the only call: importing a module does nothing.
-  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, coerceTypes: true })
-  if (!ajv.validate(variables, values)) problems.push(...(ajv.errors ?? []).map(sentenceOf))
+  // Converts numbers in place, and sets the defaults.
+  validateVariables ??= new Ajv2020({ allErrors: true, useDefaults: true, coerceTypes: true }).compile(variables)
+  if (!validateVariables(values)) problems.push(...(validateVariables.errors ?? []).map(sentenceOf))
   return { values: values as Variables, problems }
 }
 

@@ -18,7 +18,7 @@ import { danglingLinkFollower } from './entities/dangling-link-cleanup.ts'
 import { backfillIndexes } from './entities/index-backfill.ts'
 import { queueLengths } from './entities/request-coalescing.ts'
 import { createFollowers, type Follower, type Followers, readFollowerLag } from './followers/followers.ts'
-import { createRateLimiter } from './http/rate-limit/rate-limit.ts'
+import type { RateLimiter } from './http/rate-limit/rate-limit.ts'
 import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
 import { reloadTlsOnHangup } from './http/server/tls.ts'
@@ -167,7 +167,7 @@ async function start(starting: StartContext): Promise<string> {
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
-  const rateLimiter = await createRateLimiter({ rates: config.rates, db, report: message => logger.warn(message) })
+  const rateLimiter = await startRateLimiter(config, db, logger)
   closing.push(async () => rateLimiter?.close())
   const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
@@ -195,6 +195,13 @@ async function startInstruments(
   const instruments = createInstruments({ embeddedUp: up, tracer: tracing?.tracer })
   closing.push(async () => instruments.stop())
   return instruments
+}
+
+/** The libraries of rate limits are loaded only if a rate is configured. */
+async function startRateLimiter({ rates }: Config, db: Database, logger: Logger): Promise<RateLimiter | undefined> {
+  if (!rates.read && !rates.write) return undefined
+  const { createRateLimiter } = await import('./http/rate-limit/rate-limit.ts')
+  return createRateLimiter({ rates, db, report: message => logger.warn(message) })
 }
 
 type Storage = { url: string; up?: () => boolean }

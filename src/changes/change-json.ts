@@ -50,7 +50,7 @@ function changeOf(line: string): Change {
   const stack_id = stack === '' ? null : Number(stack)
   return {
     sequence: Number(sequence),
-    at: parseTimestamp(at),
+    at: timeOf(at),
     subject: subjectOf(logged, stack),
     stack_id,
     operation,

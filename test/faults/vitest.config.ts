@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     root: new URL('../..', import.meta.url).pathname,
     include: ['test/faults/*.test.ts'],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
     pool: 'forks',
     fileParallelism: false,
     disableConsoleIntercept: true,

@@ -8,10 +8,13 @@ import { trimStrings } from './texts.ts'
 type Values = Record<string, unknown>
 type Entity = { id?: string; record_id?: string; external_id: string | null } & Values
 
+/** The text of a request, with at most 2,000 characters of its body. */
+export const formatRequest = ({ method, path, headers, body }: RawRequest): string =>
+  `${method} ${path} ${JSON.stringify(headers)}\n${String(body ?? '').slice(0, 2_000)}`
+
 /** Throws an Error with the problem, the request and the response. */
 export function throwViolation(request: RawRequest, response: RawResponse, problem: string): never {
-  const requestText = `${request.method} ${request.path} ${JSON.stringify(request.headers)}\n${String(request.body ?? '').slice(0, 2_000)}`
-  throw new Error(`${problem}\n${requestText}\n→ ${response.status} ${response.text.slice(0, 2_000)}`)
+  throw new Error(`${problem}\n${formatRequest(request)}\n→ ${response.status} ${response.text.slice(0, 2_000)}`)
 }
 
 /** Sends a request that the document allows. Throws unless the response and the stored data keep the invariants. */

@@ -2,17 +2,30 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { connect } from 'node:tls'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { writePair } from '../support/certificate.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, type Kith, launch, makeFolder, openSocket } from '../support/process.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
+let service: Service
 beforeAll(async () => {
   database = await createTestDatabase()
+  service = await serve()
 })
-afterAll(() => database.drop())
-afterEach(endProcesses)
+afterAll(async () => {
+  await endProcesses()
+  await database.drop()
+})
+
+/** A running service, and its memory before any request. */
+type Service = { kith: Kith; address: string; usualMib: number }
+
+async function serve(environment: Record<string, string> = {}): Promise<Service> {
+  const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment })
+  const address = await kith.ready
+  return { kith, address, usualMib: memoryMib(kith) }
+}
 
 /** The resident memory of the service's process in MiB. The heap keeps memory for a while after it needed it. */
 const memoryMib = ({ child }: Kith) =>
@@ -40,15 +53,15 @@ async function readStatuses(socket: Socket): Promise<number[]> {
   return [...received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
 }
 
-/** Starts a service with 400 open connections, and one more of a well-behaved client. */
-async function openConnections(environment: Record<string, string> = {}) {
-  const kith = launch({ DATABASE_URL: database.url, LOG_LEVEL: 'warn', ...environment })
-  const address = await kith.ready
-  const usualMib = memoryMib(kith)
+/** Opens 400 connections, and one more of a well-behaved client. */
+async function openConnections({ kith, address, usualMib } = service) {
   const open = () => (address.startsWith('https') ? openEncrypted(address) : openSocket(address))
   const otherSocket = await open()
   const sockets = await Promise.all(Array.from({ length: 400 }, open))
   await Promise.all([otherSocket, ...sockets].map(requestHealth))
+  onTestFinished(() => {
+    for (const socket of [otherSocket, ...sockets]) socket.destroy()
+  })
   return {
     sockets,
     /**
@@ -74,8 +87,8 @@ async function openConnections(environment: Record<string, string> = {}) {
  */
 const [maxImmediate, maxPending] = [63, 32]
 
-async function expectLimited(environment: Record<string, string>, request: string, status: number, max: number) {
-  const { sockets, send, expectHealthy } = await openConnections(environment)
+async function expectLimited(request: string, status: number, max: number, flooded = service) {
+  const { sockets, send, expectHealthy } = await openConnections(flooded)
   const answered = sockets.map(readStatuses)
   send(request.repeat(3_000))
   await expectHealthy()
@@ -98,10 +111,11 @@ describe('a flood on 400 connections, each of which sends everything in one writ
     ['with an unknown Expect header', 'GET /v1/ HTTP/1.1\r\nHost: kith\r\nExpect: more\r\n\r\n', 400, maxPending],
     ['with bodies', `POST /v1/people HTTP/1.1\r\n${jsonHead}`, 401, maxImmediate],
     ['with chunked bodies', `POST /v1/people HTTP/1.1\r\n${chunkedHead}`, 401, maxImmediate],
-  ])('leaves service and memory intact: 3,000 requests %s', (_requests, ...flood) => expectLimited({}, ...flood))
+  ])('leaves service and memory intact: 3,000 requests %s', (_requests, ...flood) => expectLimited(...flood))
 
   it('leaves service and memory intact: 3,000 requests over TLS', async () => {
-    await expectLimited(await writePair(await makeFolder()), shortRequest, 400, maxPending)
+    const encrypted = await serve(await writePair(await makeFolder()))
+    await expectLimited(shortRequest, 400, maxPending, encrypted)
   })
 
   it.each([

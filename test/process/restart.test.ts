@@ -35,11 +35,11 @@ type ClientLog = { stored: string[]; refused: number; faults: string[] }
 async function keepCreating(
   send: Send,
   name: string,
-  shouldContinue: () => boolean,
   clientLog: ClientLog,
-  retries = false,
+  { shouldContinue = (): boolean => true, retries = false, pauseMs = 0 } = {},
 ) {
   for (let index = 0; shouldContinue(); index += 1) {
+    if (pauseMs > 0) await setTimeout(pauseMs)
     const external_id = `${name}-${index}`
     try {
       let reply = await send('POST', '/v1/people', { external_id })
@@ -91,7 +91,7 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const send = senderTo(await kith.ready, await tokenFrom(environment))
     const clientLog = createClientLog()
-    const clients = names('c', 30).map(name => keepCreating(send, name, () => true, clientLog))
+    const clients = names('c', 30).map(name => keepCreating(send, name, clientLog))
     await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(200)
     expect(await terminate(kith)).toBe(0)
     await Promise.all(clients)
@@ -99,6 +99,9 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
     await expectStored(clientLog)
   }, 60_000)
 })
+
+/** Clients that sent without a pause would take the processors from the services that start. */
+const pauseMs = 20
 
 /** Starts two services behind the balancer and replaces them one by one while clients create people. */
 async function restartRolling(balancer: Balancer, clientLog: ClientLog, retries: boolean) {
@@ -112,7 +115,8 @@ async function restartRolling(balancer: Balancer, clientLog: ClientLog, retries:
   const send = senderTo(address, await tokenFrom(environment))
   await expect.poll(() => ready.size, pollOptions).toBe(2)
   let isFinished = false
-  const clients = names('c', 20).map(name => keepCreating(send, name, () => !isFinished, clientLog, retries))
+  const options = { shouldContinue: () => !isFinished, retries, pauseMs }
+  const clients = names('c', 20).map(name => keepCreating(send, name, clientLog, options))
   for (const old of first) {
     const count = clientLog.stored.length
     await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(count + 100)

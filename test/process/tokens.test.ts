@@ -4,8 +4,10 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { selfSigned } from '../support/certificate.ts'
+import { runInProcess } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { encode } from '../support/gate.ts'
 import { endProcesses, launch, makeFolder, senderTo, tokenFrom } from '../support/process.ts'
@@ -24,9 +26,9 @@ afterEach(async () => {
 })
 
 const run = async (...words: string[]) => {
-  const { ended, output } = launch(settings, words)
-  expect(await ended, output.stderr).toBe(0)
-  return output
+  const result = await runInProcess(words, settings)
+  expect(result.code, result.stderr).toBe(0)
+  return result
 }
 
 describe('kith keys rotate with running servers', () => {
@@ -44,7 +46,8 @@ describe('kith keys rotate with running servers', () => {
       if (status !== 200) refused.push([status, body])
     }
     const users = addresses.map(async address => {
-      while (rotating) await Promise.all(tokens.map(token => sendRead(address, token)))
+      // Without a pause, the requests would take the processors from the commands.
+      for (; rotating; await setTimeout(10)) await Promise.all(tokens.map(token => sendRead(address, token)))
     })
     for (let rotation = 0; rotation < 3; rotation++) {
       await run('keys', 'rotate')
@@ -130,8 +133,8 @@ it.each([
   ['a short secret', { AUTH_SECRET: 'abcdefghijklmnopqrstuvwxyz01234' }, /AUTH_SECRET/],
   ['half an outside issuer', { AUTH_ISSUER: 'https://issuer.example' }, /AUTH_ISSUER/],
 ])('exits with 1 at the start because of %s', async (_, invalidSettings, problem) => {
-  const kith = launch({ ...settings, ...invalidSettings })
-  expect(await kith.ended).toBe(1)
-  expect(kith.output.stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
-  expect(kith.output.stderr).toMatch(problem)
+  const { code, stderr } = await runInProcess(['serve'], { ...settings, ...invalidSettings, PORT: '0' })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
+  expect(stderr).toMatch(problem)
 })

@@ -61,9 +61,11 @@ function spawnKith(file: string, words: string[], options: SpawnOptions): Kith {
 
 function waitUntilReady({ stdout }: ChildProcess, output: Kith['output'], ended: Kith['ended']): Promise<string> {
   return new Promise((resolve, reject) => {
-    stdout!.on('data', () => {
+    stdout!.on('data', function check() {
       const address = /"msg":"kith is ready at ([^"]+)"\}\n/.exec(output.stdout)?.[1]
-      if (address) resolve(address)
+      if (address === undefined) return
+      stdout!.off('data', check)
+      resolve(address)
     })
     ended.then(code => reject(new Error(`exited with ${code} before it was ready: ${output.stdout}${output.stderr}`)))
   })

@@ -63,6 +63,17 @@ export type Service = {
 
 let organizations = 0
 
+/** The checks by configuration. A check compiles each schema once, and most services of a worker have the same configuration. */
+const contractChecks = new Map<string, Service['checkResponse']>()
+
+/** Every response of the suite is checked against the OpenAPI document. */
+function contractCheckOf(config: Config): Service['checkResponse'] {
+  const key = JSON.stringify(config)
+  const check = contractChecks.get(key) ?? createContractCheck(() => openApiDocument({ config }))
+  contractChecks.set(key, check)
+  return check
+}
+
 /**
  * Starts the whole service in this process, on a free port, and on a new database unless one is given. `wrap` may change what the
  * service learns from a token.
@@ -97,8 +108,7 @@ export async function startService(
   const rateLimiter = await createRateLimiter({ rates: config.rates, db, report })
   const app = createApp({ db, config, authenticator, logger, drain: createDrain(), instruments, rateLimiter })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
-  // Every response of the suite is checked against the OpenAPI document.
-  const checkResponse = createContractCheck(() => openApiDocument({ config }))
+  const checkResponse = contractCheckOf(config)
   const tokenFor = async (organizationKey: string, scope = allScopes, subject = 'tests') =>
     authenticator.issueToken({ organizationKey, scope, subject, ttlSeconds: 600 })
   return {

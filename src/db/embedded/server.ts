@@ -12,7 +12,7 @@ import { forgetSocketFolder, socketFolder } from './socket.ts'
 /** A running server process, as described by its `postmaster.pid`. */
 export type Server = { pid: number; socketDir: string }
 
-const pollMs = 50
+const pollMs = 20
 /** After kill -9, the processes of the killed server hold its lock file and shared memory for another 1–2 s. */
 const patienceMs = 10_000
 const stopPatienceMs = 60_000

@@ -4,6 +4,7 @@ import { type Organization, useService } from '../../../test/support/service.ts'
 import { routeTable } from '../../app.ts'
 import { loadConfig } from '../../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
+import { compile } from '../input/validate.ts'
 import type { Endpoint } from './exchange.ts'
 import type { ParameterKind, Route } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
@@ -94,6 +95,11 @@ describe('an external identifier', () => {
     ])
     expect(findMisrouted([...table, exporting])).toContain('GET /v1/people/export')
   })
+})
+
+it('has only schemas that compile, which the service does at the first request of a row', () => {
+  const schemas = table.flatMap(({ body, query, item, line }) => [body, query, item, line])
+  for (const schema of schemas) if (schema) compile(schema)
 })
 
 describe('external identifiers over HTTP', () => {
