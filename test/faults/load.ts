@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { senderTo } from '../support/process.ts'
 import type { Reply, Send } from '../support/service.ts'
 import { type Entry, type Journal, newJournal, recordReply } from './journal.ts'
-import { drawRequest, type KnownIds } from './mix.ts'
+import { type DeletedIds, drawRequest } from './mix.ts'
 import { createRandom, type Random } from './rounds.ts'
 import type { World } from './world.ts'
 
@@ -44,17 +44,18 @@ export function startLoad({
 }: LoadOptions): Load {
   const journal = newJournal()
   const senders = addresses.map(address => senderTo(address, world.token))
-  const known: KnownIds = { '/v1/people': [], '/v1/stacks/orders': [] }
+  const deleted: DeletedIds = { '/v1/people': [], '/v1/stacks/orders': [] }
+  const idsByPath = new Map<string, string>()
   let isStopped = false
   let acknowledgedCount = 0
   let waiter: { count: number; resolve: () => void } | undefined
   const sendNext = async (random: Random) => {
-    const entry = drawRequest(random, known)
+    const entry = drawRequest(random, deleted)
     entry.started = performance.now()
     journal.entries.push(entry)
     const reply = await send(random.pick(senders), entry)
     recordReply(journal, entry, reply)
-    learnId(known, entry, reply)
+    if (typeof reply === 'object' && reply.status < 300) learnIds(entry, reply, idsByPath, deleted)
     onAnswer?.(entry, reply)
     if (entry.status >= 200 && entry.status < 300) acknowledgedCount += 1
     if (waiter && acknowledgedCount >= waiter.count) waiter.resolve()
@@ -87,11 +88,15 @@ export function startLoad({
   }
 }
 
-/** Remembers the internal identifier that the response to a single write has, so that later requests can restore the entity. */
-function learnId(known: KnownIds, { path }: Entry, reply: Reply | 'never sent' | undefined) {
-  const { id, record_id = id } = (typeof reply === 'object' && reply.body.data) || {}
-  for (const [collection, ids] of Object.entries(known))
-    if (typeof record_id === 'string' && path.startsWith(collection) && !ids.includes(record_id)) ids.push(record_id)
+/** Remembers the internal identifier that a response has, and at a deletion that of the name, so that later requests can restore it. */
+function learnIds({ method, path }: Entry, { body }: Reply, idsByPath: Map<string, string>, deleted: DeletedIds) {
+  const { id, record_id = id, external_id } = body.data
+  for (const [collection, ids] of Object.entries(deleted)) {
+    if (!path.startsWith(collection)) continue
+    if (external_id) idsByPath.set(`${collection}/${external_id}`, record_id)
+    const known = idsByPath.get(path)
+    if (method === 'DELETE' && known !== undefined) ids.push(known)
+  }
 }
 
 /** Sends a request. Returns `undefined` for a broken connection, and `never sent` for one that could not be opened. */

@@ -9,14 +9,14 @@ type Operation = { op: string; external_id?: string; body?: Body }
 const people = Array.from({ length: 12 }, (_, index) => `p${index}`)
 const orders = Array.from({ length: 6 }, (_, index) => `o${index}`)
 
-/** The internal identifiers that the responses so far have named, by collection. */
-export type KnownIds = { '/v1/people': string[]; '/v1/stacks/orders': string[] }
+/** The internal identifiers of entities that were deleted, by collection, in order of their deletion. */
+export type DeletedIds = { '/v1/people': string[]; '/v1/stacks/orders': string[] }
 
 /**
  * Draws the next request: a create, patch, replacement, deletion, restore, upsert, batch or rename, with consents, and with links to
  * existing, deleted and new entities. Each write but a deletion and a restore has a mark, which identifies its change in the change log.
  */
-export function drawRequest(random: Random, known: KnownIds): Entry {
+export function drawRequest(random: Random, deleted: DeletedIds): Entry {
   const request_id = randomUUID()
   const kinds = [
     personWrite,
@@ -31,7 +31,7 @@ export function drawRequest(random: Random, known: KnownIds): Entry {
     recordWrite,
     restore,
   ]
-  const draft = random.pick(kinds)(random, request_id, known)
+  const draft = random.pick(kinds)(random, request_id, deleted)
   const headers = { 'X-Request-Id': request_id, ...draft.headers }
   return { atomic: false, ...draft, headers, started: 0, finished: Infinity, status: 0 }
 }
@@ -54,11 +54,10 @@ function recordWrite(random: Random, request_id: string): RequestDraft {
 
 const unknownIds = { '/v1/people': '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', '/v1/stacks/orders': 'f'.repeat(24) }
 
-/** Draws the restore of an entity, which may exist, and whose name another one may have by now. */
-function restore(random: Random, request_id: string, known: KnownIds): RequestDraft {
+/** Draws the restore of an entity that was deleted last. It may exist again, and another one may have its name. */
+function restore(random: Random, request_id: string, deleted: DeletedIds): RequestDraft {
   const collection = random.oneIn(3) ? '/v1/stacks/orders' : '/v1/people'
-  const ids = known[collection]
-  const id = ids[random.below(1_000) % ids.length] ?? unknownIds[collection]
+  const id = deleted[collection].at(-1 - random.below(3)) ?? unknownIds[collection]
   const path = `${collection}/internal/${id}/restore`
   return {
     method: 'POST',
