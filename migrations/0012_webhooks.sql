@@ -42,7 +42,7 @@ create table webhook_deliveries (
   error text,
   primary key (organization_id, webhook_id, sequence)
 );
-create index webhook_deliveries_due on webhook_deliveries (organization_id, webhook_id, next_attempt_at)
+create index webhook_deliveries_due on webhook_deliveries (organization_id, webhook_id, next_attempt_at, sequence)
   where next_attempt_at is not null;
 create index webhook_deliveries_waiting on webhook_deliveries (organization_id, webhook_id, entity, sequence)
   where status = 'waiting';

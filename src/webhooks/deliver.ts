@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Change } from '../changes/change-json.ts'
 import { onCommit } from '../changes/commit-events.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
@@ -37,10 +38,12 @@ export type DeliveryOptions = {
 const maxConcurrent = 16
 const maxConcurrentFailing = 1
 const changesPerBatch = 1_000
-const duePerRead = 64
+const duePerRead = 256
 const bytesPerRead = 4_194_304
 /** While requests are under way, the log is read again this often, for the commits of other processes. */
 const lookMs = 250
+/** Results and news of this time are stored together: each of them alone would take five statements. */
+const batchMs = 20
 /** How long requests under way may take when the process stops. */
 const stopGraceMs = 1_000
 /** The time of the last success is stored at most this often. */
@@ -56,7 +59,7 @@ type Sending = WebhookRow & {
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
 type Due = DeliveryRow & { change: Change }
 type Attempt = { due: Due; outcome: Outcome; verdict: Verdict }
-type Match = { s: number; e: string; t: string }
+type Match = { sequence: number; entity: string; type: string }
 
 /**
  * The follower of each webhook: it turns changes into deliveries, and sends those that are due. One process at a time does both, so
@@ -83,7 +86,10 @@ class Delivery {
   /** Requests under way, by the number of their change. */
   readonly #inFlight = new Map<number, Promise<void>>()
   #ended: Attempt[] = []
+  /** Deliveries that are due and wait for one of the requests under way to end. */
   #queued: Due[] = []
+  /** The webhook as last read; undefined while no request may start. */
+  #sending: Sending | undefined
   #position: number
   #isOver = false
   /** Aborts requests under way. */
@@ -109,6 +115,7 @@ class Delivery {
     } finally {
       unsubscribe()
       signal.removeEventListener('abort', wake)
+      this.#sending = undefined
       this.#requests.abort()
       await Promise.all(this.#inFlight.values())
     }
@@ -117,13 +124,14 @@ class Delivery {
   async #work(): Promise<Progress> {
     const { signal } = this.#task
     for (;;) {
+      const startedMs = performance.now()
       const webhook = await this.#read()
       if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
       if (this.#ended.length > 0) await this.#store(webhook)
       if (this.#isOver) return this.#finish()
       const hasMore = await this.#queueNews(webhook)
-      await this.#sendDue(webhook)
-      if (this.#inFlight.size > 0) await this.#untilSomethingHappens()
+      if (webhook.replay_after === null) await this.#sendDue(webhook)
+      if (this.#inFlight.size > 0) await this.#untilSomethingHappens(startedMs)
       else if (this.#ended.length === 0 && !hasMore) {
         const next = await this.#nextAttemptMs()
         if (next === undefined || next > this.#nowMs()) return { sequence: this.#position, wakeAtMs: next }
@@ -139,6 +147,7 @@ class Delivery {
 
   /** Ends the work early: waits a moment for requests under way, stores their results, and lets the next process go on. */
   async #finish(): Promise<Progress> {
+    this.#sending = undefined
     // Another process may already send the same deliveries.
     if (!this.#task.isHeld()) this.#requests.abort()
     const timer = setTimeout(() => this.#requests.abort(), stopGraceMs)
@@ -155,6 +164,8 @@ class Delivery {
     const { organization_id, db, hold, advance } = this.#task
     if (replay_after !== null && replay_until !== null) {
       // Earlier changes of an entity may only be queued while no later one is on its way.
+      this.#sending = undefined
+      this.#queued = []
       if (this.#inFlight.size > 0) return true
       const until = Math.min(replay_until, replay_after + changesPerBatch)
       const matches = await this.#match(webhook, replay_after, until)
@@ -167,7 +178,6 @@ class Delivery {
           tx.query(advanceReplaySql, [organization_id, id, until]),
         ])
       })
-      this.#queued = []
       return true
     }
     if (this.#position >= head) return false
@@ -195,16 +205,22 @@ class Delivery {
     ]
   }
 
-  /** Starts requests for deliveries that are due, up to the number that may run at a time. */
   async #sendDue(webhook: Sending): Promise<void> {
+    if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue()))
+    this.#sending = webhook
+    this.#sendQueued()
+  }
+
+  /** Starts requests, up to the number that may run at a time. Each one that ends starts the next. */
+  #sendQueued(): void {
+    const webhook = this.#sending
+    if (!webhook) return
     const max = webhook.failing_since === null ? maxConcurrent : maxConcurrentFailing
-    const isReplaying = webhook.replay_after !== null
-    if (isReplaying || this.#inFlight.size >= max) return
-    if (this.#queued.length === 0) this.#queued = await this.#readDue()
     while (this.#inFlight.size < max && this.#queued.length > 0) {
       const due = this.#queued.shift()!
       const sending = this.#attempt(webhook, due).finally(() => {
         this.#inFlight.delete(due.sequence)
+        this.#sendQueued()
         this.#wake()
       })
       this.#inFlight.set(due.sequence, sending)
@@ -213,7 +229,8 @@ class Delivery {
 
   async #readDue(): Promise<Due[]> {
     const { db, organization_id, id } = this.#task
-    const busy = [...this.#inFlight.keys(), ...this.#ended.map(({ due }) => due.sequence)]
+    const ended = this.#ended.map(({ due }) => due.sequence)
+    const busy = [...this.#inFlight.keys(), ...ended, ...this.#queued.map(({ sequence }) => sequence)]
     const values = [organization_id, id, iso(this.#nowMs()), busy, duePerRead]
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
@@ -226,8 +243,11 @@ class Delivery {
     const { organization_id, isHeld } = this.#task
     const { sender, slots, random = Math.random } = this.#options
     const signal = this.#requests.signal
-    const end = (outcome: Outcome) =>
+    const end = (outcome: Outcome) => {
       this.#ended.push({ due, outcome, verdict: decide(outcome, due.attempts + 1, this.#nowMs(), random()) })
+      // The next request waits until it is stored that the receiver fails.
+      if (!isSuccess(outcome)) this.#sending = undefined
+    }
     try {
       const release = await slots.take(organization_id, webhook.failing_since !== null, signal)
       try {
@@ -260,10 +280,11 @@ class Delivery {
       ...new Set(ended.filter(({ verdict }) => verdict.status !== 'waiting').map(({ due }) => due.entity)),
     ]
     const health = healthOf(webhook, ended, nowMs)
+    const numbers = ended.map(({ due }) => due.sequence)
     await db.transaction(async tx => {
       await hold(tx)
       await awaitPipelined([
-        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(ended.map(rowOf)), at]),
+        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(ended.map(rowOf)), at, numbers]),
         ...(settled.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, settled, at])] : []),
         ...(health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []),
       ])
@@ -291,32 +312,38 @@ class Delivery {
     return next?.at ? Date.parse(next.at) : undefined
   }
 
-  /** Waits until a request ends, a commit wakes the work, or it is time to look at the log again. */
-  async #untilSomethingHappens(): Promise<void> {
-    if (this.#ended.length > 0) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, lookMs)
-    this.#wake = resolve
-    await promise
-    clearTimeout(timer)
-    this.#wake = () => {}
+  /**
+   * Waits until a request ends, a commit wakes the work, or it is time to look at the log again, and until the batch that
+   * began at `startedMs` is over.
+   */
+  async #untilSomethingHappens(startedMs: number): Promise<void> {
+    if (this.#ended.length === 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, lookMs)
+      this.#wake = resolve
+      await promise
+      clearTimeout(timer)
+      this.#wake = () => {}
+    }
+    const restMs = startedMs + batchMs - performance.now()
+    if (restMs > 0) await pause(restMs)
   }
 }
 
-const entitiesOf = (matches: Match[]) => [...new Set(matches.map(({ e }) => e))]
+const entitiesOf = (matches: Match[]) => [...new Set(matches.map(({ entity }) => entity))]
 
 /** A result in the format of {@link recordAttemptsSql}. */
 function rowOf({ due, outcome, verdict }: Attempt) {
   const { status, durationMs, response, error } = outcome
   return {
-    s: due.sequence,
-    o: verdict.status,
-    a: due.attempts + 1,
-    n: verdict.status === 'waiting' ? iso(verdict.nextAttemptMs) : null,
-    h: status ?? null,
-    d: durationMs,
-    r: response ?? null,
-    x: error ?? null,
+    sequence: due.sequence,
+    status: verdict.status,
+    attempts: due.attempts + 1,
+    next_attempt_at: verdict.status === 'waiting' ? iso(verdict.nextAttemptMs) : null,
+    response_status: status ?? null,
+    duration_ms: durationMs,
+    response: response ?? null,
+    error: error ?? null,
   }
 }
 

@@ -141,7 +141,7 @@ const type = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0
  */
 export const matchChangesSql = statement(
   'match_changes',
-  `select c.sequence as s, coalesce(c.entity_id::text, c.subject || ' ' || c.definition_id) as e, ${type} as t
+  `select c.sequence, coalesce(c.entity_id::text, c.subject || ' ' || c.definition_id) as entity, ${type} as type
    from changes c
    where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3
      and (${type} = any($4::text[])
@@ -154,40 +154,43 @@ export const matchChangesSql = statement(
 )
 
 /**
- * $2: webhook, $3: [{s: sequence, e: entity, t: type}], $4: the time. A delivery that has ended begins anew. The first one of each
+ * $2: webhook, $3: [{sequence, entity, type}], $4: the time. A delivery that has ended begins anew. The first one of each
  * entity gets its time by {@link promoteDeliveriesSql}.
  */
 export const insertDeliveriesSql = statement(
   'insert_webhook_deliveries',
   `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, status, created_at)
-   select $1, w.id, v.s, v.e, v.t, 'waiting', $4
-   from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(s bigint, e text, t text)
+   select $1, w.id, v.sequence, v.entity, v.type, 'waiting', $4
+   from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(sequence bigint, entity text, type text)
    where w.organization_id = $1 and w.id = $2
    on conflict (organization_id, webhook_id, sequence) do update set status = 'waiting', attempts = 0, created_at = excluded.created_at
      where webhook_deliveries.status <> 'waiting'`,
 )
 
-/** The first waiting delivery of each of the entities $3. */
-const first = `unnest($3::text[]) as v(entity) cross join lateral (
-       select d.sequence from webhook_deliveries d
-       where d.organization_id = $1 and d.webhook_id = $2 and d.entity = v.entity and d.status = 'waiting'
-       order by d.sequence limit 1
-     ) first`
+// Without statistics of the table, PostgreSQL would join its updates with every delivery of the webhook. Numbers in an array make
+// it look each one up: a batch took 15 to 50 ms with 20,000 deliveries, and takes one.
+
+/** The first waiting deliveries of the entities $3. */
+const firstOfEntities = `array(
+       select first.sequence from unnest($3::text[]) as v(entity) cross join lateral (
+         select d.sequence from webhook_deliveries d
+         where d.organization_id = $1 and d.webhook_id = $2 and d.entity = v.entity and d.status = 'waiting'
+         order by d.sequence limit 1
+       ) first
+     )`
 
 /** $2: webhook, $3: entities, $4: the time. The first waiting delivery of each entity becomes due. */
 export const promoteDeliveriesSql = statement(
   'promote_webhook_deliveries',
   `update webhook_deliveries d set next_attempt_at = $4
-   from (select first.sequence from ${first}) due
-   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = due.sequence and d.next_attempt_at is null`,
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any(${firstOfEntities}) and d.next_attempt_at is null`,
 )
 
 /** $2: webhook, $3: entities. Runs before earlier deliveries of the entities are inserted. */
 export const demoteDeliveriesSql = statement(
   'demote_webhook_deliveries',
   `update webhook_deliveries d set next_attempt_at = null
-   from (select first.sequence from ${first}) due
-   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = due.sequence`,
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any(${firstOfEntities})`,
 )
 
 /** $2: webhook, $3: the time, $4: deliveries that are being sent, $5: limit. Returns the deliveries that are due. */
@@ -206,15 +209,16 @@ export const readNextAttemptSql = statement(
 )
 
 /**
- * $2: webhook, $3: [{s: sequence, o: status, a: attempts, n: next attempt, h: status of the response, d: duration, r: response,
- * x: error}], $4: the time.
+ * $2: webhook, $3: [{sequence, status, attempts, next_attempt_at, response_status, duration_ms, response, error}], $4: the time,
+ * $5: the numbers of $3.
  */
 export const recordAttemptsSql = statement(
   'record_webhook_attempts',
-  `update webhook_deliveries d set status = v.o, attempts = v.a, next_attempt_at = v.n, last_attempt_at = $4,
-     response_status = v.h, duration_ms = v.d, response = v.r, error = v.x
-   from jsonb_to_recordset($3::text::jsonb) as v(s bigint, o text, a integer, n timestamptz, h integer, d integer, r text, x text)
-   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = v.s`,
+  `update webhook_deliveries d set status = v.status, attempts = v.attempts, next_attempt_at = v.next_attempt_at,
+     last_attempt_at = $4, response_status = v.response_status, duration_ms = v.duration_ms, response = v.response, error = v.error
+   from jsonb_to_recordset($3::text::jsonb) as v(sequence bigint, status text, attempts integer, next_attempt_at timestamptz,
+     response_status integer, duration_ms integer, response text, error text)
+   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any($5::bigint[]) and d.sequence = v.sequence`,
 )
 
 /** $2: webhook, $3: failing since, $4: last success, or null to keep it. */
