@@ -150,6 +150,17 @@ describe('the restore of a deleted entity', () => {
     expect((await read('ada')).attribute_values).toEqual({ referrer: 'bob' })
   })
 
+  it('leaves no link to a target that was deleted before it', async () => {
+    const bob = await create({ external_id: 'bob' })
+    const ada = await create({ external_id: 'ada', attribute_values: { friends: ['bob'] } })
+    await remove('bob')
+    await remove('ada')
+    expect((await restore(ada.id)).body.data.attribute_values).toEqual({})
+    expect(await service.sql('select * from links where organization_id = $1', [shop.id])).toEqual([])
+    await restore(bob.id)
+    expect((await read('ada')).attribute_values).toEqual({})
+  })
+
   it('returns its values to the index', async () => {
     await ok('POST', '/v1/schema/attributes', { owner: 'people', key: 'city', type: 'text', indexed: true })
     const { id } = await create({ external_id: 'ada', attribute_values: { city: 'Rome' } })

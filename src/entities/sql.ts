@@ -240,10 +240,10 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/** $2: ids of restored entities. Deletes the links to them that their deletion left behind. */
-export const deleteLinksToSql = statement(
-  'unlink_targets',
-  'delete from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])',
+/** $2: ids of restored entities. Deletes the links from and to them that deletions have left behind. */
+export const deleteLeftLinksSql = statement(
+  'delete_left_links',
+  'delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))',
 )
 
 /** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */

@@ -13,8 +13,8 @@ import {
   appendConsentHistorySql,
   applyChangesSql,
   checkVersionsMadeSql,
+  deleteLeftLinksSql,
   deleteLinksSql,
-  deleteLinksToSql,
   insertedColumnCount,
   insertLinksSql,
   makeEntitiesSql,
@@ -254,7 +254,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   })
   const statements: Promise<unknown>[] = []
   const restored = accepted.filter(({ change }) => change.operation === 'restore').map(({ change }) => change.id)
-  if (restored.length > 0) statements.push(tx.query(deleteLinksToSql, [organization_id, restored]))
+  if (restored.length > 0) statements.push(tx.query(deleteLeftLinksSql, [organization_id, restored]))
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements

@@ -171,7 +171,7 @@ it('reads only a few rows of a large log for a restore, and for a past state', a
     'read_past_targets',
     'make_entities',
     'check_versions_made',
-    'unlink_targets',
+    'delete_left_links',
     'unlink',
     'link',
     'index_terms',

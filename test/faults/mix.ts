@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { deletionIdentity, type Entry, restoreIdentity } from './journal.ts'
-import { hasRestores, type Random } from './rounds.ts'
+import type { Random } from './rounds.ts'
 
 type Body = Record<string, unknown> & { attribute_values: Record<string, unknown> }
 type Operation = { op: string; external_id?: string; body?: Body }
@@ -29,7 +29,7 @@ export function drawRequest(random: Random, deleted: DeletedIds): Entry {
     atomicBatch,
     recordWrite,
     recordWrite,
-    ...(hasRestores ? [restore] : []),
+    restore,
   ]
   const draft = random.pick(kinds)(random, request_id, deleted)
   const headers = { 'X-Request-Id': request_id, ...draft.headers }

@@ -2,12 +2,6 @@
 const share = Number(process.env.FAULTS_SHARE ?? 1)
 const seed = Number(process.env.FAULTS_SEED ?? 1)
 
-/**
- * Whether the load restores what it deleted. It does not by default: in about 1 of 30 loads, a link then leads to an entity that the
- * change log does not name there. Whether kith or the checker is wrong is open.
- */
-export const hasRestores = process.env.FAULTS_RESTORES === '1'
-
 /** Whether this run takes only a part of the rounds. */
 export const isPartial = share > 1
 
