@@ -5,10 +5,7 @@ import type { FeedCall, StreamStart } from './change-streams.ts'
 import { type LineRange, readLines } from './read-changes.ts'
 import { maySee } from './selection.ts'
 
-/**
- * PostgreSQL sizes every change up to the first limit and prints those within the second. A change of a person has 300 to 500 bytes,
- * so both limits are reached at about the same change.
- */
+/** One statement reads at most this much. */
 const partSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The token is verified again after this time. */
 const verifyMs = 1_000
