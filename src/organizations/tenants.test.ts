@@ -177,6 +177,7 @@ const crossTenantStatements = [
   'list_organizations_with_webhooks',
   'read_webhook_states',
   'list_failing_webhooks',
+  'list_failing_followers',
 ]
 
 describe('SQL statements', () => {
