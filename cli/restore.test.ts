@@ -111,6 +111,7 @@ describe('kith restore', { timeout: 90_000 }, () => {
       await migrate(target)
       // The trigger makes the restore wait when half of the tables are stored.
       const holder = new pg.Client({ connectionString: target })
+      holder.on('error', () => {})
       await holder.connect()
       try {
         await query(

@@ -61,6 +61,7 @@ it('replays the response after kill -9 between COMMIT and the response, and writ
   const other = await startKith()
   await query(database.url, blockCommitsSql)
   const holder = new pg.Client({ connectionString: database.url })
+  holder.on('error', () => {})
   await holder.connect()
   await holder.query('select pg_advisory_lock(4242)')
   const body = { attribute_values: { n: 1 } }

@@ -27,6 +27,7 @@ beforeAll(async () => {
   address = await kith.ready
   token = await tokenFrom({ DATABASE_URL: database.url })
   client = new pg.Client({ connectionString: database.url })
+  client.on('error', () => {})
   await client.connect()
   await client.query(
     `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)

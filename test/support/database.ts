@@ -37,6 +37,7 @@ async function copyTemplate(client: pg.Client, name: string) {
 
 async function administer(url: string, work: (client: pg.Client) => Promise<unknown>) {
   const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
   await client.connect()
   await work(client).finally(() => client.end())
 }

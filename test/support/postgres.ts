@@ -81,6 +81,7 @@ async function removeLeftovers() {
 
 async function administer(url: string, text: string) {
   const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
   await client.connect()
   await client.query(text).finally(() => client.end())
 }
