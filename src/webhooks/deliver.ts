@@ -281,10 +281,11 @@ class Delivery {
     ]
     const health = healthOf(webhook, ended, nowMs)
     const numbers = ended.map(({ due }) => due.sequence)
+    const results = Object.fromEntries(ended.map(attempt => [attempt.due.sequence, resultOf(attempt)]))
     await db.transaction(async tx => {
       await hold(tx)
       await awaitPipelined([
-        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(ended.map(rowOf)), at, numbers]),
+        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(results), at, numbers]),
         ...(settled.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, settled, at])] : []),
         ...(health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []),
       ])
@@ -333,10 +334,9 @@ class Delivery {
 const entitiesOf = (matches: Match[]) => [...new Set(matches.map(({ entity }) => entity))]
 
 /** A result in the format of {@link recordAttemptsSql}. */
-function rowOf({ due, outcome, verdict }: Attempt) {
+function resultOf({ due, outcome, verdict }: Attempt) {
   const { status, durationMs, response, error } = outcome
   return {
-    sequence: due.sequence,
     status: verdict.status,
     attempts: due.attempts + 1,
     next_attempt_at: verdict.status === 'waiting' ? iso(verdict.nextAttemptMs) : null,
