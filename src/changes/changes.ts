@@ -158,7 +158,7 @@ async function waitForPage(call: FeedCall, selection: Selection, page: Page, unt
         const read = await call.within(() => readPage(call, selection, last))
         if (read.items.length > 0 || read.last < read.head || performance.now() >= untilMs) return read
         ;({ last, head } = read)
-      } else if (typeof next === 'string') return { ...page, items: [], last, head }
+      } else if (typeof next === 'string') return { ...page, items: [], last: Math.max(last, follower.position), head }
       else {
         const items = takeItems(next.part, selection, body.limit ?? defaultLimit)
         if (items) return { ...page, ...items, head: next.part.last }

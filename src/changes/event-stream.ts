@@ -33,7 +33,8 @@ export async function* streamEvents(
         const range = await within(() => readRange(db, caller.organization.id, request, signal))
         last = range.last
         if (range.changes.length > 0) yield Buffer.from(range.changes.map(eventOf).join(''))
-      } else if (next !== 'due') {
+      } else if (next === 'due') last = follower.position
+      else {
         last = next.part.last
         const events = next.part.eventsOf(selection)
         if (events) yield events
