@@ -124,6 +124,10 @@ class FollowedLog {
   readonly log_id: string
   readonly followers = new Set<Follower>()
   isOver = false
+  /** What is read: the selection that all requests share, or everything. */
+  #selection: Selection = everything
+  /** The number of requests by the key of their selection. */
+  readonly #selected = new Map<string, number>()
   readonly #db: Database
   readonly #maxBytes: () => number
   readonly #kept: KeptChanges
@@ -145,6 +149,30 @@ class FollowedLog {
 
   get isAwaited(): boolean {
     return this.#waiting > 0
+  }
+
+  add(follower: Follower): void {
+    this.followers.add(follower)
+    const { selection } = follower
+    this.#selected.set(selection.key, (this.#selected.get(selection.key) ?? 0) + 1)
+    this.#select(this.#selected.size === 1 ? selection : everything)
+  }
+
+  /** Returns whether the request was among the followers. */
+  remove(follower: Follower): boolean {
+    if (!this.followers.delete(follower)) return false
+    const { key } = follower.selection
+    const left = this.#selected.get(key)! - 1
+    if (left > 0) this.#selected.set(key, left)
+    else this.#selected.delete(key)
+    return true
+  }
+
+  #select(selection: Selection) {
+    if (selection.key === this.#selection.key) return
+    this.#selection = selection
+    // The changes that were read may lack some of the new selection.
+    this.#kept.restartAt(this.#kept.end)
   }
 
   /** Counts a request that begins or stops to wait for the next change. */
@@ -207,18 +235,19 @@ class FollowedLog {
     this.#isReading = true
     this.#mayHaveMore = false
     const after = this.#kept.end
+    const selection = this.#selection
     try {
-      const request = { after, selection: everything, ...readSize }
+      const request = { after, selection, ...readSize }
       const { head, log_id, last, changes } = await readPermits.run(this.#db, 'tail', undefined, () =>
         readRange(this.#db, this.organization_id, request),
       )
       if (log_id !== this.log_id || head < after) this.finish()
-      // If the end has moved, a request has begun at a later position in the meantime.
-      else if (this.#kept.end === after) {
+      // A request may have begun in the meantime: at a later position, which moves the end, or with another selection.
+      else if (this.#kept.end === after && this.#selection === selection) {
         this.#kept.add(changes, last, this.#limitBytes())
         for (const follower of this.followers) follower.wake()
       }
-      if (last < head) this.#mayHaveMore = true
+      if (last < head || this.#selection !== selection) this.#mayHaveMore = true
     } catch (error) {
       this.report(error)
     } finally {
@@ -236,9 +265,9 @@ export class Follower {
   isWaiting = false
   /** Why the token is no longer valid; undefined as long as it is. */
   refusal: Error | undefined
+  readonly selection: Selection
   readonly #log: FollowedLog
   readonly #call: TailCall
-  readonly #selection: Selection
   readonly #onClose: () => void
   #isOver = false
   #isVerifying = false
@@ -252,9 +281,9 @@ export class Follower {
   constructor(log: FollowedLog, call: TailCall, selection: Selection, onClose: () => void) {
     this.#log = log
     this.#call = call
-    this.#selection = selection
+    this.selection = selection
     this.#onClose = onClose
-    log.followers.add(this)
+    log.add(this)
     call.signal.addEventListener('abort', this.end)
     if (call.signal.aborted) this.end()
   }
@@ -285,7 +314,7 @@ export class Follower {
   wake(): void {
     if (!this.isWaiting) return
     let next = this.#log.after(this.#position)
-    while (typeof next === 'object' && !next.part.eventsOf(this.#selection)) {
+    while (typeof next === 'object' && !next.part.eventsOf(this.selection)) {
       this.#position = next.part.last
       next = this.#log.after(this.#position)
     }
@@ -309,7 +338,7 @@ export class Follower {
   }
 
   close(): void {
-    if (!this.#log.followers.delete(this)) return
+    if (!this.#log.remove(this)) return
     this.end()
     this.#call.signal.removeEventListener('abort', this.end)
     this.#onClose()
@@ -327,7 +356,7 @@ export class Follower {
     this.#verifiedMs = nowMs
     const accept = (caller: FollowingCall['caller']) => {
       this.#isVerifying = false
-      if (!maySee(caller, this.#selection)) this.end()
+      if (!maySee(caller, this.selection)) this.end()
     }
     // An error of the database says nothing about the token.
     const refuse = (error: Error) => {

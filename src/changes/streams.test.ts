@@ -126,6 +126,33 @@ describe('a stream of events', () => {
     for (const stream of streams) stream.close()
   })
 
+  it('has all of its changes, whichever filters others begin and end with in the meantime', async () => {
+    const people = await open(`after=${start}&subject=person`)
+    let last = start
+    /** Writes a person and a record. Returns the number of the second one. */
+    const writeBoth = async () => {
+      await create(`ada ${last}`)
+      await send('POST', '/v1/stacks/companies', {})
+      last += 2
+      return last
+    }
+    await writeBoth()
+    expect(sequences(await takeEvents(people, last - 1))).toEqual([last - 1])
+    for (const filter of ['subject=record', '']) {
+      const other = await open(`after=${start}&${filter}`)
+      await writeBoth()
+      const all = numbersTo(last, start + 1)
+      const records = all.filter(number => (number - start) % 2 === 0)
+      expect(sequences(await takeEvents(other, last))).toEqual(filter === '' ? all : records)
+      expect(sequences(await takeEvents(people, last - 1))).toEqual([last - 1])
+      other.close()
+      await expect.poll(followers).toBe(1)
+    }
+    await writeBoth()
+    expect(sequences(await takeEvents(people, last - 1))).toEqual([last - 1])
+    people.close()
+  })
+
   it('continues after Last-Event-ID, which has precedence over after', async () => {
     await importPeople(10)
     const stream = await open(`after=${start}`, { 'Last-Event-ID': `${start + 7}` })
