@@ -170,8 +170,11 @@ describe('two kith processes on one database', () => {
     for (const receiver of webhooks) failSome(receiver)
     const load = startLoad({ world, addresses, seedParts: ['attempts', round], clients: 8 })
     const owners = new Set<unknown>()
+    let turn = 0
     await expect
       .poll(async () => {
+        turn += 1
+        await releaseWebhook(world, addresses[turn % 2]!, 1 + (turn % webhooks.length))
         for (const { owner } of await query(database.url, ownersSql(world))) owners.add(owner)
         return owners.size
       }, patience)
@@ -197,6 +200,14 @@ describe('two kith processes on one database', () => {
 
   const ownersSql = ({ organization_id }: World) =>
     `select owner from followers where organization_id = ${organization_id} and name = 'webhooks' and owner is not null`
+
+  /** Pauses and activates a webhook. Under load, its process keeps it otherwise, and the other one claims none. */
+  async function releaseWebhook({ token }: World, address: string, id: number) {
+    for (const active of [false, true]) {
+      const { status } = await senderTo(address, token)('PATCH', `/v1/webhooks/${id}`, { active })
+      expect(status).toBe(200)
+    }
+  }
 
   /** Lets a receiver refuse the first attempt of each 40th change. */
   function failSome(receiver: Receiver) {
