@@ -15,7 +15,7 @@ describe('an import that the rules allow', () => {
     ['src/people/sql.ts', '../db/db.ts'],
     ['src/organizations/definitions-sql.ts', '../db/db.ts'],
     ['src/entities/pagination-sql.ts', './sql.ts'],
-    ['src/entities/read-sql.ts', './profile-fields.ts'],
+    ['src/entities/read-sql.ts', '../profile-fields.ts'],
     ['src/entities/plan-write.ts', '../errors.ts'],
     ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],

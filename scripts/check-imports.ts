@@ -32,7 +32,7 @@ const areas: Record<string, string[]> = {
 }
 
 /** The columns of a person's profile, which sql files name. */
-const profileFields = 'src/entities/profile-fields.ts'
+const profileFields = 'src/profile-fields.ts'
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'

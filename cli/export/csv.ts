@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
 import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
-import { plainColumns, summaryColumns } from '../../src/entities/profile-fields.ts'
+import { plainColumns, summaryColumns } from '../../src/profile-fields.ts'
 import { answerableConsents } from '../import/columns.ts'
 
 type Entity = Person | StackRecord

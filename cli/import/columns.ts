@@ -1,5 +1,5 @@
 import type { Definitions } from '../../client/index.ts'
-import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/entities/profile-fields.ts'
+import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/profile-fields.ts'
 import type { CellType } from './cell-parser.ts'
 
 /** The target of a column: a field, an attribute, a consent, or nothing. `name` identifies it in messages. */

@@ -1,12 +1,12 @@
 import { type Answer, currentAnswers } from '../consents/answers.ts'
 import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
 import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
-import { plainColumns, profileFlags, profileTexts } from './profile-fields.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */

@@ -1,10 +1,10 @@
 import { type Answers, consentDefaults } from '../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { RowPrinter } from './composite-row-parser.ts'
 import { relationshipValue } from './entity-row.ts'
 import { recordIdOf } from './identifiers.ts'
-import { profileFlags, profileTexts } from './profile-fields.ts'
 
 /** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void

@@ -1,5 +1,5 @@
 import type { Answers } from '../consents/answers.ts'
-import type { ProfileFlag, ProfileText } from './profile-fields.ts'
+import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 /** The profile columns of a row. They are null for a record. */
 export type Profile = Record<ProfileText, string | null> & Record<ProfileFlag, boolean | null>

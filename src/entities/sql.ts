@@ -1,5 +1,5 @@
 import { statement } from '../db/db.ts'
-import { profileFlags, profileTexts } from './profile-fields.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 
 // Each set is sent as one JSON text parameter. That takes half the Node CPU of one array per column, at the same rows
 // per second.

@@ -2,12 +2,12 @@ import { CopyRows } from '../db/copy-rows.ts'
 import type { Statement, Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { DecidedSet, Placeholder } from './decide-set.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
 import { type Item, nameKey } from './plan-write.ts'
-import { profileFlags, profileTexts } from './profile-fields.ts'
 import {
   appendChangesSql,
   appendConsentHistorySql,

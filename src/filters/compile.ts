@@ -1,5 +1,5 @@
-import { profileFlags, profileTexts } from '../entities/profile-fields.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { attributeCondition, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'

@@ -1,5 +1,5 @@
-import { profileFlags, profileTexts } from '../entities/profile-fields.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Field, timeColumns } from './grammar.ts'
 
 const attributePrefix = 'attribute_values.'

@@ -1,5 +1,5 @@
-import type { ProfileFlag, ProfileText } from '../entities/profile-fields.ts'
 import type { Attribute, Channel } from '../organizations/definitions.ts'
+import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const

@@ -1,6 +1,6 @@
-import { textFields } from '../entities/profile-fields.ts'
 import { type Format, formats, isDate, isDateTime } from '../formats.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { textFields } from '../profile-fields.ts'
 import { coerceText } from '../scalars.ts'
 import type { Field, Search } from './grammar.ts'
 

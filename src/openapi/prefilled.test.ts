@@ -3,7 +3,7 @@ import { useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import { openApiDocument } from '../app.ts'
 import { loadConfig } from '../config.ts'
-import { profileFlags, profileTexts } from '../entities/profile-fields.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import type { JsonSchema } from './shapes.ts'
 
 const document = openApiDocument({ config: loadConfig({}) })

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { effectiveConsent } from '../consents/schema.ts'
-import { flagFields, profileFlags, profileTexts, textFields } from '../entities/profile-fields.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
+import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */
 export const consentAssignment = Type.Object(

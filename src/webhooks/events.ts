@@ -2,6 +2,7 @@ import { readScopes as subjectScopes } from '../changes/selection.ts'
 import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 
 /** The subjects of events with the scope that reads them. */
 const readScopes = { ...subjectScopes, consent: subjectScopes.person }
@@ -34,19 +35,7 @@ export function matchValuesOf({ events, stacks, keys }: Wanted): unknown[] {
   return [types, consents, stacks, keys, attributes ?? []]
 }
 
-const profileFields = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-  'email_consent',
-  'sms_consent',
-  'push_notification_consent',
-  'consents',
-]
+const profileFields: readonly string[] = [...profileTexts, ...profileFlags, 'consents']
 const sharedFields = ['external_id', 'state', 'attribute_values']
 
 /** Throws 400 for a stack or a field that the organization does not have. */

@@ -1,4 +1,4 @@
-import type { Limits } from '../config.ts'
+import type { Limits } from './config.ts'
 
 /**
  * A text field of a person. `type` is `text` by default. `format` names the rule of formats.ts for its values, which are
