@@ -5,6 +5,7 @@ import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { withSession } from './session.ts'
 import { makeToken } from './token.ts'
+import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
 /** The service that a command connects to, and the credentials. */
 export type ConnectionOptions = {
@@ -18,10 +19,6 @@ export type ConnectionOptions = {
 }
 
 export type Connection = { client: Client; url: string }
-
-// The command renews its own token after half of its lifetime.
-const ownTokenSeconds = 3_600
-const renewalShare = 0.5
 
 /** Adds the options that name the service and the credentials. */
 export function addConnectionOptions(command: Command): Command {
@@ -89,13 +86,4 @@ async function resolveAccess(
   if (url) throw new UsageError(`A token with the scope ${scope} is missing. Use --token, --token-file or KITH_TOKEN.`)
   const tokenOptions = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
   return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
-}
-
-function createTokenCache(makeToken: () => Promise<string>): () => Promise<string> {
-  let current: { token: string; untilMs: number } | undefined
-  return async () => {
-    if (current === undefined || Date.now() > current.untilMs)
-      current = { token: await makeToken(), untilMs: Date.now() + ownTokenSeconds * 1_000 * renewalShare }
-    return current.token
-  }
 }
