@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { followPages, numbersTo, readFeed, type WireChange } from '../../test/support/changes.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { type Send, startService, useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../test/support/writes.ts'
 import { renewLogId } from './log-id.ts'
 import { countFollowers } from './log-tail.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let send: Send
 let start: number
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
   send = shop.send

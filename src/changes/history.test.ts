@@ -1,16 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../test/support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let send: Send
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
   send = shop.send

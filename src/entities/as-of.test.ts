@@ -1,17 +1,13 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { history, repeatReads } from '../../test/support/past-reads.ts'
-import { type Send, type Service, startService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let send: Send
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
   send = shop.send

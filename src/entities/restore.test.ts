@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
-import { type Reply, type Send, type Service, startService } from '../../test/support/service.ts'
+import { type Reply, type Send, useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 
-let service: Service
+const service = useService()
 let shop: Shop
 let send: Send
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   shop = await makeShop(service)
   send = shop.send

@@ -1,12 +1,8 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
 
-let service: Service
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
+const service = useService()
 
 type Consent = { consent_type_id: number; channel: string; state: boolean }
 

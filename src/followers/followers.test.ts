@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { follow } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import {
@@ -14,13 +14,9 @@ import {
   type Task,
 } from './followers.ts'
 
-let service: Service
+const service = useService()
 let organization: Organization
 let other: Organization
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
   other = await service.organization()

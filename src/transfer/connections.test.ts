@@ -2,18 +2,14 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, startService, useService } from '../../test/support/service.ts'
 
-let service: Service
+const service = useService({ KITH_LIMIT_REQUEST_MS: '2000' })
 let organization: Organization
 const people = '/v1/people/import'
 
-beforeAll(async () => {
-  service = await startService({ KITH_LIMIT_REQUEST_MS: '2000' })
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await service.organization()
 })

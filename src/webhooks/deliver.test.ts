@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
@@ -12,16 +12,12 @@ import { webhookFollower } from './deliver.ts'
 import { createSender, type Sender } from './send.ts'
 import { forgetDeliveries } from './webhooks.ts'
 
-let service: Service
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let organization: Organization
 let receiver: Receiver
 let sender: Sender
 let secret: string
 let nowMs: number
-beforeAll(async () => {
-  service = await startService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-})
-afterAll(() => service.stop())
 beforeEach(async () => {
   organization = await makeShop(service)
   receiver = await startReceiver()

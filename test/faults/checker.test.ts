@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Received } from '../support/receiver.ts'
-import { type Service, startService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { compareWithDeliveries } from './against-deliveries.ts'
 import { check, formatFindings } from './checker.ts'
 import { deletionIdentity, type Entry, type Journal, newJournal, type Outcome, restoreIdentity } from './journal.ts'
@@ -10,13 +10,9 @@ import type { FindingKind } from './replay.ts'
 import { readStored } from './stored.ts'
 import { makeWorld, type World } from './world.ts'
 
-let service: Service
+const service = useService()
 let world: World
 let journal: Journal
-beforeAll(async () => {
-  service = await startService()
-})
-afterAll(() => service.stop())
 
 /** Each test has an organization of its own, which was written to and has no findings. */
 beforeEach(async ({ task }) => {
