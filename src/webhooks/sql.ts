@@ -213,14 +213,15 @@ export const readNextAttemptSql = statement(
 
 /**
  * $2: webhook, $3: {sequence: {status, attempts, next_attempt_at, response_status, duration_ms, response, error}}, $4: the time,
- * $5: the numbers of $3.
+ * $5: the numbers of $3. The subquery parses $3 once. A generic plan would otherwise parse it for each row: 360 ms instead of 6 for
+ * 256 results.
  */
 export const recordAttemptsSql = statement(
   'record_webhook_attempts',
   `update webhook_deliveries d set last_attempt_at = $4,
      (status, attempts, next_attempt_at, response_status, duration_ms, response, error) = (
        select v.status, v.attempts, v.next_attempt_at, v.response_status, v.duration_ms, v.response, v.error
-       from jsonb_to_record($3::text::jsonb->(d.sequence::text)) as v(status text, attempts integer, next_attempt_at timestamptz,
+       from jsonb_to_record((select $3::text::jsonb)->(d.sequence::text)) as v(status text, attempts integer, next_attempt_at timestamptz,
          response_status integer, duration_ms integer, response text, error text)
      )
    where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any($5::bigint[])`,
