@@ -259,7 +259,7 @@ create table webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (organization_id, webhook_id, next_attempt_at, sequence) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_failed ON public.webhook_deliveries USING btree (organization_id, webhook_id, sequence) WHERE (status = 'failed'::text);
 CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (organization_id, webhook_id, last_attempt_at) WHERE (status <> 'waiting'::text);
-CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (organization_id, webhook_id, entity, sequence) WHERE (status = 'waiting'::text);
+CREATE INDEX webhook_deliveries_order ON public.webhook_deliveries USING btree (organization_id, ((((webhook_id)::text || ' '::text) || entity)), sequence) WHERE (status = 'waiting'::text);
 
 create table webhooks (
   organization_id integer not null,
