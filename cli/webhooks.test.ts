@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { parseRanges } from '../src/webhooks/addresses.ts'
 import { webhookFollower } from '../src/webhooks/deliver.ts'
-import { createSender, type Sender } from '../src/webhooks/send.ts'
+import type { Sender } from '../src/webhooks/send.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
-import { type Receiver, startReceiver } from '../test/support/receiver.ts'
+import { createLoopbackSender, type Receiver, startReceiver } from '../test/support/receiver.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -12,7 +11,7 @@ let organization: Organization
 let receiver: Receiver
 let sender: Sender
 beforeAll(() => {
-  sender = createSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [] })
+  sender = createLoopbackSender()
 })
 afterAll(() => sender.close())
 beforeEach(async () => {

@@ -1,10 +1,9 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { parseRanges } from '../../src/webhooks/addresses.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
-import { createSender, type Sender } from '../../src/webhooks/send.ts'
+import type { Sender } from '../../src/webhooks/send.ts'
 import { follow } from '../../test/support/followers.ts'
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useService } from '../../test/support/service.ts'
 import { type Client, createClient, verifyWebhook, WebhookVerificationError } from '../index.ts'
 
@@ -13,7 +12,7 @@ let client: Client
 let receiver: Receiver
 let sender: Sender
 beforeAll(() => {
-  sender = createSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [] })
+  sender = createLoopbackSender()
 })
 afterAll(() => sender.close())
 beforeEach(async () => {

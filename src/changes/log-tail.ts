@@ -124,7 +124,7 @@ class FollowedLog {
   readonly log_id: string
   readonly followers = new Set<Follower>()
   isOver = false
-  /** What is read: the selection that all requests share, or everything. */
+  /** The log is read with this selection: the one that all requests have, or everything if they have different ones. */
   #selection: Selection = everything
   /** The number of requests by the key of their selection. */
   readonly #selected = new Map<string, number>()

@@ -2,14 +2,13 @@ import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
-import { parseRanges } from './addresses.ts'
 import { webhookFollower } from './deliver.ts'
-import { createSender, type Sender } from './send.ts'
+import type { Sender } from './send.ts'
 import { forgetDeliveries } from './webhooks.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -33,8 +32,7 @@ afterEach(async () => {
 
 const dayMs = 86_400_000
 const hourMs = 3_600_000
-const makeSender = (timeoutMs = 5_000) =>
-  createSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [], timeoutMs, nowMs: () => nowMs })
+const makeSender = (timeoutMs = 5_000) => createLoopbackSender({ timeoutMs, nowMs: () => nowMs })
 const clock = { nowMs: () => nowMs, random: () => 0.5 }
 const makeFollower = (more: object = {}) => webhookFollower({ sender, ...clock, ...more })
 /** Delivers until nothing is due. */

@@ -1,3 +1,4 @@
+import { scopes } from '../../src/scopes.ts'
 import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
 
@@ -34,18 +35,6 @@ export const attributes = [
   { owner: 'orders', key: 'buyer', type: 'person' },
   { owner: 'visits', key: 'page', type: 'text' },
 ] as const
-
-const scopes = [
-  'people:read',
-  'people:write',
-  'records:read',
-  'records:write',
-  'schema:read',
-  'schema:write',
-  'changes:read',
-  'webhooks:read',
-  'webhooks:write',
-]
 
 export async function createTestTenant(service: Service, sender: Sender): Promise<TestTenant> {
   const { id, key, token, send } = await service.organization()

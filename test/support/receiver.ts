@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { parseRanges } from '../../src/webhooks/addresses.ts'
+import { createSender, type Sender } from '../../src/webhooks/send.ts'
 
 /** A request that the receiver got. */
 export type Received = {
@@ -56,3 +58,7 @@ export async function startReceiver(): Promise<Receiver> {
   }
   return receiver
 }
+
+/** Creates a sender of webhooks that reaches only loopback, and resolves no name. */
+export const createLoopbackSender = (options: { timeoutMs?: number; nowMs?: () => number } = {}): Sender =>
+  createSender({ allowed: parseRanges(['127.0.0.0/8']), resolve: async () => [], ...options })
