@@ -30,7 +30,7 @@ export type Refusal = {
 type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string>; outcome?: 'done' }
 
 /** Builds a refusal. The default status is the first one of the error code. */
-export function refuse(code: ErrorCode, message: string, options: RefusalOptions = {}): Refusal {
+export function createRefusal(code: ErrorCode, message: string, options: RefusalOptions = {}): Refusal {
   const refusal: Refusal = {
     code,
     status: options.status ?? errorStatuses[code][0],
@@ -53,13 +53,16 @@ export class Fault extends Error {
 }
 
 /** Builds a refusal and throws it as a {@link Fault}. */
-export function fail(code: ErrorCode, message: string, options: RefusalOptions & ErrorOptions = {}): never {
-  throw new Fault(refuse(code, message, options), options.cause === undefined ? undefined : { cause: options.cause })
+export function refuse(code: ErrorCode, message: string, options: RefusalOptions & ErrorOptions = {}): never {
+  throw new Fault(
+    createRefusal(code, message, options),
+    options.cause === undefined ? undefined : { cause: options.cause },
+  )
 }
 
 /** Builds a refusal with one faulty value. */
-export function refuseValue(path: string, message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
-  return refuse(code, message, { details: [{ path, message }] })
+export function createValueRefusal(path: string, message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
+  return createRefusal(code, message, { details: [{ path, message }] })
 }
 
 /** Builds a JSON Pointer from segments, escaped as in RFC 6901. */

@@ -1,4 +1,4 @@
-import { fail, type Refusal, refuseValue } from './errors.ts'
+import { createValueRefusal, type Refusal, refuse } from './errors.ts'
 
 export const scopes = [
   'people:read',
@@ -28,10 +28,10 @@ export const splitScopes = (text: string): string[] => [...new Set(text.split(' 
 
 /** Builds a refusal if the requested words are empty or contain an unknown scope. */
 export function buildScopeRefusal(words: string[]): Refusal | undefined {
-  if (words.length === 0) return refuseValue('/scope', 'A token needs at least one scope.')
+  if (words.length === 0) return createValueRefusal('/scope', 'A token needs at least one scope.')
   const unknown = words.find(word => !isScope(word))
   if (unknown === undefined) return undefined
-  return refuseValue(
+  return createValueRefusal(
     '/scope',
     `The scope ${JSON.stringify(unknown)} does not exist. The scopes are ${scopes.join(', ')}.`,
   )
@@ -43,7 +43,7 @@ export function buildScopeRefusal(words: string[]): Refusal | undefined {
  */
 export function requireScope(caller: { scopes: ReadonlySet<Scope> }, scope: Scope, purpose = ''): void {
   if (caller.scopes.has(scope)) return
-  fail('forbidden', `The token lacks the scope ${scope}${purpose}.`, {
+  refuse('forbidden', `The token lacks the scope ${scope}${purpose}.`, {
     headers: { 'WWW-Authenticate': `Bearer realm="kith", error="insufficient_scope", scope="${scope}"` },
   })
 }

@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
@@ -15,7 +15,7 @@ import { insertAttributeSql, updateAttributeSql } from './sql.ts'
 
 /** The attribute with that id. Throws a Fault of 404 if there is none. */
 export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
-  return attributeById.get(id) ?? fail('not_found', 'There is no such attribute.')
+  return attributeById.get(id) ?? refuse('not_found', 'There is no such attribute.')
 }
 
 /** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */

@@ -1,7 +1,7 @@
 import type { JWK } from 'jose'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { setWithBound } from './bounded-map.ts'
 import type { Caller } from './caller.ts'
@@ -128,13 +128,13 @@ function readBearer(authorizations: readonly string[]): string {
   if (authorizations.length > 1) return throwInvalidToken()
   if (authorization.slice(0, 7).toLowerCase() === 'bearer ') return authorization.slice(7)
   if (/^bearer(?![\w!#$%&'*+.^`|~-])/i.test(authorization)) return throwInvalidToken()
-  return fail('unauthorized', 'The request needs a token: send the header Authorization: Bearer <token>.', {
+  return refuse('unauthorized', 'The request needs a token: send the header Authorization: Bearer <token>.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
   })
 }
 
 function throwInvalidToken(problem?: string): never {
-  return fail('unauthorized', problem ? `The token is not valid: ${problem}.` : 'The token is not valid.', {
+  return refuse('unauthorized', problem ? `The token is not valid: ${problem}.` : 'The token is not valid.', {
     headers: { 'WWW-Authenticate': 'Bearer realm="kith", error="invalid_token"' },
   })
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '../db/db.ts'
-import { Fault, fail } from '../errors.ts'
+import { Fault, refuse } from '../errors.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -39,9 +39,9 @@ export async function createClient(
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
   if (!/^\P{Cc}{0,255}$/u.test(name))
-    fail('invalid_parameter', 'The name must have at most 255 characters and no control characters.')
+    refuse('invalid_parameter', 'The name must have at most 255 characters and no control characters.')
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
-  if (!organization) return fail('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
+  if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const client_id = `${organization.key}.${randomBytes(12).toString('base64url')}`
   const client_secret = randomBytes(32).toString('base64url')
   await db.query(insertClientSql, [organization.id, client_id, name, words.join(' '), digest(client_secret)])
@@ -57,7 +57,7 @@ export async function revokeClient(db: Database, client_id: string): Promise<voi
   const organization = organizationKey !== undefined && (await findOrganization(db, organizationKey))
   const rows = organization ? await db.query(revokeClientSql, [organization.id, client_id]) : []
   if (rows.length === 0)
-    fail('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
+    refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
 }
 
 /** The organization key that a client id begins with. Undefined for a malformed id. */

@@ -1,6 +1,6 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 import type { Database, Transaction } from '../db/db.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 import {
@@ -125,7 +125,7 @@ export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedK
 export async function revokeKey(db: Database, kid: string): Promise<void> {
   const rows = await db.query(deleteVerifyingKeySql, [kid])
   if (rows.length === 0)
-    fail(
+    refuse(
       'not_found',
       `There is no older key ${JSON.stringify(kid)}. To revoke the signing key, run kith keys rotate first.`,
     )

@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import { ageOf } from './age-of.ts'
 import { parseObject } from './decode-jwt.ts'
 import type { KeySource } from './issuers.ts'
@@ -73,10 +73,14 @@ export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySourc
 }
 
 function throwKeysUnavailable(): never {
-  fail('operation_failed', `The keys of the token’s issuer are unavailable. Retry after ${pauseMs / 1_000} seconds.`, {
-    status: 503,
-    headers: { 'Retry-After': String(pauseMs / 1_000) },
-  })
+  refuse(
+    'operation_failed',
+    `The keys of the token’s issuer are unavailable. Retry after ${pauseMs / 1_000} seconds.`,
+    {
+      status: 503,
+      headers: { 'Retry-After': String(pauseMs / 1_000) },
+    },
+  )
 }
 
 /** Fetches the key set at a URL and returns its usable keys by `kid`. Throws an Error that says why that fails. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { Database } from '../db/db.ts'
-import { Fault, type Refusal, refuseValue } from '../errors.ts'
+import { createValueRefusal, Fault, type Refusal } from '../errors.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { isSubject } from './claims.ts'
@@ -53,8 +53,11 @@ function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: strin
   const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
   if (!isSubject(subject))
-    return refuseValue('/subject', 'The subject must have 1 to 255 characters and no control characters.')
+    return createValueRefusal('/subject', 'The subject must have 1 to 255 characters and no control characters.')
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
-    return refuseValue('/ttl_seconds', 'The lifetime must be a whole number of seconds, from 1 second to 100 years.')
+    return createValueRefusal(
+      '/ttl_seconds',
+      'The lifetime must be a whole number of seconds, from 1 second to 100 years.',
+    )
   return undefined
 }

@@ -1,5 +1,5 @@
 import { type Database, rootOf } from '../db/db.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
 import type { Head } from './read-changes.ts'
 import type { ChangesQuery } from './schema.ts'
@@ -21,7 +21,7 @@ export function acquireStream(db: Database, organization_id: number, max: number
   openStreams.set(rootOf(db), counts)
   const count = counts.get(organization_id) ?? 0
   if (count >= max)
-    fail(
+    refuse(
       'operation_failed',
       `The organization already has ${max} requests that wait for changes (KITH_LIMIT_CHANGE_STREAMS). Retry after 10 seconds.`,
       { status: 503, headers: { 'Retry-After': '10' } },

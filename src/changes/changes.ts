@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { HandlerResult } from '../http/pipeline/route.ts'
 import { jsonOfEvent } from './change-json.ts'
 import { acquireStream, type FeedCall, type StreamStart } from './change-streams.ts'
@@ -79,7 +79,7 @@ async function beginStream(call: FeedCall, { after, path }: Omit<Position, 'log_
 }
 
 function throwInvalid(path: string, message: string): never {
-  return fail('invalid_parameter', 'The request has invalid values. See details.', { details: [{ path, message }] })
+  return refuse('invalid_parameter', 'The request has invalid values. See details.', { details: [{ path, message }] })
 }
 
 /** A client of server-sent events that has not received any event sends no header or an empty one. */
@@ -97,11 +97,11 @@ const restoredMessage =
 
 /** Throws a Fault of 410 for a position that is not one of this log. */
 function throwIfGone({ head, log_id }: Head, position: Position): void {
-  const refuse = (path: string, message: string) =>
-    fail('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
+  const refuseAt = (path: string, message: string) =>
+    refuse('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
   if (position.log_id !== undefined && position.log_id.toLowerCase() !== log_id)
-    refuse('/log_id', `the log is ${log_id} now`)
-  if (position.after > head) refuse(position.path, `is beyond the newest change, which has the number ${head}`)
+    refuseAt('/log_id', `the log is ${log_id} now`)
+  if (position.after > head) refuseAt(position.path, `is beyond the newest change, which has the number ${head}`)
 }
 
 type Page = Head & { items: string[]; last: number }

@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
 import { requireScope } from '../scopes.ts'
 import { parseChanges } from './change-json.ts'
@@ -51,4 +51,4 @@ async function findId(
   return entity?.id ?? throwNotFound(kind)
 }
 
-const throwNotFound = ({ noun }: HistoryKind): never => fail('not_found', `There is no such ${noun}.`)
+const throwNotFound = ({ noun }: HistoryKind): never => refuse('not_found', `There is no such ${noun}.`)

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Change, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection } from './selection.ts'
@@ -89,4 +89,4 @@ export async function readHead(db: Database, organization_id: number, signal?: S
   return { head: sequence, log_id }
 }
 
-const throwMissing = () => fail('unauthorized', 'The organization of the token was deleted.')
+const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')

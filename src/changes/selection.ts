@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import { fail, pointer } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -59,7 +59,7 @@ async function findStackIds(db: Database, organization_id: number, keys: string[
   const known = new Set(found.map(({ key }) => key))
   const unknown = keys.findIndex(key => !known.has(key))
   if (unknown !== -1)
-    fail('invalid_parameter', 'The query has invalid values. See details.', {
+    refuse('invalid_parameter', 'The query has invalid values. See details.', {
       details: [{ path: pointer('stack', unknown), message: 'is not the key of a stack' }],
     })
   return found.map(({ id }) => id).sort((a, b) => a - b)

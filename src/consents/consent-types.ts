@@ -1,4 +1,4 @@
-import { fail, pointer } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
@@ -17,7 +17,7 @@ type Channels = ConsentType['channels']
 
 /** The consent type with that id. Throws a Fault of 404 if there is none. */
 export function findConsentType({ consent_types }: Definitions, id: number): ConsentType {
-  return consent_types.find(type => type.id === id) ?? fail('not_found', 'There is no such consent type.')
+  return consent_types.find(type => type.id === id) ?? refuse('not_found', 'There is no such consent type.')
 }
 
 /** Creates a consent type. Throws a Fault of 400 or 409 if the body breaks a rule. */

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Refusal, refuse } from '../errors.ts'
+import { createRefusal, type Refusal } from '../errors.ts'
 import { ServerSilent } from './liveness.ts'
 
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
@@ -51,7 +51,7 @@ export function persistentErrorMessage(error: unknown): string | undefined {
 export function unavailability(error: unknown): Refusal | undefined {
   const message = unavailableMessage(error)
   if (message === undefined) return undefined
-  const refusal = refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  const refusal = createRefusal('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
   return error instanceof OutcomeUnknown ? { ...refusal, outcome: 'unknown' } : refusal
 }
 

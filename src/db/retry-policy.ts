@@ -1,4 +1,4 @@
-import { Fault, refuse } from '../errors.ts'
+import { createRefusal, Fault } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { isLockTimeout, isUnavailable } from './pg-errors.ts'
 
@@ -60,7 +60,7 @@ async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
 
 /** The 503 for a request whose attempts all conflicted. The condition passes, so it is not logged as a fault. */
 function conflictFault(cause: unknown): Fault {
-  const refusal = refuse('operation_failed', 'The request kept conflicting with concurrent writes. Retry.', {
+  const refusal = createRefusal('operation_failed', 'The request kept conflicting with concurrent writes. Retry.', {
     status: 503,
     headers: { 'Retry-After': '1' },
   })

@@ -1,4 +1,4 @@
-import { Fault, refuse } from '../errors.ts'
+import { createRefusal, Fault } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 
 /**
@@ -152,7 +152,7 @@ export class Shares {
 }
 
 const buildShareRefusal = (patienceMs: number) =>
-  refuse(
+  createRefusal(
     'operation_failed',
     'The running lists and filters hold all database connections that this organization may use. Retry later, or make slow filters faster with an indexed attribute.',
     { status: 503, headers: { 'Retry-After': `${Math.ceil(patienceMs / 1_000)}` } },

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { instantOf } from '../attributes/instant.ts'
 import type { Database } from '../db/db.ts'
 import { entityTag } from '../entity-tag.ts'
-import { Fault, refuseValue } from '../errors.ts'
+import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, EnvelopeResult } from '../http/pipeline/route.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
@@ -97,10 +97,11 @@ type Time = { version: number } | { at: string }
 /** The version, or the time in UTC with milliseconds, as the change log has it. */
 function momentOf({ at, version }: AsOfQuery): Time {
   if (at === undefined) return { version: version! }
-  if (version !== undefined) throw new Fault(refuseValue('/version', 'Give either `at` or `version`. Both were given.'))
+  if (version !== undefined)
+    throw new Fault(createValueRefusal('/version', 'Give either `at` or `version`. Both were given.'))
   const { seconds, fraction } = instantOf(at)
   const moment = seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
-  if (moment > Date.now()) throw new Fault(refuseValue('/at', 'The time is in the future. Give a past time.'))
+  if (moment > Date.now()) throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
   // PostgreSQL has no year 0, which an offset can lead to.
   return { at: new Date(Math.max(moment, 0)).toISOString() }
 }

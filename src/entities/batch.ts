@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
-import { Fault, pointer, type Refusal, refuse, refuseValue } from '../errors.ts'
+import { createRefusal, createValueRefusal, Fault, pointer, type Refusal } from '../errors.ts'
 import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
 import type { EntityKind } from './entity-kind.ts'
@@ -147,7 +147,7 @@ function withOperationPath(refusal: Refusal, index: number): Refusal {
 }
 
 function buildRefusalAt(index: number, field: string, message: string): { refusal: Refusal } {
-  return { refusal: refuseValue(pointer('operations', index, field), message) }
+  return { refusal: createValueRefusal(pointer('operations', index, field), message) }
 }
 
 const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200, restored: 200 } as const
@@ -165,4 +165,4 @@ function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number
 const refusalOfFault = (error: unknown): Refusal =>
   error instanceof Fault
     ? error.refusal
-    : (unavailability(error) ?? refuse('operation_failed', 'The operation failed.'))
+    : (unavailability(error) ?? createRefusal('operation_failed', 'The operation failed.'))

@@ -1,5 +1,5 @@
 import { type Answer, currentAnswers } from '../consents/answers.ts'
-import { type Detail, pointer, type Refusal, refuse } from '../errors.ts'
+import { createRefusal, type Detail, pointer, type Refusal } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
@@ -74,7 +74,7 @@ function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): R
   if (['create', 'import', 'delete', 'restore'].includes(operation)) return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
-  return refuse('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
+  return createRefusal('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
 }
 
 /** A repeated event is a retry if replacing the stored event with it would change nothing. */
@@ -92,11 +92,11 @@ function stateRefusal(
 ): Refusal | undefined {
   if (!current && !canCreate(write) && !deleted) {
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
-    return refuse('not_found', `There is no such ${kind}.`)
+    return createRefusal('not_found', `There is no such ${kind}.`)
   }
   const { if_match } = write
   if (if_match && !(current && (if_match === '*' || if_match.includes(current.row.version))))
-    return refuse(
+    return createRefusal(
       'invalid_parameter',
       'The version of the entity does not match If-Match. Read the entity and retry with its ETag.',
       { status: 412 },
@@ -107,12 +107,12 @@ function stateRefusal(
 /** Refuses a write because the name is stored with other content. */
 function conflictRefusal(message: string): Refusal {
   const details = [{ path: pointer('external_id'), message: 'is already stored with other content' }]
-  return refuse('duplicate_entry', message, { details })
+  return createRefusal('duplicate_entry', message, { details })
 }
 
 function duplicateRefusal(): Refusal {
   const details = [{ path: pointer('external_id'), message: 'is the external identifier of another entity' }]
-  return refuse('duplicate_entry', 'The external identifier is taken.', { details })
+  return createRefusal('duplicate_entry', 'The external identifier is taken.', { details })
 }
 
 function decideBody(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
@@ -129,7 +129,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   if (faults.length > 0)
-    return { refusal: refuse('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
+    return { refusal: createRefusal('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
 
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted

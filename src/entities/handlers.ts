@@ -1,5 +1,5 @@
 import { entityTag } from '../entity-tag.ts'
-import { Fault, fail, refuse } from '../errors.ts'
+import { createRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type AsOfQuery, readAsOf } from './as-of.ts'
 import type { EntityKind } from './entity-kind.ts'
@@ -94,13 +94,13 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
   const stack_id = await kind.stackOf(call)
   const address = addressOf(call, kind)
   if (body.at !== undefined || body.version !== undefined)
-    return (await respondAsOf(call, stack_id, address)) ?? fail('not_found', `There was no such ${kind.noun}.`)
+    return (await respondAsOf(call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
   const entity = await readQueued(db, caller.organization.id, stack_id, address, signal)
   const by = 'id' in address ? 'id' : 'external_id'
   const response =
     entity &&
     (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, { status: 200 }))
-  return response ?? fail('not_found', `There is no such ${kind.noun}.`)
+  return response ?? refuse('not_found', `There is no such ${kind.noun}.`)
 }
 
 type Whole = SerializedEntity & { json: string }
@@ -166,11 +166,13 @@ async function respondWritten(
   const entity = done.representation!
   if (isWhole(entity)) return responseOf(entity, status, headers)
   const response = await respondLarge(call, stack_id, 'id', entity, { status, headers }).catch(error => {
-    throw new Fault(refuse('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
+    throw new Fault(createRefusal('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
       cause: error,
     })
   })
-  return response ?? fail('not_found', `The ${noun} was written, but it was deleted before the response could be read.`)
+  return (
+    response ?? refuse('not_found', `The ${noun} was written, but it was deleted before the response could be read.`)
+  )
 }
 
 const unreadResponseMessage = 'The write was committed, but the response could not be read. Read the entity.'

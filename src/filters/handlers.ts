@@ -5,7 +5,7 @@ import { type RowsOfPage, readPageOfStack } from '../entities/entity-reader.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import { findEntity, type Page, type Position, readRelated } from '../entities/pagination.ts'
-import { type Detail, fail, pointer } from '../errors.ts'
+import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
@@ -56,7 +56,7 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
 }
 
 function throwUnusedKeys(keys: UndeclaredKey[]): never {
-  return fail('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
+  return refuse('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
     details: keys.map(warningOf),
   })
 }
@@ -87,7 +87,7 @@ export async function relatedEntities(
 }
 
 function throwInvalidBody(path: string, message: string): never {
-  return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
 /** The position of a cursor, which is a UUID for people and a record_id for records. Throws 400 if it is malformed. */
@@ -145,5 +145,5 @@ function relationshipsBetween(
 async function findSource(kind: Pick<EntityKind, 'identifier' | 'noun'>, call: Call<unknown>, stack_id: number) {
   const { db, caller, signal } = call
   const id = await findEntity(db, caller.organization.id, stack_id, addressOf(call, kind), signal)
-  return id ?? fail('not_found', `There is no such ${kind.noun}.`)
+  return id ?? refuse('not_found', `There is no such ${kind.noun}.`)
 }

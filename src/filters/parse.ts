@@ -1,4 +1,4 @@
-import { fail, pointer } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { consentFault, consentFromQuery } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
@@ -61,7 +61,7 @@ export function parseFilter(
 }
 
 function throwInvalid({ path }: Pick<ParseContext, 'path'>, message: string): never {
-  return fail('invalid_parameter', 'The filter is invalid.', {
+  return refuse('invalid_parameter', 'The filter is invalid.', {
     details: [{ path: pointer(...path), message }],
   })
 }

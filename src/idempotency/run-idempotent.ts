@@ -4,7 +4,7 @@ import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
 import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
@@ -92,7 +92,7 @@ async function claim(
 
 function failIfRunning(error: unknown): never {
   if (!isLockTimeout(error)) throw error
-  return fail('invalid_parameter', 'A request with this Idempotency-Key is still running. Retry after 1 second.', {
+  return refuse('invalid_parameter', 'A request with this Idempotency-Key is still running. Retry after 1 second.', {
     status: 409,
     headers: { 'Retry-After': '1' },
   })
@@ -103,7 +103,7 @@ function responseForSameRequest(
   request_sha256: Buffer,
 ): StoredResponse {
   if (first.equals(request_sha256)) return { status, headers, body }
-  return fail('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
+  return refuse('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
     status: 422,
   })
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { singleFlight } from '../http/routes/single-flight.ts'
@@ -40,7 +40,7 @@ export function serveMetrics(router: Router, { scrape }: Instruments): void {
 }
 
 function failUnavailable(): never {
-  fail('operation_failed', 'The metrics of the other workers are not available. Retry after 1 second.', {
+  refuse('operation_failed', 'The metrics of the other workers are not available. Retry after 1 second.', {
     status: 503,
     headers: { 'Retry-After': '1' },
   })

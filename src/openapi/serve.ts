@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Type } from 'typebox'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
@@ -85,7 +85,7 @@ export function serveDocument(router: Router, document: OpenApiDocument): void {
   serve(documentRow.path, exchange => exchange.send(200, bytes))
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
-    if (!acceptsHtml(exchange)) fail('not_found', 'There is no such address.')
+    if (!acceptsHtml(exchange)) refuse('not_found', 'There is no such address.')
     sendFile(exchange, homePage, html)
   })
   for (const path of ['/docs', '/docs/']) serve(path, exchange => sendFile(exchange, page, html))

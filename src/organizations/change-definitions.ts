@@ -2,7 +2,7 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
 import type { Database, Statement } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import type { Signal } from '../signal.ts'
 import {
@@ -107,17 +107,17 @@ export function throwIfLimitReached(
   if (current[kind].length < max) return
   const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
   const message = `exceeds the limit of ${max} ${noun} per organization, archived ones included`
-  fail('invalid_parameter', `The organization has reached its limit of ${noun} (${setting}: ${max}).`, {
+  refuse('invalid_parameter', `The organization has reached its limit of ${noun} (${setting}: ${max}).`, {
     details: [{ path: '', message }],
   })
 }
 
 /** Throws 400 for the value at `path`. */
 export function throwInvalidField(path: string, message: string): never {
-  return fail('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
 /** Throws 409 for a key that is taken. */
 export function throwKeyTaken(message: string): never {
-  return fail('duplicate_entry', 'The key is taken.', { details: [{ path: '/key', message }] })
+  return refuse('duplicate_entry', 'The key is taken.', { details: [{ path: '/key', message }] })
 }

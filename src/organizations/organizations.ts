@@ -1,6 +1,6 @@
 import type { Limits } from '../config.ts'
 import type { Database } from '../db/db.ts'
-import { fail } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
 import { clientLimits, type OrganizationShape } from './schema.ts'
@@ -63,7 +63,7 @@ export async function describeOrganization(
   signal?: Signal,
 ): Promise<OrganizationShape> {
   const [row] = await db.query<OrganizationRow>(readOrganizationSql, [organization_id], signal)
-  if (!row) return fail('unauthorized', 'The organization of the token was deleted.')
+  if (!row) return refuse('unauthorized', 'The organization of the token was deleted.')
   const { stacks, attributes, consent_types, changes, ...organization } = row
   return { ...organization, counts: { stacks, attributes, consent_types, changes }, limits: clientLimits(limits) }
 }
@@ -93,10 +93,10 @@ function insertOrganization(db: Database, key: string): Promise<Organization | u
 
 function throwInvalidKey(): never {
   const message = 'must be 1 to 63 characters of a-z, 0-9, _ and -, and begin with a letter'
-  return fail('invalid_parameter', `The key of an organization ${message}.`, { details: [{ path: '/key', message }] })
+  return refuse('invalid_parameter', `The key of an organization ${message}.`, { details: [{ path: '/key', message }] })
 }
 
 function throwKeyTaken(key: string): never {
   const message = `is the key of another organization`
-  return fail('duplicate_entry', `The organization ${key} already exists.`, { details: [{ path: '/key', message }] })
+  return refuse('duplicate_entry', `The organization ${key} already exists.`, { details: [{ path: '/key', message }] })
 }

@@ -1,4 +1,4 @@
-import { fail, pointer } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
@@ -17,7 +17,7 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
   const details = [{ path: pointer('stack_key'), message: 'is not the key of a stack' }]
   return (
     stacks.find(stack => stack.key === key) ??
-    fail('not_found', `There is no such stack: ${JSON.stringify(key)}.`, { details })
+    refuse('not_found', `There is no such stack: ${JSON.stringify(key)}.`, { details })
   )
 }
 

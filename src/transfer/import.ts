@@ -4,7 +4,7 @@ import { WriteOrder } from '../entities/conflicts.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import type { EntityBody, Outcome, Write } from '../entities/write-request.ts'
 import { writeEntities } from '../entities/write-sets.ts'
-import { Fault, type Refusal, refuse } from '../errors.ts'
+import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
@@ -124,7 +124,7 @@ async function* answerLines(
 const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
   body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
 
-const shuttingDown = new Fault(refuse('operation_failed', 'The service is shutting down.', { status: 503 }))
+const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
 async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Line) => Entry): AsyncGenerator<Entry[]> {
   for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) yield lines.map(readEntry)
@@ -133,7 +133,7 @@ async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Li
 function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
-    return { number, bytes: 0, refusal: refuse('invalid_parameter', message, { status: 413 }) }
+    return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
   }
   const bytes = text.length
   try {
@@ -204,7 +204,7 @@ async function writeWithin(
   const controller = new AbortController()
   const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   const timer = setTimeout(
-    () => controller.abort(new Fault(refuse('operation_failed', timeoutMessage, { status: 504 }))),
+    () => controller.abort(new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))),
     limits.requestMs,
   )
   const options = { limits, signal: controller.signal, setSize, writeOrder }

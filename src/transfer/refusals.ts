@@ -1,9 +1,9 @@
-import { fail, type Refusal } from '../errors.ts'
+import { type Refusal, refuse } from '../errors.ts'
 
 /** Throws a Fault of 503: the maximum number of imports or exports already runs. */
 export function throwBusy(message: string): never {
   const headers = { 'Retry-After': '10' }
-  return fail('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
+  return refuse('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
 }
 
 /** A refused line, counted from 1. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import { fail, pointer } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
@@ -98,7 +98,7 @@ export async function findWebhook(
 }
 
 function throwNotFound(): never {
-  return fail('not_found', 'There is no such webhook.')
+  return refuse('not_found', 'There is no such webhook.')
 }
 
 /** Throws `forbidden` unless the token may read what the events tell of. A webhook would otherwise show it more than it may read. */
@@ -189,7 +189,7 @@ export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
 
 function throwLimitReached(): never {
   const message = `exceeds the limit of ${maxWebhooks} webhooks per organization`
-  return fail('invalid_parameter', 'The organization has reached its limit of webhooks. Delete one first.', {
+  return refuse('invalid_parameter', 'The organization has reached its limit of webhooks. Delete one first.', {
     details: [{ path: '', message }],
   })
 }

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../../config.ts'
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { parseJson } from './json.ts'
 import { coerce, parseQuery } from './query.ts'
 import { trimAndCheck } from './trim.ts'
@@ -35,7 +35,7 @@ export function bind(
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {
   const reason = body && body.length > 0 ? `a body of type ${contentType ?? 'unknown'} is ignored` : 'the body is empty'
-  fail('invalid_parameter', `A body is required, sent with Content-Type: application/json (${reason}).`, {
+  refuse('invalid_parameter', `A body is required, sent with Content-Type: application/json (${reason}).`, {
     details: [{ path: '', message: 'a body is required' }],
   })
 }

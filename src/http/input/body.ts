@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { Fault, refuse } from '../../errors.ts'
+import { createRefusal, Fault } from '../../errors.ts'
 
 const tooLarge = new Fault(
-  refuse('invalid_parameter', 'The body is too large.', {
+  createRefusal('invalid_parameter', 'The body is too large.', {
     status: 413,
     // The rest of the body is still on its way.
     headers: { Connection: 'close' },
@@ -14,7 +14,7 @@ const maxChunks = 1_024
 
 /** The client has disconnected, so this is never sent. */
 export const incompleteBody = new Fault(
-  refuse('invalid_parameter', 'The connection closed before the body was complete.'),
+  createRefusal('invalid_parameter', 'The connection closed before the body was complete.'),
 )
 
 /** Whether a request has a body to read. The body of a GET or HEAD is ignored. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, Fault, fail, pointer, type Refusal, refuse } from '../../errors.ts'
+import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../errors.ts'
 import { parseExactly } from '../../parse-json.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
@@ -27,7 +27,7 @@ function decode(bytes: Buffer): string {
   try {
     return decoder.decode(bytes)
   } catch (cause) {
-    fail('failed_binding_json', `The body is not UTF-8: byte ${offsetOfInvalid(bytes)} cannot be decoded.`, { cause })
+    refuse('failed_binding_json', `The body is not UTF-8: byte ${offsetOfInvalid(bytes)} cannot be decoded.`, { cause })
   }
 }
 
@@ -130,7 +130,7 @@ function findFault(text: string, jsonDepth: number): Refusal | undefined {
 function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid_parameter') {
   if (reader.refused && (code !== 'invalid_json' || reader.refused.code === code)) return
   const path = pointer(...reader.frames.map(({ segment }) => segment))
-  reader.refused = refuse(code, 'The body has a value that cannot be stored as sent. See details.', {
+  reader.refused = createRefusal(code, 'The body has a value that cannot be stored as sent. See details.', {
     details: [{ path, message }],
   })
 }
@@ -227,7 +227,7 @@ function skipSpace(reader: Reader) {
 function throwSyntaxFault({ text, at }: Reader): never {
   const lines = text.slice(0, at).split('\n')
   const problem = at < text.length ? 'unexpected character' : 'unexpected end'
-  fail(
+  refuse(
     'failed_binding_json',
     `The body is not JSON: ${problem} at line ${lines.length}, column ${lines.at(-1)!.length + 1}.`,
   )

@@ -1,4 +1,4 @@
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
 import type { ParameterKind, Route } from '../pipeline/route.ts'
 import { checkText } from './trim.ts'
@@ -54,5 +54,7 @@ function decode(name: string, encoded: string): string {
 }
 
 function throwMalformedParameter(name: string, message: string): never {
-  return fail('invalid_parameter', 'The path has a malformed parameter.', { details: [{ path: `/${name}`, message }] })
+  return refuse('invalid_parameter', 'The path has a malformed parameter.', {
+    details: [{ path: `/${name}`, message }],
+  })
 }

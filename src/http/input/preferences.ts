@@ -1,5 +1,5 @@
 import { type IfMatch, ifMatchMessage, readIfMatch } from '../../entity-tag.ts'
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 
 /** The `If-Match` and `Prefer` headers of a request. */
 export type Preferences = {
@@ -28,7 +28,7 @@ export function readPreferences(if_match: string | undefined, prefer: string | u
 
 function parseIfMatch(header: string | undefined): IfMatch {
   if (header === undefined) return null
-  return readIfMatch(header.trim()) ?? fail('invalid_parameter', `If-Match ${ifMatchMessage}.`)
+  return readIfMatch(header.trim()) ?? refuse('invalid_parameter', `If-Match ${ifMatchMessage}.`)
 }
 
 /**

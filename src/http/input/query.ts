@@ -1,4 +1,4 @@
-import { fail, pointer } from '../../errors.ts'
+import { pointer, refuse } from '../../errors.ts'
 import { coerceText } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
 
@@ -110,7 +110,7 @@ function inOrder(node: Node, segments: string[]): (Node | string)[] {
 }
 
 function throwMalformedParameter(path: string, message: string): never {
-  fail('invalid_parameter', 'The query string has a malformed parameter.', { details: [{ path, message }] })
+  refuse('invalid_parameter', 'The query string has a malformed parameter.', { details: [{ path, message }] })
 }
 
 /** The keywords of a schema that matter for binding a query. */

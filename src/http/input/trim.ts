@@ -1,4 +1,4 @@
-import { fail, pointer } from '../../errors.ts'
+import { pointer, refuse } from '../../errors.ts'
 import { trim } from '../../white-space.ts'
 
 /** Why a text cannot be stored as sent; undefined if it can. */
@@ -16,7 +16,7 @@ export function keyFault(key: string): string | undefined {
 export function checkText(text: string, path: string): void {
   const message = textFault(text)
   if (message)
-    fail('invalid_parameter', 'A string of the request cannot be stored as sent.', { details: [{ path, message }] })
+    refuse('invalid_parameter', 'A string of the request cannot be stored as sent.', { details: [{ path, message }] })
 }
 
 type TextLimits = { stringBytes: number; keyBytes: number }
@@ -42,7 +42,7 @@ function checkKeys(attribute_values: Container, keyBytes: number) {
   for (const key in attribute_values) {
     if (key === '') {
       const details = [{ path: pointer('attribute_values', key), message: 'the key must not be empty' }]
-      fail('invalid_parameter', 'An attribute key must not be empty.', { details })
+      refuse('invalid_parameter', 'An attribute key must not be empty.', { details })
     }
     if (isLonger(key, keyBytes)) throwTooLong(pointer('attribute_values', key), 'An attribute key', keyBytes)
   }
@@ -84,7 +84,7 @@ function isLonger(text: string, bytes: number): boolean {
 }
 
 function throwTooLong(path: string, subject: string, bytes: number): never {
-  fail('invalid_parameter', `${subject} of the request is too long.`, {
+  refuse('invalid_parameter', `${subject} of the request is too long.`, {
     details: [{ path, message: `must be at most ${bytes} bytes of UTF-8` }],
   })
 }

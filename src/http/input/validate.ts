@@ -1,6 +1,6 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { type ErrorCode, fail, pointer } from '../../errors.ts'
+import { type ErrorCode, pointer, refuse } from '../../errors.ts'
 import { formats } from '../../formats.ts'
 import { mapSchema } from './map-schema.ts'
 
@@ -91,7 +91,7 @@ function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'
     if (isType || !found.has(path)) found.set(path, messageOf(error))
   }
   const details = [...found].map(([path, message]) => ({ path, message }))
-  fail(code, 'The request has invalid values. See details.', { details })
+  refuse(code, 'The request has invalid values. See details.', { details })
 }
 
 /** The path of an error. It names a missing or unknown key itself, not the object around it. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../config.ts'
-import { refuse } from '../../errors.ts'
+import { createRefusal } from '../../errors.ts'
 import type { Connection } from '../server/connection.ts'
 import { stopRequests } from '../server/stop-parser.ts'
 
@@ -16,7 +16,7 @@ const maxPerTurn = 2 * maxPipelined
 /** The interval at which {@link drainUnreadBody} checks what still arrives. */
 const checkIntervalMs = 20
 
-export const tooManyPipelined = refuse(
+export const tooManyPipelined = createRefusal(
   'operation_failed',
   `A connection may have at most ${maxPipelined} requests under way. Open a new connection and retry after 1 second.`,
   { status: 503, headers: { 'Retry-After': '1', Connection: 'close' } },

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Config } from '../../config.ts'
-import { refuse } from '../../errors.ts'
+import { createRefusal } from '../../errors.ts'
 import { failure } from '../pipeline/reply.ts'
 import { securityHeaders } from '../server/security-headers.ts'
 import { keepAliveMs, requestId } from '../server/server.ts'
 
-const refusal = refuse('operation_failed', 'The service is overloaded. Retry after 1 second.', {
+const refusal = createRefusal('operation_failed', 'The service is overloaded. Retry after 1 second.', {
   status: 503,
   headers: { 'Retry-After': '1' },
 })

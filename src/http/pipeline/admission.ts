@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Limits } from '../../config.ts'
-import { Fault, refuse } from '../../errors.ts'
+import { createRefusal, Fault } from '../../errors.ts'
 import type { Observer } from '../../observer.ts'
 import { drainUnreadBody } from '../overload/connection-limits.ts'
 import type { Drain } from '../server/drain.ts'
@@ -35,7 +35,7 @@ export function beginRequest(exchange: Exchange, admission: Admission): void {
 }
 
 export const draining = new Fault(
-  refuse('operation_failed', 'The service is shutting down. Retry after 1 second.', {
+  createRefusal('operation_failed', 'The service is shutting down. Retry after 1 second.', {
     status: 503,
     headers: { 'Retry-After': '1' },
   }),
@@ -49,7 +49,7 @@ export function throwIfDraining({ url, connection }: Exchange, observer: Observe
 }
 
 // The client has disconnected, so this is never sent.
-const clientDisconnected = new Fault(refuse('operation_failed', 'The client disconnected.'))
+const clientDisconnected = new Fault(createRefusal('operation_failed', 'The client disconnected.'))
 
 /** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
 function finish(exchange: Exchange) {

@@ -1,4 +1,4 @@
-import { Fault, refuse } from '../../errors.ts'
+import { createRefusal, Fault } from '../../errors.ts'
 import { Cancellation, type Signal } from '../../signal.ts'
 
 /**
@@ -42,7 +42,7 @@ export function startDeadline(requestMs: number, onExpired: (fault: Fault) => vo
 
 function buildTimeoutFault(requestMs: number): Fault {
   return new Fault(
-    refuse(
+    createRefusal(
       'operation_failed',
       `The request took longer than ${Math.round(requestMs) / 1000} seconds and was cancelled.`,
       {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
-import { type Detail, type ErrorCode, Fault, fail } from '../../errors.ts'
+import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import { runIdempotent, type StoredResponse } from '../../idempotency/run-idempotent.ts'
 import { refusalOf } from './reply.ts'
 import type { Call, HandlerResult, Route } from './route.ts'
@@ -53,7 +53,7 @@ function readKey(key: string | string[]): string {
   const text = String(key)
   const characters = countCharacters(text)
   if (characters >= 1 && characters <= maxKeyCharacters) return text
-  return fail('invalid_parameter', 'The Idempotency-Key is malformed.', {
+  return refuse('invalid_parameter', 'The Idempotency-Key is malformed.', {
     details: [{ path: '/Idempotency-Key', message: `must have 1 to ${maxKeyCharacters} characters` }],
   })
 }

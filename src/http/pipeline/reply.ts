@@ -1,5 +1,5 @@
 import { unavailability } from '../../db/pg-errors.ts'
-import { type ErrorCode, Fault, type Refusal, refuse } from '../../errors.ts'
+import { createRefusal, type ErrorCode, Fault, type Refusal } from '../../errors.ts'
 
 const [opening, closing] = ['{"status":"Success","data":', '}']
 
@@ -31,5 +31,5 @@ export function refusalOf(error: unknown, statuses: Partial<Record<ErrorCode, nu
     const status = statuses[refusal.code]
     return status === undefined ? refusal : { ...refusal, status }
   }
-  return unavailability(error) ?? refuse('operation_failed', 'The operation failed.')
+  return unavailability(error) ?? createRefusal('operation_failed', 'The operation failed.')
 }

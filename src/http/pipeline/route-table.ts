@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
 import type { Lane } from '../../db/shares.ts'
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { requireScope } from '../../scopes.ts'
 import { type Bound, bind } from '../input/bind.ts'
 import { parseJson } from '../input/json.ts'
@@ -56,11 +56,11 @@ export function createNotFoundEndpoint(services: Services, router: Router): Endp
       exchange.route = found[0]?.endpoint.path
       if (isVersioned(exchange.url)) await authenticateUnrouted(services, exchange)
       if (found.length === 0)
-        fail('not_found', 'There is no such address.', {
+        refuse('not_found', 'There is no such address.', {
           details: [{ path: '', message: 'is not an address of this API' }],
         })
       const Allow = found.map(({ method }) => method).join(', ')
-      return fail('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
+      return refuse('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
         status: 405,
         headers: { Allow },
       })
@@ -220,13 +220,13 @@ export function authorizationsOf({ connection, request }: Exchange): string[] {
 function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { line }: Route) {
   // A character has at most three bytes, so most URLs need no counting.
   if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
-    fail('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
+    refuse('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
   if (isOther(headers['content-encoding'], 'identity'))
-    fail('invalid_parameter', 'A body with a Content-Encoding is not supported. Send it without compression.', {
+    refuse('invalid_parameter', 'A body with a Content-Encoding is not supported. Send it without compression.', {
       status: 415,
     })
   if (isOther(headers['transfer-encoding'], 'chunked'))
-    fail('invalid_parameter', 'The only supported Transfer-Encoding is chunked.', { status: 415 })
+    refuse('invalid_parameter', 'The only supported Transfer-Encoding is chunked.', { status: 415 })
   if (line) requireLines(headers['content-type'])
 }
 

@@ -1,4 +1,4 @@
-import { Fault, refuse } from '../../errors.ts'
+import { createRefusal, Fault } from '../../errors.ts'
 import type { Release } from '../overload/response-memory.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
@@ -56,13 +56,13 @@ function takeMemoryFor(body: string, memory: Call['memory'], isWrite: boolean): 
 
 const tooManyUnread = 'the organization has too many large responses that its clients have not read'
 const outOfMemory = new Fault(
-  refuse('operation_failed', `There is no memory for the response: ${tooManyUnread}. Read them, then retry.`, {
+  createRefusal('operation_failed', `There is no memory for the response: ${tooManyUnread}. Read them, then retry.`, {
     status: 503,
     headers: { 'Retry-After': '1' },
   }),
 )
 const unsentResponse = new Fault(
-  refuse('operation_failed', `The write was committed, but its response was not sent: ${tooManyUnread}.`, {
+  createRefusal('operation_failed', `The write was committed, but its response was not sent: ${tooManyUnread}.`, {
     status: 503,
     outcome: 'done',
   }),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault, fail, refuse } from '../../errors.ts'
+import { createRefusal, Fault, refuse } from '../../errors.ts'
 import { incompleteBody } from '../input/body.ts'
 
 const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
@@ -7,7 +7,7 @@ const isLines = /^[\t ]*application\/x-ndjson[\t ]*(;|$)/i
 /** Throws a Fault of 400 unless the content type is that of JSON lines. */
 export function requireLines(contentType: string | undefined): void {
   if (!isLines.test(contentType ?? ''))
-    fail(
+    refuse(
       'invalid_parameter',
       'The body must be sent with Content-Type: application/x-ndjson, one JSON object per line.',
     )
@@ -19,7 +19,7 @@ export function requireLines(contentType: string | undefined): void {
  */
 export async function* readChunks(request: IncomingMessage, idleMs: number): AsyncGenerator<Buffer> {
   const timeout = new Fault(
-    refuse('operation_failed', `No data arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
+    createRefusal('operation_failed', `No data arrived for ${idleMs / 1000} seconds.`, { status: 504 }),
   )
   // A reader that stops early still sends a response, so the connection must stay open.
   const chunks: AsyncIterator<Buffer> = request.iterator({ destroyOnReturn: false })

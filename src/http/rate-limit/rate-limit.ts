@@ -3,7 +3,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible'
 import type { Caller } from '../../auth/caller.ts'
 import type { Budget, Rates } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
-import { Fault, refuse } from '../../errors.ts'
+import { createRefusal, Fault } from '../../errors.ts'
 import { type Counter, memoryStore, postgresqlStore, redisStore, type Store } from './rate-store.ts'
 
 type BudgetName = 'read' | 'write'
@@ -72,7 +72,7 @@ function createLimit(name: BudgetName, budget: Budget, store: Store, report: Rat
 
 function buildRefusal(name: BudgetName, { msBeforeNext }: RateLimiterRes, headers: RateHeaders) {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1_000))
-  return refuse('rate_limit_exceeded', `There were too many ${name} requests. Retry after ${seconds} s.`, {
+  return createRefusal('rate_limit_exceeded', `There were too many ${name} requests. Retry after ${seconds} s.`, {
     headers: { 'Retry-After': String(seconds), ...headers },
   })
 }

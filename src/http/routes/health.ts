@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { statement } from '../../db/db.ts'
 import { readOnlyMessage } from '../../db/pg-errors.ts'
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { version } from '../../version.ts'
 import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'
@@ -82,5 +82,5 @@ export function registerHealthRoutes(router: Router, { db, authenticator, drain,
 }
 
 function throwNotReady(message: string): never {
-  fail('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
+  refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '1' } })
 }

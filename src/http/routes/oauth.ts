@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { verifyClient } from '../../auth/clients.ts'
 import { buildGrantRefusal, type GrantRefusal, readGrant, unknownClientRefusal } from '../../auth/grant.ts'
 import { createLoginThrottle } from '../../auth/login-throttle.ts'
-import { fail } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { scopes } from '../../scopes.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Services } from '../pipeline/pipeline.ts'
@@ -138,7 +138,7 @@ function sendGrant(exchange: Exchange, result: Granted | GrantRefusal) {
 }
 
 function throwThrottled(waitSeconds: number): never {
-  fail('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
+  refuse('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
     headers: { 'Retry-After': String(waitSeconds) },
   })
 }

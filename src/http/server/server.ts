@@ -4,7 +4,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
-import { Fault, type Refusal, refuse } from '../../errors.ts'
+import { createRefusal, Fault, type Refusal } from '../../errors.ts'
 import { parseTarget } from '../input/request-target.ts'
 import { coalesceChunks } from '../overload/chunk-coalescing.ts'
 import { mayEndConnection } from '../overload/connection-limits.ts'
@@ -149,8 +149,10 @@ export function throwIfMalformed({ request }: Exchange): void {
   if (request.headers.expect !== undefined && unknownExpectations.has(request)) throw unknownExpectation
 }
 
-const missingHost = new Fault(refuse('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
-const unknownExpectation = new Fault(refuse('invalid_parameter', 'The only supported Expect header is 100-continue.'))
+const missingHost = new Fault(createRefusal('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
+const unknownExpectation = new Fault(
+  createRefusal('invalid_parameter', 'The only supported Expect header is 100-continue.'),
+)
 
 /**
  * The address of the client. Trusted proxies append to X-Forwarded-For; a client may have forged the entries before
@@ -163,8 +165,8 @@ export function clientAddress({ socket, headers }: IncomingMessage, proxies: num
 }
 
 const clientErrors: Record<string, Refusal> = {
-  HPE_HEADER_OVERFLOW: refuse('invalid_parameter', 'The headers are too large.', { status: 431 }),
-  ERR_HTTP_REQUEST_TIMEOUT: refuse('operation_failed', 'The request did not arrive in time.', { status: 504 }),
+  HPE_HEADER_OVERFLOW: createRefusal('invalid_parameter', 'The headers are too large.', { status: 431 }),
+  ERR_HTTP_REQUEST_TIMEOUT: createRefusal('operation_failed', 'The request did not arrive in time.', { status: 504 }),
 }
 
 const reasons: Record<number, string> = {
@@ -185,7 +187,10 @@ function answerClientError(error: Error & { code?: string }, socket: Socket): vo
     socket.pause()
     return
   }
-  endWith(socket, clientErrors[error.code ?? ''] ?? refuse('invalid_parameter', 'The request is not valid HTTP.'))
+  endWith(
+    socket,
+    clientErrors[error.code ?? ''] ?? createRefusal('invalid_parameter', 'The request is not valid HTTP.'),
+  )
 }
 
 /** Writes a refusal outside of any request, and ends the connection. */
