@@ -84,9 +84,26 @@ create table consent_history (
   at timestamp with time zone not null,
   actor text not null,
   request_id text not null,
+  collected_at timestamp with time zone,
+  evidence jsonb,
+  superseded boolean default false not null,
+  pending boolean default false not null,
   constraint consent_history_pkey PRIMARY KEY (organization_id, person_id, version, consent_type_id, channel),
   constraint consent_history_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
   constraint consent_history_source_check CHECK ((source = ANY (ARRAY['entry'::text, 'flag'::text])))
+);
+
+create table consent_texts (
+  organization_id integer not null,
+  consent_type_id integer not null,
+  version integer not null,
+  language text not null,
+  text text not null,
+  url text,
+  sha256 bytea not null,
+  created_at timestamp with time zone not null,
+  constraint consent_texts_pkey PRIMARY KEY (organization_id, consent_type_id, version),
+  constraint consent_texts_sha256_check CHECK ((length(sha256) = 32))
 );
 
 create table consent_types (
