@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import type { Follower, Progress, Task } from '../followers/followers.ts'
+import type { Follower, Progress, Task } from '../followers/follower.ts'
 import type { Signal } from '../signal.ts'
 import { deleteDanglingLinksSql, readDeletionsSql } from './dangling-link-cleanup-sql.ts'
 

@@ -5,14 +5,9 @@ import { readMetrics } from '../../test/support/metrics.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
-import {
-  createFollowers,
-  type Follower,
-  LeaseLost,
-  listFailingFollowers,
-  readFollowerLag,
-  type Task,
-} from './followers.ts'
+import type { Follower, Task } from './follower.ts'
+import { createFollowers, listFailingFollowers, readFollowerLag } from './followers.ts'
+import { LeaseLost } from './lease.ts'
 
 const service = useService()
 let organization: Organization

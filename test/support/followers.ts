@@ -1,6 +1,7 @@
 import type { Database } from '../../src/db/db.ts'
 import { type CleanupOptions, danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
-import { createFollowers, type Follower, type FollowerOptions } from '../../src/followers/followers.ts'
+import type { Follower } from '../../src/followers/follower.ts'
+import { createFollowers, type FollowerOptions } from '../../src/followers/followers.ts'
 
 /** Throws what a follower reports. */
 const throwReported: FollowerOptions['report'] = error => {

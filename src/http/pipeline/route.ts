@@ -41,7 +41,7 @@ export type BatchCall<Body = unknown> = Call<Body> & {
   checkItem: (value: unknown) => Record<string, unknown>
 }
 
-/** What the handler of a long response needs besides its call. */
+/** The handler of a long response receives this besides its call. */
 export type StreamState = {
   /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
   explain: (error: unknown) => Refusal

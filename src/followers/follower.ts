@@ -1,0 +1,42 @@
+import type { Database, Transaction } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
+
+/**
+ * A reader of the change log that works behind the writes. In each organization it has a position, and one process at a time works
+ * for it. Either the work commits together with the position ({@link Task.advance}), or doing it twice changes nothing.
+ */
+export type Follower = {
+  name: string
+  /** Whether every organization has this follower. Otherwise its module inserts and deletes the rows of `followers`. */
+  isForEveryOrganization: boolean
+  /** How many organizations, or rows, one process works for at a time. */
+  maxConcurrent: number
+  /** Works through the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns how far it is. */
+  work(task: Task): Promise<Progress>
+}
+
+/** The work of one follower in one organization, under a lease. */
+export type Task = {
+  db: Database
+  organization_id: number
+  id: number
+  after: number
+  head: number
+  /** Aborts when the process stops, or another one may have taken over. */
+  signal: Signal
+  /** Whether no other process can have taken over. */
+  isHeld(): boolean
+  /** Keeps other processes from taking over until the transaction ends. Throws {@link LeaseLost}. */
+  hold(tx: Transaction): Promise<void>
+  /** Stores the position in the transaction of the work. Throws {@link LeaseLost}. */
+  advance(tx: Transaction, sequence: number): Promise<void>
+}
+
+/** The position that the work has reached. Times are milliseconds of Unix time. */
+export type Progress = {
+  sequence: number
+  /** The next work begins no earlier. */
+  notBeforeMs?: number | undefined
+  /** The next work begins then, even without news. */
+  wakeAtMs?: number | undefined
+}
