@@ -1,20 +1,32 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
-import { type Answers, type ConsentBody, consentDefaults, expandAnswers, summaryFlag, withAnswers } from './answers.ts'
+import {
+  type Answers,
+  type ConsentAssignment,
+  type ConsentBody,
+  consentDefaults,
+  expandAnswers,
+  summaryFlag,
+  withAnswers,
+} from './answers.ts'
+import type { Method } from './evidence.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
 function type(id: number, rest: Partial<ConsentType> = {}): ConsentType {
-  const both = channels.map(channel => ({ channel, is_default: false }))
+  const both = channels.map(channel => ({ channel, is_default: false, double_opt_in: false }))
   const times = { created_at: at, updated_at: at }
   const named = { key: `t${id}`, name: `t${id}`, description: null }
-  return { id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, ...times, ...rest }
+  return {
+    ...{ id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, text_versions: 3 },
+    ...{ ...times, ...rest },
+  }
 }
 
 const emailDefault = [
-  { channel: 'email' as const, is_default: true },
-  { channel: 'sms' as const, is_default: false },
+  { channel: 'email' as const, is_default: true, double_opt_in: false },
+  { channel: 'sms' as const, is_default: false, double_opt_in: false },
 ]
 
 describe('the flags and entries of a body', () => {
@@ -23,11 +35,11 @@ describe('the flags and entries of a body', () => {
     type(2),
     type(3, { mandatory: true }),
     type(4, { state: 'archived' }),
-    type(5, { channels: [{ channel: 'sms', is_default: false }] }),
+    type(5, { channels: [{ channel: 'sms', is_default: false, double_opt_in: false }] }),
   ]
 
   it('the flag false refuses every active, non-mandatory purpose of the channel', () => {
-    const { answers } = expandAnswers({ email_consent: false }, {}, types)
+    const { answers } = expandAnswers({ email_consent: false }, {}, types, at)
     expect(answers.map(answer => [answer.consent_type_id, answer.channel, answer.state])).toEqual([
       [1, 'email', false],
       [2, 'email', false],
@@ -36,28 +48,31 @@ describe('the flags and entries of a body', () => {
 
   it('the flag true grants only the default purpose and keeps every refusal', () => {
     const refused: Answers = { '2:email': { state: false, answered_at: at } }
-    const { answers } = expandAnswers({ email_consent: true }, refused, types)
-    expect(answers).toEqual([
+    const { answers } = expandAnswers({ email_consent: true }, refused, types, at)
+    expect(answers).toMatchObject([
       { consent_type_id: 1, channel: 'email', state: true, previous_state: null, source: 'flag' },
     ])
+    expect(answers).toHaveLength(1)
   })
 
   it('the flag true is refused on a channel without a default purpose', () => {
-    expect(expandAnswers({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
+    expect(expandAnswers({ sms_consent: true }, {}, types, at).faults.map(fault => fault.path)).toEqual([
+      '/sms_consent',
+    ])
   })
 
   it('the flag false itself is stored if no purpose can be answered', () => {
-    const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })])
+    const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })], at)
     expect(given).toEqual({ answers: [], standaloneFlags: { sms_consent: false }, faults: [] })
   })
 
   it('null answers nothing', () => {
-    expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
+    expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types, at).answers).toEqual([])
   })
 
   it('entries override the flags', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types)
+    const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types, at)
     expect(answers.map(answer => [answer.consent_type_id, answer.state, answer.source])).toEqual([
       [1, false, 'flag'],
       [2, true, 'entry'],
@@ -70,12 +85,12 @@ describe('the flags and entries of a body', () => {
     [{ consent_type_id: 3, channel: 'email', state: false }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 5, channel: 'email', state: true }, '/consents/0/channel'],
   ] as const)('the entry %j is refused at %s', (entry, path) => {
-    expect(expandAnswers({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
+    expect(expandAnswers({ consents: [entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([path])
   })
 
   it('a repeated type and channel is refused at the second entry', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    expect(expandAnswers({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
+    expect(expandAnswers({ consents: [entry, entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([
       '/consents/1/consent_type_id',
     ])
   })
@@ -119,11 +134,11 @@ describe('a history of answers and flags', () => {
       fc.property(fc.array(body, { maxLength: 12 }), bodies => {
         let current: Answers = {}
         for (const given of bodies as ConsentBody[]) {
-          const { answers, faults } = expandAnswers(given, current, types)
+          const { answers, faults } = expandAnswers(given, current, types, at)
           expect(faults).toEqual([])
           for (const answer of answers)
             expect(answer.previous_state).toBe(current[`${answer.consent_type_id}:${answer.channel}`]?.state ?? null)
-          current = withAnswers(current, answers, at)
+          current = withAnswers(current, answers)
         }
         const model = replay(bodies as ConsentBody[])
         expect(Object.fromEntries(Object.entries(current).map(([key, { state }]) => [key, state]))).toEqual(
@@ -166,4 +181,169 @@ describe('the consents of a person without answers', () => {
 it('an archived purpose no longer grants, but its stored answer still counts as an answer', () => {
   const archived = [type(1, { state: 'archived' })]
   expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
+})
+
+describe('answers with a time of collection', () => {
+  const doubleOptIn = [
+    { channel: 'email' as const, is_default: true, double_opt_in: true },
+    { channel: 'sms' as const, is_default: true, double_opt_in: false },
+  ]
+  const types = [type(1, { channels: doubleOptIn })]
+  const times = ['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.001Z', '2021-01-01T00:00:00.000Z']
+  const entry = fc.record(
+    {
+      consent_type_id: fc.constant(1),
+      channel: fc.constantFrom<Channel>('email', 'sms'),
+      state: fc.boolean(),
+      collected_at: fc.constantFrom(...times),
+      method: fc.constantFrom<Method>('double_opt_in', 'web_form', 'import'),
+      text_version: fc.constantFrom(1, 2, 3),
+    },
+    { requiredKeys: ['consent_type_id', 'channel', 'state', 'collected_at'] },
+  )
+  const question = { consent_type_id: 1, channel: 'sms' as const }
+  const write = (current: Answers, consents: ConsentBody['consents'], now = at) => {
+    const { answers, faults } = expandAnswers({ consents: consents ?? null }, current, types, now)
+    expect(faults).toEqual([])
+    return { answers, current: withAnswers(current, answers) }
+  }
+
+  /** The model: the latest answer stands. At equal times a refusal wins, then a confirmation, then the later text. */
+  function standing(entries: ConsentAssignment[]): Answers {
+    const strengthOf = (given: ConsentAssignment) => {
+      if (!given.state) return 2
+      return given.channel === 'sms' || given.method === 'double_opt_in' ? 1 : 0
+    }
+    const sorted = entries.toSorted(
+      (a, b) =>
+        Date.parse(a.collected_at!) - Date.parse(b.collected_at!) ||
+        strengthOf(a) - strengthOf(b) ||
+        (a.text_version ?? 0) - (b.text_version ?? 0) ||
+        ((a.method ?? '') < (b.method ?? '') ? -1 : 1),
+    )
+    return Object.fromEntries(
+      sorted.map(given => {
+        const { channel, collected_at, method, text_version } = given
+        const strength = strengthOf(given)
+        const rest = {
+          ...(strength === 0 && { pending: true }),
+          ...(method && { method }),
+          ...(text_version && { text_version }),
+        }
+        return [`1:${channel}`, { state: strength === 1, answered_at: collected_at!, ...rest }]
+      }),
+    ) as Answers
+  }
+
+  it('end in the state of the model, in any order of arrival', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { minLength: 1, maxLength: 8 }), entries => {
+        let current: Answers = {}
+        for (const given of entries) {
+          const written = write(current, [given as ConsentAssignment])
+          current = written.current
+          const [answer] = written.answers
+          expect(answer!.state).toBe(given.state)
+        }
+        expect(current).toEqual(standing(entries as ConsentAssignment[]))
+      }),
+    )
+  })
+
+  it('change nothing if they are superseded', () => {
+    const refused = write({}, [{ ...question, state: false, collected_at: times[1]! }]).current
+    for (const [collected_at, superseded] of [
+      [times[0]!, true],
+      [times[1]!, true],
+      [times[2]!, false],
+    ] as const) {
+      const { answers, current } = write(refused, [{ ...question, state: true, collected_at }])
+      expect([collected_at, answers[0]!.superseded, answers[0]!.previous_state]).toEqual([
+        collected_at,
+        superseded,
+        false,
+      ])
+      expect(current['1:sms']!.state).toBe(!superseded)
+      if (superseded) expect(current).toEqual(refused)
+    }
+  })
+
+  it('move the time of an equal answer only forward', () => {
+    const first = write({}, [{ ...question, state: true, collected_at: times[1]! }]).current
+    expect(write(first, [{ ...question, state: true, collected_at: times[2]! }]).current['1:sms']!.answered_at).toBe(
+      times[2],
+    )
+    expect(write(first, [{ ...question, state: true, collected_at: times[0]! }]).current).toEqual(first)
+  })
+
+  it('stand in the order of writes without a time, even if the clock of a client was ahead', () => {
+    const ahead = '2026-01-01T00:00:30.000Z'
+    const { current } = write({}, [{ ...question, state: false, collected_at: ahead }])
+    const { answers, current: next } = write(current, [{ ...question, state: true }])
+    expect(answers[0]).toMatchObject({ superseded: false, collected_at: '2026-01-01T00:00:30.001Z' })
+    expect(next['1:sms']).toEqual({ state: true, answered_at: '2026-01-01T00:00:30.001Z' })
+  })
+
+  it('are kept in UTC with milliseconds, whatever their offset', () => {
+    const { current } = write({}, [{ ...question, state: true, collected_at: '2020-06-01t02:00:00.5000+02:00' }])
+    expect(current['1:sms']!.answered_at).toBe('2020-06-01T00:00:00.500Z')
+  })
+
+  describe('on a channel with double opt-in', () => {
+    const email = { consent_type_id: 1, channel: 'email' as const }
+    const pending = { state: false, pending: true, answered_at: at }
+
+    it.each<[string, ConsentBody]>([
+      ['an entry', { consents: [{ ...email, state: true }] }],
+      ['a flag', { email_consent: true }],
+    ])('a grant by %s is pending and gives no consent', (_name, body) => {
+      const { answers } = expandAnswers(body, {}, types, at)
+      const current = withAnswers({}, answers)
+      expect(answers).toMatchObject([{ state: true, pending: true, superseded: false }])
+      expect(current).toEqual({ '1:email': pending })
+      expect(summaryFlag('email', current, types)).toBe(false)
+    })
+
+    it('a confirmation grants, also without a pending grant, and a refusal is never pending', () => {
+      const confirmation = { ...email, state: true, method: 'double_opt_in' as const }
+      for (const current of [{}, write({}, [{ ...email, state: true }]).current])
+        expect(write(current, [confirmation], '2026-01-01T00:00:01.000Z').current['1:email']).toEqual({
+          state: true,
+          answered_at: '2026-01-01T00:00:01.000Z',
+          method: 'double_opt_in',
+        })
+      expect(
+        write({ '1:email': { ...pending, pending: true } }, [{ ...email, state: false }]).answers[0],
+      ).toMatchObject({
+        state: false,
+        pending: false,
+        superseded: false,
+      })
+    })
+
+    it('a repeated grant without a time keeps a confirmed one, and one with a later time waits again', () => {
+      const { current } = write({}, [{ ...email, state: true, method: 'double_opt_in', collected_at: times[0]! }])
+      expect(write(current, [{ ...email, state: true }]).current['1:email']!.state).toBe(true)
+      expect(write(current, [{ ...email, state: true, collected_at: times[1]! }]).current['1:email']).toMatchObject({
+        state: false,
+        pending: true,
+      })
+    })
+  })
+
+  it.each([
+    [{ text_version: 4 }, '/consents/0/text_version', 'is not a text of the consent type: its versions are 1 to 3'],
+    [{ source: 'é'.repeat(1_025) }, '/consents/0/source', 'must be at most 2048 bytes in UTF-8'],
+    [{ user_agent: 'é'.repeat(1_025) }, '/consents/0/user_agent', 'must be at most 2048 bytes in UTF-8'],
+  ])('are refused with the evidence %j', (evidence, path, message) => {
+    const consents = [{ ...question, state: true, ...evidence }]
+    expect(expandAnswers({ consents }, {}, types, at)).toMatchObject({ answers: [], faults: [{ path, message }] })
+  })
+
+  it('accept texts of exactly 2 KiB, and keep only the given evidence', () => {
+    const source = 'é'.repeat(1_024)
+    const { answers } = write({}, [{ ...question, state: true, source, ip: '::FFFF:192.0.2.7', text_version: 3 }])
+    expect(answers[0]!.evidence).toEqual({ source, ip: '192.0.2.7', text_version: 3 })
+    expect(write({}, [{ ...question, state: true }]).answers[0]!.evidence).toBeNull()
+  })
 })

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { effectiveConsent } from '../consents/schema.ts'
+import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
@@ -14,11 +14,23 @@ export const consentAssignment = Type.Object(
     }),
     channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
     state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
+    ...evidenceFields,
   },
   {
     additionalProperties: false,
     title: 'ConsentAssignment',
-    examples: [{ consent_type_id: 1, channel: 'email', state: true }],
+    examples: [
+      {
+        consent_type_id: 1,
+        channel: 'email',
+        state: true,
+        collected_at: '2026-01-01T12:00:00Z',
+        method: 'web_form',
+        source: 'https://shop.example/newsletter',
+        ip: '192.0.2.7',
+        text_version: 1,
+      },
+    ],
   },
 )
 
@@ -83,6 +95,8 @@ export const person = Type.Object(
             state: true,
             source: 'answer',
             answered_at: '2026-01-01T12:00:00.000Z',
+            method: 'web_form',
+            text_version: 1,
           },
           { consent_type_id: 1, channel: 'sms', state: false, source: 'default', answered_at: null },
         ],
