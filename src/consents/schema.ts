@@ -22,6 +22,108 @@ export const effectiveConsent = Type.Object(
   { title: 'EffectiveConsent' },
 )
 
+/** How an answer was given. */
+export const methods = [
+  'web_form',
+  'double_opt_in',
+  'preference_page',
+  'unsubscribe_link',
+  'phone',
+  'paper',
+  'import',
+  'api',
+  'other',
+] as const
+
+/** An answer as the consent history shows it. */
+export const recordedAnswer = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 1, description: 'The number of the change that the answer is part of.' }),
+    version: Type.Integer({ minimum: 1, description: 'The version of the person after that change.' }),
+    at: Type.String({ format: 'date-time', description: 'When kith recorded the answer.' }),
+    consent_type_id: Type.Integer({ minimum: 1 }),
+    channel,
+    state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
+    previous_state: nullable(Type.Boolean({ description: 'The state before, null for the first answer.' })),
+    superseded: Type.Boolean({
+      description: 'Whether the answer changed no state, because it was collected before the one that stood.',
+    }),
+    pending: Type.Boolean({ description: 'Whether the answer is a grant that waits for its confirmation.' }),
+    collected_at: nullable(
+      Type.String({ format: 'date-time', description: 'When the person gave the answer. Null means: at `at`.' }),
+    ),
+    method: nullable(Type.Enum([...methods], { description: 'How the person gave the answer.' })),
+    source: nullable(Type.String({ description: 'Where the person gave the answer, such as the address of a form.' })),
+    ip: nullable(Type.String({ description: 'The IP address of the person.' })),
+    user_agent: nullable(Type.String({ description: 'The browser of the person.' })),
+    text_version: nullable(
+      Type.Integer({ minimum: 1, description: 'The version of the text that the person answered to.' }),
+    ),
+    text_sha256: nullable(Type.String({ description: 'The SHA-256 of that text in UTF-8, in hexadecimal.' })),
+    reference: nullable(Type.String({ description: "The client's own reference." })),
+    actor: Type.String({ description: 'The subject of the token that wrote.' }),
+    request_id: Type.String({ description: 'The request that wrote.' }),
+  },
+  { title: 'RecordedAnswer' },
+)
+
+const exampleAnswer = {
+  sequence: 1_204,
+  version: 2,
+  at: '2026-01-02T09:30:00.000Z',
+  consent_type_id: 1,
+  channel: 'email',
+  state: true,
+  previous_state: null,
+  superseded: false,
+  pending: false,
+  collected_at: '2026-01-01T12:00:00.000Z',
+  method: 'web_form',
+  source: 'https://example.com/newsletter',
+  ip: '192.0.2.7',
+  user_agent: 'Mozilla/5.0',
+  text_version: 1,
+  text_sha256: '3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7',
+  reference: null,
+  actor: 'website',
+  request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
+}
+
+/** A page of the consent history of a person. */
+export const consentHistoryPage = Type.Object(
+  {
+    items: Type.Array(recordedAnswer),
+    has_more: Type.Boolean({
+      description: 'Whether older answers follow: the last version is the next `before_version`.',
+    }),
+  },
+  { title: 'ConsentHistoryPage', examples: [{ items: [exampleAnswer], has_more: false }] },
+)
+
+export const defaultHistoryLimit = 100
+
+/** The query of a consent history. */
+export const consentHistoryQuery = Type.Object(
+  {
+    consent_type_id: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only answers to this consent type.' }),
+    ),
+    channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only answers on this channel.' })),
+    before_version: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return answers of versions before this one.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description: 'The page ends with the write that reaches this number of answers. The default is 100.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
+
 const configuredChannels = Type.Array(
   Type.Object(
     {
