@@ -124,6 +124,117 @@ export const consentHistoryQuery = Type.Object(
 )
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
+const contactReason = Type.Union(
+  [
+    Type.Object({
+      rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
+    }),
+    Type.Object({
+      rule: Type.Literal('deleted', { description: 'The person was deleted.' }),
+      sequence: Type.Integer({ minimum: 1, description: 'The number of the change that deleted the person.' }),
+      at: Type.String({ format: 'date-time' }),
+    }),
+    Type.Object({
+      rule: Type.Literal('no_address', {
+        description: 'The person has no email address, or no mobile number for sms.',
+      }),
+    }),
+    Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),
+    Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),
+    Type.Object({
+      rule: Type.Literal('answer', {
+        description: 'The answer of the person that stands. It allows if `state` is true and `pending` is false.',
+      }),
+      ...recordedAnswer.properties,
+    }),
+    Type.Object({
+      rule: Type.Literal('default', { description: 'The person has not answered.' }),
+      state: Type.Boolean({ description: 'The `default_state` of the consent type. true allows.' }),
+    }),
+  ],
+  { title: 'ContactReason', description: 'A rule, with what it rests on.' },
+)
+
+const decision = {
+  allowed: Type.Boolean({ description: 'Whether the person may be written to.' }),
+  reasons: Type.Array(contactReason, {
+    description: 'If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order.',
+  }),
+}
+const decisionSequence = Type.Integer({
+  minimum: 0,
+  description: 'The number of the last change that the decision rests on. It holds until a later change.',
+})
+
+/** Whether one person may be written to. */
+export const contactDecision = Type.Object(
+  { ...decision, sequence: decisionSequence },
+  {
+    title: 'ContactDecision',
+    examples: [{ allowed: true, reasons: [{ rule: 'answer', ...exampleAnswer }], sequence: 1_310 }],
+  },
+)
+
+/** Which people may be written to, in the order of the request. */
+export const contactDecisions = Type.Object(
+  { items: Type.Array(Type.Object({ external_id: Type.String(), ...decision })), sequence: decisionSequence },
+  {
+    title: 'ContactDecisions',
+    examples: [
+      {
+        items: [
+          { external_id: 'ada', allowed: true, reasons: [{ rule: 'answer', ...exampleAnswer }] },
+          {
+            external_id: 'grace',
+            allowed: false,
+            reasons: [{ rule: 'no_address' }, { rule: 'default', state: false }],
+          },
+        ],
+        sequence: 1_310,
+      },
+    ],
+  },
+)
+
+const purpose = {
+  consent_type_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'The purpose to write for.' }),
+  channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
+}
+
+/** Body of POST /v1/people/{external_id}/contactable. */
+export const contactableBody = Type.Object(
+  {
+    ...purpose,
+    at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Decide as at this time, RFC 3339. The default is now.' }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    title: 'ContactableBody',
+    examples: [{ consent_type_id: 1, channel: 'email' }],
+  },
+)
+export type ContactableBody = Static<typeof contactableBody>
+
+/** Body of POST /v1/people/contactable. */
+export const contactableManyBody = Type.Object(
+  {
+    external_ids: Type.Array(Type.String({ format: 'external-id' }), {
+      minItems: 1,
+      maxItems: 1_000,
+      description: 'The people, by external identifier.',
+    }),
+    ...purpose,
+  },
+  {
+    additionalProperties: false,
+    title: 'ContactableManyBody',
+    examples: [{ external_ids: ['your-external-id'], consent_type_id: 1, channel: 'email' }],
+  },
+)
+export type ContactableManyBody = Static<typeof contactableManyBody>
+
 const configuredChannels = Type.Array(
   Type.Object(
     {
