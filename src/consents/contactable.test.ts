@@ -59,15 +59,10 @@ async function momentBetween(): Promise<string> {
 
 describe('whether a person may be written to', () => {
   it('follows the answer, with its number, times and evidence', async () => {
-    const id = await create('ada', { email, consents: [entry(1, 'email', true)] })
-    const collected_at = '2025-06-01T10:00:00.000Z'
-    await service.sql('update consent_history set collected_at = $2, evidence = $3 where organization_id = $1', [
-      organization.id,
-      collected_at,
-      JSON.stringify({ method: 'paper', reference: 'form 7' }),
-    ])
+    const evidence = { collected_at: '2025-06-01T10:00:00.000Z', method: 'paper', reference: 'form 7' }
+    const id = await create('ada', { email, consents: [{ ...entry(1, 'email', true), ...evidence }] })
     const { items } = await ok('GET', '/v1/people/ada/consents/history')
-    expect(items[0]).toMatchObject({ collected_at, method: 'paper', reference: 'form 7' })
+    expect(items[0]).toMatchObject(evidence)
     const decision = { allowed: true, reasons: [{ rule: 'answer', ...items[0] }], sequence: await head() }
     expect(await ask(1)).toEqual(decision)
     expect(await ask(1, 'email', `internal/${id}`)).toEqual(decision)
@@ -117,17 +112,17 @@ describe('whether a person may be written to', () => {
   })
 
   it('is refused while a grant waits for its confirmation', async () => {
-    await create('ada', { email, consents: [entry(1, 'email', true)] })
-    await service.sql('update consent_history set pending = true where organization_id = $1', [organization.id])
-    expect(await ask(1)).toMatchObject({ allowed: false, reasons: [{ rule: 'answer', state: true, pending: true }] })
+    await ok('PATCH', '/v1/schema/consent-types/2', { channels: [{ channel: 'email', double_opt_in: true }] })
+    await create('ada', { email, consents: [entry(2, 'email', true)] })
+    expect(await ask(2)).toMatchObject({ allowed: false, reasons: [{ rule: 'answer', state: true, pending: true }] })
+    await answer('ada', { ...entry(2, 'email', true), method: 'double_opt_in' })
+    expect(await ask(2)).toMatchObject({ allowed: true, reasons: [{ rule: 'answer', pending: false, version: 2 }] })
   })
 
   it('does not follow a superseded answer', async () => {
-    await create('ada', { email, consents: [entry(1, 'email', true)] })
-    await answer('ada', entry(1, 'email', false))
-    const superseding = 'update consent_history set superseded = true where organization_id = $1 and version = 2'
-    await service.sql(superseding, [organization.id])
-    expect(await ask(1)).toMatchObject({ allowed: true, reasons: [{ rule: 'answer', version: 1 }] })
+    await create('ada', { email, consents: [entry(1, 'email', false)] })
+    await answer('ada', { ...entry(1, 'email', true), collected_at: '2020-01-01T00:00:00Z' })
+    expect(await ask(1)).toMatchObject({ allowed: false, reasons: [{ rule: 'answer', state: false, version: 1 }] })
   })
 
   it('follows the answer to the consent type and on the channel that was asked for', async () => {
@@ -308,6 +303,22 @@ async function askAll(id: string, at?: string): Promise<Asked[]> {
   }))
 }
 
+type Read = { consent_type_id: number; channel: string; state: boolean; source: string }
+
+/** Compares decisions with the effective consents that a read of the person shows. It shows none to archived consent types. */
+async function compareWithRead(id: string, decisions: Asked[]) {
+  const { status, body } = await send('GET', `/v1/people/internal/${id}`)
+  if (status === 404)
+    expect(decisions.map(({ reasons }) => reasons?.[0]?.rule ?? 'deleted')).toEqual(decisions.map(() => 'deleted'))
+  else
+    for (const { consent_type_id, channel, state, source } of body.data.consents as Read[]) {
+      const { allowed, reasons } = decisions[2 * (consent_type_id - 1) + (channel === 'sms' ? 1 : 0)]!
+      const hasAddress = body.data[channel === 'sms' ? 'mobile_number' : 'email'] !== null
+      expect(allowed).toBe(hasAddress && state)
+      if (hasAddress) expect(reasons!.map(({ rule }) => rule)).toEqual([source])
+    }
+}
+
 type Step =
   | { do: 'patch'; person: number; body: object }
   | { do: 'delete' | 'restore' | 'create'; person: number }
@@ -315,14 +326,23 @@ type Step =
 
 const person = fc.nat(1)
 const flag = fc.boolean()
+const given = fc.record(
+  {
+    state: flag,
+    collected_at: fc.constantFrom('2020-01-01T00:00:00.000Z', '2024-01-01T00:00:00.000Z'),
+    method: fc.constantFrom('web_form', 'double_opt_in'),
+  },
+  { requiredKeys: ['state'] },
+)
 const body = fc.oneof(
   fc.record({ email: fc.constantFrom(null, email), mobile_number: fc.constantFrom(null, '1') }, { requiredKeys: [] }),
   fc.record({ email_consent: flag, sms_consent: flag }, { requiredKeys: [] }),
   fc
-    .uniqueArray(fc.constantFrom(...[1, 2].flatMap(id => [entry(id, 'email', true), entry(id, 'sms', true)])), {
+    .uniqueArray(fc.constantFrom(...[1, 2, 4].flatMap(id => [entry(id, 'email', true), entry(id, 'sms', true)])), {
       minLength: 1,
+      maxLength: 3,
     })
-    .chain(entries => flag.map(state => ({ consents: entries.map(given => ({ ...given, state })) }))),
+    .chain(entries => given.map(rest => ({ consents: entries.map(each => ({ ...each, ...rest })) }))),
 )
 const channels = fc.constantFrom(['email'], ['sms'], ['email', 'sms']).map(list => list.map(channel => ({ channel })))
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -357,12 +377,14 @@ describe('a decision as at a past time', () => {
       fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 14 }), async steps => {
         organization = await service.organization()
         send = organization.send
-        for (const key of ['a', 'b', 'c']) await declare({ key, channels: [{ channel: 'email' }, { channel: 'sms' }] })
+        for (const key of ['a', 'b']) await declare({ key, channels: [{ channel: 'email' }, { channel: 'sms' }] })
+        await declare({ key: 'c', channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }] })
         const ids = [await create('p0', { email }), await create('p1', { consents: [entry(1, 'sms', true)] })]
         const moments: { at: string; decisions: Asked[][] }[] = []
         for (const each of steps) {
           await run(each, ids)
           const decisions = await Promise.all(ids.map(id => askAll(id)))
+          for (const [index, id] of ids.entries()) await compareWithRead(id, decisions[index]!)
           moments.push({ at: await momentBetween(), decisions })
         }
         for (const { at, decisions } of moments)
@@ -376,11 +398,7 @@ describe('a decision as at a past time', () => {
     const id = await create('ada', { email })
     const at = await momentBetween()
     const sequence = await head()
-    await answer('ada', entry(1, 'email', true))
-    await service.sql(
-      `update consent_history set collected_at = $2::timestamptz - interval '1 year' where organization_id = $1`,
-      [organization.id, at],
-    )
+    await answer('ada', { ...entry(1, 'email', true), collected_at: '2020-01-01T00:00:00Z' })
     const decision = { allowed: false, reasons: [{ rule: 'default', state: false }], sequence }
     for (const address of ['ada', `internal/${id}`])
       expect(

@@ -39,15 +39,6 @@ async function history(address = 'ada', query = ''): Promise<Page> {
 const keysOf = ({ items }: Page) =>
   items.map(({ version, consent_type_id, channel }) => `${version} ${consent_type_id}:${channel}`)
 
-/** Sets columns of the answers of a version. */
-const set = (id: string, version: number, columns: string, values: unknown[] = []) =>
-  service.sql(`update consent_history set ${columns} where organization_id = $1 and person_id = $2 and version = $3`, [
-    organization.id,
-    id,
-    version,
-    ...values,
-  ])
-
 const noEvidence = {
   collected_at: null,
   method: null,
@@ -86,46 +77,43 @@ describe('the consent history of a person', () => {
   })
 
   it('shows the evidence that was given, with the hash of the text', async () => {
-    const id = await create('ada', { consents: [entry(2, 'email', true)] })
     const text = 'I want the surveys. — Ä'
-    const sha256 = createHash('sha256').update(text).digest()
-    await service.sql(
-      `insert into consent_texts (organization_id, consent_type_id, version, language, text, sha256, created_at)
-       values ($1, 2, 3, 'en', $2, $3, now()), ($1, 1, 3, 'en', 'Another', sha256('Another'), now())`,
-      [organization.id, text, sha256],
-    )
+    for (const body of [
+      { language: 'en', text: 'Another' },
+      { language: 'de', text },
+    ])
+      expect((await send('POST', '/v1/schema/consent-types/2/texts', body)).status).toBe(201)
     const evidence = {
+      collected_at: '2025-06-01T10:00:00.123Z',
       method: 'paper',
-      source: 'fair "2025"\n',
+      source: 'fair "2025"\nin Rome',
       ip: '2001:db8::1',
       user_agent: 'Browser',
-      text_version: 3,
+      text_version: 2,
       reference: 'form 7',
     }
-    const collected = '2025-06-01T10:00:00.123Z'
-    await set(id, 1, 'collected_at = $4, evidence = $5', [collected, JSON.stringify(evidence)])
-    const [first] = (await history()).items
-    expect(first).toMatchObject({ ...evidence, collected_at: collected, text_sha256: sha256.toString('hex') })
-    await set(id, 1, 'evidence = $4', [JSON.stringify({ method: 'phone', text_version: 9 })])
-    expect((await history()).items[0]).toMatchObject({
-      ...noEvidence,
-      collected_at: collected,
-      method: 'phone',
-      text_version: 9,
-    })
+    await create('ada', { consents: [{ ...entry(2, 'email', true), ...evidence }, entry(1, 'email', true)] })
+    const { items } = await history()
+    expect(items).toMatchObject([noEvidence, evidence])
+    expect(items[1]!.text_sha256).toBe(createHash('sha256').update(text).digest('hex'))
   })
 
   it('marks answers that changed no state, and grants that wait for their confirmation', async () => {
-    const id = await create('ada', { consents: [entry(2, 'email', true)] })
-    await answer('ada', entry(2, 'email', false))
-    await answer('ada', entry(2, 'email', true))
-    await set(id, 2, 'superseded = true')
-    await set(id, 3, 'pending = true')
-    expect((await history()).items.map(({ superseded, pending }) => [superseded, pending])).toEqual([
-      [false, true],
-      [true, false],
-      [false, false],
+    await send('PATCH', '/v1/schema/consent-types/2', { channels: [{ channel: 'email', double_opt_in: true }] })
+    await create('ada', { consents: [entry(1, 'email', false)] })
+    const collected_at = '2020-01-01T00:00:00.000Z'
+    await answer('ada', { ...entry(1, 'email', true), collected_at }, entry(2, 'email', true))
+    await answer('ada', { ...entry(2, 'email', true), method: 'double_opt_in' })
+    const { items } = await history()
+    expect(
+      items.map(({ consent_type_id, state, superseded, pending }) => [consent_type_id, state, superseded, pending]),
+    ).toEqual([
+      [2, true, false, false],
+      [1, true, true, false],
+      [2, true, false, true],
+      [1, false, false, false],
     ])
+    expect(items.map(({ previous_state }) => previous_state)).toEqual([false, false, null, null])
   })
 
   it('is reduced to a consent type and to a channel', async () => {

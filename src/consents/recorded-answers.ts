@@ -1,4 +1,5 @@
 import type { Channel } from '../organizations/definitions.ts'
+import type { Evidence } from './evidence.ts'
 
 /** A row of the consent history, with the number of its change and the hash of its text. */
 export type AnswerRow = {
@@ -16,16 +17,6 @@ export type AnswerRow = {
   text_sha256: string | null
   actor: string
   request_id: string
-}
-
-/** The evidence of an answer, as the client gave it. Only the given members exist. */
-type Evidence = {
-  method?: string
-  source?: string
-  ip?: string
-  user_agent?: string
-  text_version?: number
-  reference?: string
 }
 
 /** An answer as reads show it. A member that was not given is null. */

@@ -66,19 +66,6 @@ export const effectiveConsent = Type.Object(
   { title: 'EffectiveConsent' },
 )
 
-/** How an answer was given. */
-export const methods = [
-  'web_form',
-  'double_opt_in',
-  'preference_page',
-  'unsubscribe_link',
-  'phone',
-  'paper',
-  'import',
-  'api',
-  'other',
-] as const
-
 /** An answer as the consent history shows it. */
 export const recordedAnswer = Type.Object(
   {
@@ -94,17 +81,15 @@ export const recordedAnswer = Type.Object(
     }),
     pending: Type.Boolean({ description: 'Whether the answer is a grant that waits for its confirmation.' }),
     collected_at: nullable(
-      Type.String({ format: 'date-time', description: 'When the person gave the answer. Null means: at `at`.' }),
+      Type.String({ format: 'date-time', description: 'When the answer was collected. Null means: at `at`.' }),
     ),
-    method: nullable(Type.Enum([...methods], { description: 'How the person gave the answer.' })),
-    source: nullable(Type.String({ description: 'Where the person gave the answer, such as the address of a form.' })),
-    ip: nullable(Type.String({ description: 'The IP address of the person.' })),
-    user_agent: nullable(Type.String({ description: 'The browser of the person.' })),
-    text_version: nullable(
-      Type.Integer({ minimum: 1, description: 'The version of the text that the person answered to.' }),
-    ),
+    method: nullable(method),
+    source: nullable(Type.String({ description: 'Where the answer was given.' })),
+    ip: nullable(Type.String({ description: 'The address that the answer came from.' })),
+    user_agent: nullable(Type.String({ description: 'The User-Agent of the answer.' })),
+    text_version: nullable(textVersion),
     text_sha256: nullable(Type.String({ description: 'The SHA-256 of that text in UTF-8, in hexadecimal.' })),
-    reference: nullable(Type.String({ description: "The client's own reference." })),
+    reference: nullable(Type.String({ description: 'The identifier of the answer in another system.' })),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
   },
