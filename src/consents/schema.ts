@@ -153,7 +153,8 @@ export const consentHistoryQuery = Type.Object(
 )
 export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
 
-const contactReason = Type.Union(
+/** A rule of a decision, with its facts. */
+export const contactReason = Type.Union(
   [
     Type.Object({
       rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
@@ -181,7 +182,7 @@ const contactReason = Type.Union(
       state: Type.Boolean({ description: 'The `default_state` of the consent type. true allows.' }),
     }),
   ],
-  { title: 'ContactReason', description: 'A rule, with what it rests on.' },
+  { title: 'ContactReason' },
 )
 
 const decision = {
@@ -192,7 +193,7 @@ const decision = {
 }
 const decisionSequence = Type.Integer({
   minimum: 0,
-  description: 'The number of the last change that the decision rests on. It holds until a later change.',
+  description: 'The number of the newest change when kith decided, or with `at` of the newest until then.',
 })
 
 /** Whether one person may be written to. */
