@@ -90,6 +90,6 @@ export function createApp(services: Services): App {
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
-  serveDocument(router, openApiDocument(services))
+  serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }

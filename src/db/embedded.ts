@@ -19,10 +19,13 @@ export async function startEmbedded(options: {
   purpose: Purpose
   log: (line: string) => void
   signal?: AbortSignal
+  /** The memory of a server that this call starts, for pages of data. The default is a quarter of the machine's. */
+  sharedBuffersMb?: number
 }): Promise<EmbeddedDatabase> {
   const dataDir = resolve(options.dataDir)
   try {
-    const cluster = await openCluster(dataDir, options.log)
+    const { sharedBuffersMb } = options
+    const cluster = { ...(await openCluster(dataDir, options.log)), sharedBuffersMb }
     const { url, up, leave } = await acquireSessionLease(cluster, options)
     return { url, dataDir: cluster.path, up, stop: leave }
   } catch (cause) {

@@ -78,11 +78,14 @@ const page = docsPage({
 })
 
 /** Serves, without a token, the document at /openapi.json, the page that displays it at /docs, and a home page at /. */
-export function serveDocument(router: Router, document: OpenApiDocument): void {
-  // All responses that are being sent share this copy.
-  const bytes = Buffer.from(JSON.stringify(document))
+export function serveDocument(router: Router, createDocument: () => OpenApiDocument): void {
+  // Created on first use. All responses that are being sent share this copy.
+  let bytes: Buffer | undefined
   const serve = (path: string, handle: Handle) => router.add({ method: 'GET', path, handle })
-  serve(documentRow.path, exchange => exchange.send(200, bytes))
+  serve(documentRow.path, exchange => {
+    bytes ??= Buffer.from(JSON.stringify(createDocument()))
+    exchange.send(200, bytes)
+  })
   serve('/', exchange => {
     exchange.header('Vary', 'Accept')
     if (!acceptsHtml(exchange)) refuse('not_found', 'There is no such address.')

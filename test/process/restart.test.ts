@@ -100,8 +100,8 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
   }, 60_000)
 })
 
-/** Clients that sent without a pause would take the processors from the services that start. */
-const pauseMs = 20
+/** Clients that sent without a pause would take the processors from the services that start. 20 clients send 200 requests/s. */
+const pauseMs = 100
 
 /** Starts two services behind the balancer and replaces them one by one while clients create people. */
 async function restartRolling(balancer: Balancer, clientLog: ClientLog, retries: boolean) {

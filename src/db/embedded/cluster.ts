@@ -10,7 +10,14 @@ import { canEnter, run, type ServerUser, unprivilegedUser } from './processes.ts
  * An initialised PostgreSQL. `path` holds `data/` (the server's data), `password`, `socket` (the path of the socket folder)
  * and `server.log`.
  */
-export type Cluster = Readonly<{ path: string; user: ServerUser; binaries: Binaries; password: string }>
+export type Cluster = Readonly<{
+  path: string
+  user: ServerUser
+  binaries: Binaries
+  password: string
+  /** Undefined for the default of a server. */
+  sharedBuffersMb?: number | undefined
+}>
 
 export const superuser = 'kith'
 

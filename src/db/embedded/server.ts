@@ -141,7 +141,7 @@ async function launch(cluster: Cluster, stalePid: number | undefined, signal?: A
   const logFile = await open(logPath, 'a', 0o600)
   const options = Object.entries({
     ...settings,
-    shared_buffers: `${sharedBuffers()}MB`,
+    shared_buffers: `${cluster.sharedBuffersMb ?? sharedBuffers()}MB`,
     unix_socket_directories: socketDir,
   })
   const args = ['-D', join(cluster.path, 'data'), ...options.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
