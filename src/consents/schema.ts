@@ -4,11 +4,48 @@ import {
   definitionKey,
   definitionName,
   definitionState,
+  examplesOf,
   nullable,
   times,
 } from '../organizations/definition-schema.ts'
+import { methods } from './evidence.ts'
 
 const channel = Type.Enum(['email', 'sms'])
+
+const method = Type.Enum([...methods], { description: 'How the answer was given.' })
+const textVersion = Type.Integer({
+  minimum: 1,
+  maximum: 2_147_483_647,
+  description: 'The version of the text that the person answered to.',
+})
+
+/** The evidence of an answer: when and how it was given, and to which text. */
+export const evidenceFields = {
+  collected_at: Type.Optional(
+    Type.String({
+      format: 'collection-time',
+      description:
+        'When the person answered. Without it, the time of the write. An answer that was collected before the one that ' +
+        'stands goes to the history and changes no state.',
+    }),
+  ),
+  method: Type.Optional(method),
+  source: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2_048, description: 'Where the answer was given: at most 2 KiB in UTF-8.' }),
+  ),
+  ip: Type.Optional(Type.String({ format: 'ip-address', description: 'The address that the answer came from.' })),
+  user_agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      description: 'The User-Agent of the answer: at most 2 KiB in UTF-8.',
+    }),
+  ),
+  text_version: Type.Optional(textVersion),
+  reference: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
+  ),
+}
 
 /** The effective state of one purpose on one channel, answered or not. */
 export const effectiveConsent = Type.Object(
@@ -17,7 +54,14 @@ export const effectiveConsent = Type.Object(
     channel,
     state: Type.Boolean({ description: 'Whether the purpose is granted on the channel.' }),
     source: Type.Enum(['answer', 'default', 'mandatory'], { description: 'Where the state comes from.' }),
-    answered_at: nullable(Type.String({ format: 'date-time' })),
+    answered_at: nullable(
+      Type.String({ format: 'date-time', description: 'When the answer was collected. Null without an answer.' }),
+    ),
+    pending: Type.Optional(
+      Type.Literal(true, { description: 'The person granted the purpose, and the grant waits for its confirmation.' }),
+    ),
+    method: Type.Optional(method),
+    text_version: Type.Optional(textVersion),
   },
   { title: 'EffectiveConsent' },
 )
@@ -27,6 +71,9 @@ const configuredChannels = Type.Array(
     {
       channel,
       is_default: Type.Optional(Type.Boolean({ description: "Whether this is the channel's default purpose." })),
+      double_opt_in: Type.Optional(
+        Type.Boolean({ description: 'Whether a grant is `pending` until it is confirmed. False by default.' }),
+      ),
     },
     { additionalProperties: false },
   ),
@@ -77,7 +124,8 @@ export const consent_type = Type.Object(
     state: definitionState,
     mandatory: Type.Boolean(),
     default_state: Type.Boolean(),
-    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean() })),
+    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean(), double_opt_in: Type.Boolean() })),
+    text_versions: Type.Integer({ minimum: 0, description: 'The number of its texts, whose versions count from 1.' }),
     ...times,
   },
   {
@@ -91,10 +139,85 @@ export const consent_type = Type.Object(
         state: 'active',
         mandatory: false,
         default_state: false,
-        channels: [{ channel: 'email', is_default: false }],
+        channels: [{ channel: 'email', is_default: false, double_opt_in: false }],
+        text_versions: 1,
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',
       },
     ],
   },
+)
+
+const language = Type.String({ format: 'language', description: 'The language of the text, such as `en` or `pt-BR`.' })
+const url = Type.String({
+  maxLength: 2_048,
+  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
+  description: 'Where the text was shown: an http or https URL.',
+})
+
+/** Body of POST /v1/schema/consent-types/{id}/texts. */
+export const newConsentText = Type.Object(
+  {
+    language,
+    text: Type.String({ minLength: 1, maxLength: 65_536, description: 'The text: at most 64 KiB in UTF-8.' }),
+    url: Type.Optional(url),
+  },
+  {
+    additionalProperties: false,
+    title: 'NewConsentText',
+    examples: [{ language: 'en', text: 'your text' }],
+  },
+)
+export type NewConsentText = Static<typeof newConsentText>
+
+/** A text that people answer to. It never changes. */
+export const consentText = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'Counts from 1 for each consent type.' }),
+    language,
+    text: Type.String(),
+    url: nullable(Type.String()),
+    sha256: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'The SHA-256 of the text in UTF-8, in hexadecimal.',
+    }),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  {
+    title: 'ConsentText',
+    examples: [
+      {
+        version: 1,
+        language: 'en',
+        text: 'Yes, send me the newsletter. I can unsubscribe at any time.',
+        url: 'https://shop.example/newsletter',
+        sha256: '2680b94ced3bdb874d0a0c6dd2637696432c79ee4b45b8b1e50cfbf0569a6b45',
+        created_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)
+export type ConsentText = Static<typeof consentText>
+
+/** The query of GET /v1/schema/consent-types/{id}/texts. */
+export const textsQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type TextsQuery = Static<typeof textsQuery>
+
+/** The response of GET /v1/schema/consent-types/{id}/texts. */
+export const textPage = Type.Object(
+  {
+    items: Type.Array(consentText),
+    has_more: Type.Boolean({ description: 'Whether later versions follow: the last version is the next `after`.' }),
+  },
+  { title: 'ConsentTextPage', examples: [{ items: examplesOf(consentText), has_more: false }] },
 )
