@@ -58,10 +58,12 @@ export class AnswerCounts {
 
   /** The counts as JSON. */
   value(): { consents: TypeCount[]; without_answer: UnansweredCount[]; words: WordCount[] } {
-    const consents = [...this.#types.values()].sort(
-      (a, b) => a.consent_type_id - b.consent_type_id || (a.channel < b.channel ? -1 : 1),
-    )
-    return { consents, without_answer: [...this.#unanswered.values()], words: this.#sortedWords() }
+    const byChannel = (a: { channel: string }, b: { channel: string }) => (a.channel < b.channel ? -1 : 1)
+    return {
+      consents: [...this.#types.values()].sort((a, b) => a.consent_type_id - b.consent_type_id || byChannel(a, b)),
+      without_answer: [...this.#unanswered.values()].sort(byChannel),
+      words: this.#sortedWords(),
+    }
   }
 
   /** The counts as lines of text. */
@@ -70,9 +72,9 @@ export class AnswerCounts {
     return [
       ...consents.map(
         ({ consent_type_id, channel, grants, refusals }) =>
-          `${channel}, ${keyOfType(consent_type_id)}: ${formatCount(grants)} grants, ${formatCount(refusals)} refusals`,
+          `${channel}, ${keyOfType(consent_type_id)}: ${formatCount(grants)} granted, ${formatCount(refusals)} refused`,
       ),
-      ...without_answer.map(({ channel, lines }) => `${channel}: ${formatCount(lines)} lines without an answer`),
+      ...without_answer.map(({ channel, lines }) => `${channel}: ${formatCount(lines)} without an answer`),
       ...words.map(
         ({ column, word, outcome, known, lines }) =>
           `  ${column}: ${word}: ${formatCount(lines)}, ${meanings[outcome]}${known ? '' : ' (the profile does not know this word)'}`,

@@ -191,7 +191,8 @@ function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault
 
 function timeOf(column: Column, text: string, parse: ParseOptions): string {
   try {
-    return JSON.parse(jsonOf(text, 'datetime', parse))
+    // The service takes whole milliseconds, and some products export microseconds.
+    return new Date(JSON.parse(jsonOf(text, 'datetime', parse))).toISOString()
   } catch (error) {
     throw new CellFault(column.name, (error as Error).message)
   }

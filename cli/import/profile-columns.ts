@@ -10,7 +10,7 @@ import {
 } from './columns.ts'
 import type { PhoneSplitter } from './phone.ts'
 import type { Column, PlannedRule } from './profile-answers.ts'
-import { normalize, type Profile, type Rule } from './profile-file.ts'
+import { normalize, type Outcome, type Profile, type Rule } from './profile-file.ts'
 import type { OffsetOf } from './time-zone.ts'
 
 export type ProfileOptions = {
@@ -218,11 +218,12 @@ function throwOnUnusableRules(rules: PlannedRule[], { profile, consentTypes, exp
     throw new Error(
       `--consent-type ${unknown}: this is neither a channel nor a column with answers. Those of the file are ${[...known].join(', ')}.`,
     )
-  const untimed = rules.find(({ words, grant, refusal }) =>
-    [...words.values()].some(outcome =>
-      outcome === 'grant' ? grant.time.length === 0 : outcome.startsWith('refuse') && refusal.time.length === 0,
-    ),
-  )
+  const untimed = rules.find(({ words, status, grant, refusal }) => {
+    const outcomes = status === null ? [...words.values()] : [words.get(normalize(status)) ?? 'none']
+    const needsTime = (outcome: Outcome) =>
+      outcome === 'grant' ? grant.time.length === 0 : outcome.startsWith('refuse') && refusal.time.length === 0
+    return outcomes.some(needsTime)
+  })
   if (untimed && exportedAt === null)
     throw new Error(
       `The file has no time of the answers in ${untimed.column.name}. Name the time of the export with --exported-at, such as ` +

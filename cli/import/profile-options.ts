@@ -82,5 +82,5 @@ function statusOf({ product, statuses }: Profile, file: string, option: string |
 function parseTime(text: string): string {
   if (!isDateTime(text)) throw new InvalidArgumentError('Give a date and time with its offset: 2026-01-31T09:00:00Z.')
   if (Date.parse(text) > Date.now()) throw new InvalidArgumentError('Give a time in the past.')
-  return text
+  return new Date(text).toISOString()
 }
