@@ -233,7 +233,9 @@ describe('kith import of an export of Klaviyo', () => {
     const { code, stderr } = await runInProcess(args, environment, directory)
     expect(code).toBe(0)
     expect(stderr).toMatch(/2 lines in .*, checked and not stored/)
-    expect(stderr).toContain('email, marketing: 1 granted, 0 refused\nemail: 1 without an answer\nsms: 2 without an answer\n')
+    expect(stderr).toContain(
+      'email, marketing: 1 granted, 0 refused\nemail: 1 without an answer\nsms: 2 without an answer\n',
+    )
     expect(stderr).toContain('  Email Marketing Consent: SUBSCRIBED: 1, a grant\n')
     expect(stderr).toContain('PERHAPS: 1, no answer (the profile does not know this word)\n')
     expect(stderr).toContain('Left out these columns: City.')
