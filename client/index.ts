@@ -8,6 +8,12 @@ export type {
   FollowOptions,
 } from './src/changes.ts'
 export { type Client, createClient, type StackEntities } from './src/client.ts'
+export type {
+  ConsentEndpoints,
+  ConsentHistoryOptions,
+  ContactOptions,
+  ContactPurpose,
+} from './src/consents.ts'
 export type { ClientCredentials } from './src/credentials.ts'
 export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'

@@ -11,11 +11,17 @@ import { change, changePage, historyPage } from '../src/changes/schema.ts'
 import { loadConfig } from '../src/config.ts'
 import {
   consent_type,
+  consentHistoryPage,
   consentText,
   consentTypePatch,
+  contactableBody,
+  contactDecision,
+  contactDecisions,
+  contactReason,
   effectiveConsent,
   newConsentText,
   newConsentType,
+  recordedAnswer,
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
@@ -51,6 +57,15 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     schema: effectiveConsent,
   },
   ConsentAssignment: { about: 'An answer to one consent type on one channel.', schema: consentAssignment },
+  RecordedAnswer: {
+    about: 'An answer as the consent history shows it. A member that was not given is null.',
+    schema: recordedAnswer,
+  },
+  ConsentHistoryPage: { about: 'A page of the consent history of a person, newest first.', schema: consentHistoryPage },
+  ContactReason: { about: 'A rule that allows or forbids writing to a person, with its facts.', schema: contactReason },
+  ContactDecision: { about: 'Whether a person may be written to.', schema: contactDecision },
+  ContactDecisions: { about: 'Which people may be written to, in the order of the request.', schema: contactDecisions },
+  ContactableBody: { about: 'Body of POST /v1/people/{external_id}/contactable.', schema: contactableBody },
   PersonBody: {
     about: 'Body of create, PUT, PATCH and upsert of a person. A null clears the field.',
     schema: personBody(limits),

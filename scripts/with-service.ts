@@ -15,7 +15,7 @@ if (!command) throw new Error('usage: node scripts/with-service.ts <command> [pa
 
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
 const scopes =
-  'people:read people:write records:read records:write schema:read schema:write changes:read webhooks:read webhooks:write'
+  'people:read people:write records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
 const dataDir = mkdtempSync(join(tmpdir(), 'kith-service-'))
 // As root, PostgreSQL runs as another user, who must be able to enter. Else its data would go to another folder and stay there.
 chmodSync(dataDir, 0o711)

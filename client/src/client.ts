@@ -1,4 +1,5 @@
 import { ChangeEndpoints } from './changes.ts'
+import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
@@ -18,6 +19,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
   readonly people: Entities<S, 'people'>
+  readonly consents: ConsentEndpoints
   readonly schema: SchemaEndpoints
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
@@ -25,6 +27,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
     this.people = new Entities<S, 'people'>(this.#transport, 'people')
+    this.consents = new ConsentEndpoints(this.#transport.send)
     this.schema = new SchemaEndpoints(this.#transport.send)
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)

@@ -108,6 +108,178 @@ export type ConsentAssignment = {
   reference?: string
 }
 
+/** An answer as the consent history shows it. A member that was not given is null. */
+export type RecordedAnswer = {
+  /** The number of the change that the answer is part of. */
+  sequence: number
+  /** The version of the person after that change. */
+  version: number
+  /** When kith recorded the answer. */
+  at: string
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  /** true grants the purpose on the channel, false refuses it. */
+  state: boolean
+  /** The state before, null for the first answer. */
+  previous_state: boolean | null
+  /** Whether the answer changed no state, because it was collected before the one that stood. */
+  superseded: boolean
+  /** Whether the answer is a grant that waits for its confirmation. */
+  pending: boolean
+  /** When the answer was collected. Null means: at `at`. */
+  collected_at: string | null
+  /** How the answer was given. */
+  method:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+    | null
+  /** Where the answer was given. */
+  source: string | null
+  /** The address that the answer came from. */
+  ip: string | null
+  /** The User-Agent of the answer. */
+  user_agent: string | null
+  /** The version of the text that the person answered to. */
+  text_version: number | null
+  /** The SHA-256 of that text in UTF-8, in hexadecimal. */
+  text_sha256: string | null
+  /** The identifier of the answer in another system. */
+  reference: string | null
+  /** The subject of the token that wrote. */
+  actor: string
+  /** The request that wrote. */
+  request_id: string
+}
+
+/** A page of the consent history of a person, newest first. */
+export type ConsentHistoryPage = {
+  items: RecordedAnswer[]
+  /** Whether older answers follow: the last version is the next `before_version`. */
+  has_more: boolean
+}
+
+/** A rule that allows or forbids writing to a person, with its facts. */
+export type ContactReason =
+  | {
+      /** There is no such person. Only in a call for many. */
+      rule: 'not_found'
+    }
+  | {
+      /** The person was deleted. */
+      rule: 'deleted'
+      /** The number of the change that deleted the person. */
+      sequence: number
+      at: string
+    }
+  | {
+      /** The person has no email address, or no mobile number for sms. */
+      rule: 'no_address'
+    }
+  | {
+      /** The consent type is archived. */
+      rule: 'archived'
+    }
+  | {
+      /** The consent type needs no answer. */
+      rule: 'mandatory'
+    }
+  | {
+      /** The answer of the person that stands. It allows if `state` is true and `pending` is false. */
+      rule: 'answer'
+      /** The number of the change that the answer is part of. */
+      sequence: number
+      /** The version of the person after that change. */
+      version: number
+      /** When kith recorded the answer. */
+      at: string
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      /** true grants the purpose on the channel, false refuses it. */
+      state: boolean
+      /** The state before, null for the first answer. */
+      previous_state: boolean | null
+      /** Whether the answer changed no state, because it was collected before the one that stood. */
+      superseded: boolean
+      /** Whether the answer is a grant that waits for its confirmation. */
+      pending: boolean
+      /** When the answer was collected. Null means: at `at`. */
+      collected_at: string | null
+      /** How the answer was given. */
+      method:
+        | 'web_form'
+        | 'double_opt_in'
+        | 'preference_page'
+        | 'unsubscribe_link'
+        | 'phone'
+        | 'paper'
+        | 'import'
+        | 'api'
+        | 'other'
+        | null
+      /** Where the answer was given. */
+      source: string | null
+      /** The address that the answer came from. */
+      ip: string | null
+      /** The User-Agent of the answer. */
+      user_agent: string | null
+      /** The version of the text that the person answered to. */
+      text_version: number | null
+      /** The SHA-256 of that text in UTF-8, in hexadecimal. */
+      text_sha256: string | null
+      /** The identifier of the answer in another system. */
+      reference: string | null
+      /** The subject of the token that wrote. */
+      actor: string
+      /** The request that wrote. */
+      request_id: string
+    }
+  | {
+      /** The person has not answered. */
+      rule: 'default'
+      /** The `default_state` of the consent type. true allows. */
+      state: boolean
+    }
+
+/** Whether a person may be written to. */
+export type ContactDecision = {
+  /** Whether the person may be written to. */
+  allowed: boolean
+  /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
+  reasons: ContactReason[]
+  /** The number of the last change that the decision rests on. It holds until a later change. */
+  sequence: number
+}
+
+/** Which people may be written to, in the order of the request. */
+export type ContactDecisions = {
+  items: {
+    external_id: string
+    /** Whether the person may be written to. */
+    allowed: boolean
+    /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
+    reasons: ContactReason[]
+  }[]
+  /** The number of the last change that the decision rests on. It holds until a later change. */
+  sequence: number
+}
+
+/** Body of POST /v1/people/{external_id}/contactable. */
+export type ContactableBody = {
+  /** The purpose to write for. */
+  consent_type_id: number
+  /** A channel that the consent type is configured for. */
+  channel: 'email' | 'sms'
+  /** Decide as at this time, RFC 3339. The default is now. */
+  at?: string
+}
+
 /** Body of create, PUT, PATCH and upsert of a person. A null clears the field. */
 export type PersonBody = {
   /** The client's own identifier; on update, the new one. */

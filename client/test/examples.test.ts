@@ -90,8 +90,10 @@ describe('every public method', () => {
   it('has an example', async () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
-    const { people, schema, changes, webhooks } = client
-    const methods = [client, people, people.list(), schema, schema.stacks, changes, webhooks].flatMap(methodsOf)
+    const { people, consents, schema, changes, webhooks } = client
+    const methods = [client, people, people.list(), consents, schema, schema.stacks, changes, webhooks].flatMap(
+      methodsOf,
+    )
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -1,3 +1,5 @@
+import { createValueRefusal, Fault } from '../errors.ts'
+
 /** A point in time: whole seconds since 1970 in UTC, and up to nine digits of the fraction without trailing zeros. */
 export type Instant = { seconds: number; fraction: string }
 
@@ -17,4 +19,13 @@ export function numericOf({ seconds, fraction }: Instant): string {
   const nanoseconds = BigInt(seconds) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'))
   const digits = String(-nanoseconds).padStart(10, '0')
   return `-${digits.slice(0, -9)}.${digits.slice(-9)}`
+}
+
+/** Parses the `at` of a request: the time in UTC with milliseconds, as the change log has it. Throws a Fault of 400 for a future time. */
+export function pastTimeOf(at: string): string {
+  const { seconds, fraction } = instantOf(at)
+  const moment = seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+  if (moment > Date.now()) throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
+  // PostgreSQL has no year 0, which an offset can lead to.
+  return new Date(Math.max(moment, 0)).toISOString()
 }

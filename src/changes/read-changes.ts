@@ -1,10 +1,10 @@
-import type { Database } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Change, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection } from './selection.ts'
-import { readChangesOfSql, readChangesSql, readHeadSql } from './sql.ts'
+import { readChangesOfSql, readChangesSql, readHeadSql, readSequenceAtSql } from './sql.ts'
 
 /** The newest number of an organization's log, and the name of its numbering. */
 export type Head = { head: number; log_id: string }
@@ -87,6 +87,23 @@ export async function readHead(db: Database, organization_id: number, signal?: S
   const [row] = await db.query<{ sequence: number; log_id: string }>(readHeadSql, [organization_id], signal)
   const { sequence, log_id } = row ?? throwMissing()
   return { head: sequence, log_id }
+}
+
+/**
+ * The most that a change is numbered after its time. A write takes its time when it begins and its number when it
+ * commits, within the deadline of 10 s. The clocks of several hosts may differ by another 10 s.
+ */
+const maxNumberingDelayMs = 20_000
+
+/** Reads the highest number of a change whose time is not after `at`, RFC 3339 in UTC. Returns 0 if there is none. */
+export async function readSequenceAt(
+  reader: Pick<Transaction, 'query'>,
+  organization_id: number,
+  at: string,
+): Promise<number> {
+  const until = new Date(Date.parse(at) + maxNumberingDelayMs).toISOString()
+  const [found] = await reader.query<{ sequence: number }>(readSequenceAtSql, [organization_id, at, until])
+  return found?.sequence ?? 0
 }
 
 const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')

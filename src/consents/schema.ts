@@ -66,6 +66,205 @@ export const effectiveConsent = Type.Object(
   { title: 'EffectiveConsent' },
 )
 
+/** An answer as the consent history shows it. */
+export const recordedAnswer = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 1, description: 'The number of the change that the answer is part of.' }),
+    version: Type.Integer({ minimum: 1, description: 'The version of the person after that change.' }),
+    at: Type.String({ format: 'date-time', description: 'When kith recorded the answer.' }),
+    consent_type_id: Type.Integer({ minimum: 1 }),
+    channel,
+    state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
+    previous_state: nullable(Type.Boolean({ description: 'The state before, null for the first answer.' })),
+    superseded: Type.Boolean({
+      description: 'Whether the answer changed no state, because it was collected before the one that stood.',
+    }),
+    pending: Type.Boolean({ description: 'Whether the answer is a grant that waits for its confirmation.' }),
+    collected_at: nullable(
+      Type.String({ format: 'date-time', description: 'When the answer was collected. Null means: at `at`.' }),
+    ),
+    method: nullable(method),
+    source: nullable(Type.String({ description: 'Where the answer was given.' })),
+    ip: nullable(Type.String({ description: 'The address that the answer came from.' })),
+    user_agent: nullable(Type.String({ description: 'The User-Agent of the answer.' })),
+    text_version: nullable(textVersion),
+    text_sha256: nullable(Type.String({ description: 'The SHA-256 of that text in UTF-8, in hexadecimal.' })),
+    reference: nullable(Type.String({ description: 'The identifier of the answer in another system.' })),
+    actor: Type.String({ description: 'The subject of the token that wrote.' }),
+    request_id: Type.String({ description: 'The request that wrote.' }),
+  },
+  { title: 'RecordedAnswer' },
+)
+
+const exampleAnswer = {
+  sequence: 1_204,
+  version: 2,
+  at: '2026-01-02T09:30:00.000Z',
+  consent_type_id: 1,
+  channel: 'email',
+  state: true,
+  previous_state: null,
+  superseded: false,
+  pending: false,
+  collected_at: '2026-01-01T12:00:00.000Z',
+  method: 'web_form',
+  source: 'https://example.com/newsletter',
+  ip: '192.0.2.7',
+  user_agent: 'Mozilla/5.0',
+  text_version: 1,
+  text_sha256: '3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7',
+  reference: null,
+  actor: 'website',
+  request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
+}
+
+/** A page of the consent history of a person. */
+export const consentHistoryPage = Type.Object(
+  {
+    items: Type.Array(recordedAnswer),
+    has_more: Type.Boolean({
+      description: 'Whether older answers follow: the last version is the next `before_version`.',
+    }),
+  },
+  { title: 'ConsentHistoryPage', examples: [{ items: [exampleAnswer], has_more: false }] },
+)
+
+export const defaultHistoryLimit = 100
+
+/** The query of a consent history. */
+export const consentHistoryQuery = Type.Object(
+  {
+    consent_type_id: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only answers to this consent type.' }),
+    ),
+    channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only answers on this channel.' })),
+    before_version: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return answers of versions before this one.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description: 'The page ends with the write that reaches this number of answers. The default is 100.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ConsentHistoryQuery = Static<typeof consentHistoryQuery>
+
+/** A rule of a decision, with its facts. */
+export const contactReason = Type.Union(
+  [
+    Type.Object({
+      rule: Type.Literal('not_found', { description: 'There is no such person. Only in a call for many.' }),
+    }),
+    Type.Object({
+      rule: Type.Literal('deleted', { description: 'The person was deleted.' }),
+      sequence: Type.Integer({ minimum: 1, description: 'The number of the change that deleted the person.' }),
+      at: Type.String({ format: 'date-time' }),
+    }),
+    Type.Object({
+      rule: Type.Literal('no_address', {
+        description: 'The person has no email address, or no mobile number for sms.',
+      }),
+    }),
+    Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),
+    Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),
+    Type.Object({
+      rule: Type.Literal('answer', {
+        description: 'The answer of the person that stands. It allows if `state` is true and `pending` is false.',
+      }),
+      ...recordedAnswer.properties,
+    }),
+    Type.Object({
+      rule: Type.Literal('default', { description: 'The person has not answered.' }),
+      state: Type.Boolean({ description: 'The `default_state` of the consent type. true allows.' }),
+    }),
+  ],
+  { title: 'ContactReason' },
+)
+
+const decision = {
+  allowed: Type.Boolean({ description: 'Whether the person may be written to.' }),
+  reasons: Type.Array(contactReason, {
+    description: 'If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order.',
+  }),
+}
+const decisionSequence = Type.Integer({
+  minimum: 0,
+  description: 'The number of the newest change when kith decided, or with `at` of the newest until then.',
+})
+
+/** Whether one person may be written to. */
+export const contactDecision = Type.Object(
+  { ...decision, sequence: decisionSequence },
+  {
+    title: 'ContactDecision',
+    examples: [{ allowed: true, reasons: [{ rule: 'answer', ...exampleAnswer }], sequence: 1_310 }],
+  },
+)
+
+/** Which people may be written to, in the order of the request. */
+export const contactDecisions = Type.Object(
+  { items: Type.Array(Type.Object({ external_id: Type.String(), ...decision })), sequence: decisionSequence },
+  {
+    title: 'ContactDecisions',
+    examples: [
+      {
+        items: [
+          { external_id: 'ada', allowed: true, reasons: [{ rule: 'answer', ...exampleAnswer }] },
+          {
+            external_id: 'grace',
+            allowed: false,
+            reasons: [{ rule: 'no_address' }, { rule: 'default', state: false }],
+          },
+        ],
+        sequence: 1_310,
+      },
+    ],
+  },
+)
+
+const purpose = {
+  consent_type_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'The purpose to write for.' }),
+  channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
+}
+
+/** Body of POST /v1/people/{external_id}/contactable. */
+export const contactableBody = Type.Object(
+  {
+    ...purpose,
+    at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Decide as at this time, RFC 3339. The default is now.' }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    title: 'ContactableBody',
+    examples: [{ consent_type_id: 1, channel: 'email' }],
+  },
+)
+export type ContactableBody = Static<typeof contactableBody>
+
+/** Body of POST /v1/people/contactable. */
+export const contactableManyBody = Type.Object(
+  {
+    external_ids: Type.Array(Type.String({ format: 'external-id' }), {
+      minItems: 1,
+      maxItems: 1_000,
+      description: 'The people, by external identifier.',
+    }),
+    ...purpose,
+  },
+  {
+    additionalProperties: false,
+    title: 'ContactableManyBody',
+    examples: [{ external_ids: ['your-external-id'], consent_type_id: 1, channel: 'email' }],
+  },
+)
+export type ContactableManyBody = Static<typeof contactableManyBody>
+
 const configuredChannels = Type.Array(
   Type.Object(
     {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { instantOf } from '../attributes/instant.ts'
+import { pastTimeOf } from '../attributes/instant.ts'
+import { readSequenceAt } from '../changes/read-changes.ts'
 import type { Database } from '../db/db.ts'
 import { entityTag } from '../entity-tag.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
@@ -18,7 +19,7 @@ import {
   readPastTargets,
   type ShownLinks,
 } from './past-state.ts'
-import { printPastRowSql, readSequenceAtSql } from './past-state-sql.ts'
+import { printPastRowSql } from './past-state-sql.ts'
 import { readBearersSql } from './sql.ts'
 import type { Address } from './write-request.ts'
 
@@ -39,12 +40,6 @@ export const asOfQuery = Type.Object({
   ),
 })
 export type AsOfQuery = Static<typeof asOfQuery>
-
-/**
- * The most that a change is numbered after its time. A write takes its time when it begins and its number when it
- * commits, within the deadline of 10 s. The clocks of several hosts may differ by another 10 s.
- */
-const maxNumberingDelayMs = 20_000
 
 type Moment = { change: PastChange; at: string; sequence: number }
 
@@ -99,11 +94,7 @@ function momentOf({ at, version }: AsOfQuery): Time {
   if (at === undefined) return { version: version! }
   if (version !== undefined)
     throw new Fault(createValueRefusal('/version', 'Give either `at` or `version`. Both were given.'))
-  const { seconds, fraction } = instantOf(at)
-  const moment = seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
-  if (moment > Date.now()) throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
-  // PostgreSQL has no year 0, which an offset can lead to.
-  return { at: new Date(Math.max(moment, 0)).toISOString() }
+  return { at: pastTimeOf(at) }
 }
 
 async function idOf(
@@ -130,9 +121,7 @@ async function findMoment(
     if (change?.version !== time.version || change.operation === 'delete') return undefined
     return { change, at: change.at, sequence: change.sequence }
   }
-  const until = new Date(Date.parse(time.at) + maxNumberingDelayMs).toISOString()
-  const [found] = await reader.query<{ sequence: number }>(readSequenceAtSql, [organization_id, time.at, until])
-  const sequence = found?.sequence ?? 0
+  const sequence = await readSequenceAt(reader, organization_id, time.at)
   const change = await readPastChange(reader, organization_id, entity, { sequence })
   return change && change.operation !== 'delete' ? { change, at: time.at, sequence } : undefined
 }

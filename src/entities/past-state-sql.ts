@@ -2,35 +2,6 @@ import { statement } from '../db/db.ts'
 import { rowTextWith } from './read-sql.ts'
 
 /**
- * $2: time, $3: the same time plus the most that a change is numbered after its time. Returns the highest number of a
- * change whose time is not after $2; 0 if there is none. Times nearly follow the numbers. Two binary searches over the
- * numbers therefore find the range that contains the last such change, and only this range is read.
- */
-export const readSequenceAtSql = statement(
-  'read_sequence_at',
-  `with recursive search(bound, low, high) as (
-     select b.bound, 0::bigint, h.sequence
-     from change_heads h cross join (values ($2::timestamptz), ($3::timestamptz)) as b(bound)
-     where h.organization_id = $1
-     union all
-     select s.bound, case when c.at <= s.bound then m.middle else s.low end,
-       case when c.at <= s.bound then s.high else m.middle - 1 end
-     from search s cross join lateral (select (s.low + s.high + 1) / 2 as middle offset 0) m
-       cross join lateral (
-         select c.at from changes c where c.organization_id = $1 and c.sequence = m.middle offset 0
-       ) c
-     where s.low < s.high
-   ), found as (
-     select min(s.low) as first, max(s.low) as last from search s where s.low = s.high
-   )
-   select greatest(f.first, coalesce((
-     select c.sequence from changes c
-     where c.organization_id = $1 and c.sequence > f.first and c.sequence <= f.last and c.at <= $2::timestamptz
-     order by c.sequence desc limit 1
-   ), 0)) as sequence from found f`,
-)
-
-/**
  * $2: stack, $3: entity, $4: highest version, $5: highest number. Returns the entity's last change within both, and the
  * time of its creation.
  */

@@ -1,5 +1,6 @@
 import { historyEndpoints } from '../changes/endpoints.ts'
 import type { Config } from '../config.ts'
+import { consentEndpoints } from '../consents/endpoints.ts'
 import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
@@ -36,5 +37,6 @@ export function peopleRoutes({ limits }: Config, schemas: EntitySchemas): Route[
     ...readingEndpoints(people, schemas, limits),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
+    ...consentEndpoints(),
   ]
 }

@@ -97,6 +97,10 @@ const shared: FieldGenerators = {
   owner: fc.constantFrom('people', 'orders', 'visits'),
   attribute_key: fc.constantFrom(undefined, undefined, undefined, 'referrer', 'bought', 'buyer'),
   target_stack: fc.constant(null),
+  // The consent type 1 has both channels and is never changed.
+  consent_type_id: fc.constant(1),
+  external_ids: fc.array(padded(external_id), { minLength: 1, maxLength: 4 }),
+  at: fc.constantFrom(...dateTimes),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }
 

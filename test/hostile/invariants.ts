@@ -30,7 +30,7 @@ export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawRe
     if (unexplained) fail(unexplained)
     return response
   }
-  const reads = plan.operation.method === 'GET' || /(list|filter|related)$/.test(plan.operation.template)
+  const reads = plan.operation.method === 'GET' || /(list|filter|related|contactable)$/.test(plan.operation.template)
   if (reads && head !== tenant.head) fail('a read changed stored data')
   tenant.head = head
   const mismatch = await readBack(tenant, plan, response)

@@ -20,7 +20,7 @@ import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const allScopes =
-  'people:read people:write records:read records:write schema:read schema:write changes:read webhooks:read webhooks:write'
+  'people:read people:write records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
 
 export type Reply = {
   status: number

@@ -28,11 +28,13 @@ const bodies: Record<string, object> = {
   people: { first_name: 'x' },
   records: { attribute_values: { a: 1 } },
   related: { target: 'people' },
+  contactable: { consent_type_id: 1, channel: 'email' },
 }
 
 function bodyOf({ path, method, body }: Route): object | undefined {
   if (!body || (method === 'POST' && /\/(list|filter|export)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
+  if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.startsWith('/v1/schema')) return { name: 'x' }
@@ -85,6 +87,16 @@ const bodyPositions: Record<string, BodyPosition[]> = {
     { kind: 'external_id', description: 'a link', body: name => values({ referrer: name, buyer: name }) },
     { kind: 'external_id', description: 'links', body: name => values({ friends: [name], bought: [name] }) },
     { kind: 'attribute_key', description: 'a key', body: key => values({ [key]: ['x', 1] }) },
+  ],
+  external_ids: [
+    { kind: 'external_id', description: 'a name', body: name => ({ ...bodies.contactable, external_ids: [name] }) },
+  ],
+  consent_type_id: [
+    {
+      kind: 'consent_type_id',
+      description: 'a consent type',
+      body: id => ({ external_ids: ['ada'], consent_type_id: Number(id), channel: 'email' }),
+    },
   ],
   consents: [
     {
@@ -190,7 +202,7 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
       pair: pairs[kind],
       buildRequest: (identifier: string, ownIds: OwnIds): RawRequest => {
         const probeBody = buildBody(identifier, path.startsWith('/v1/people')) as Record<string, unknown>
-        if (!properties.includes('target')) delete probeBody.target
+        for (const name of ['target', 'external_ids']) if (!properties.includes(name)) delete probeBody[name]
         return {
           method,
           path: path.replace(/\{(\w+)\}/g, (_, name) => ownIds[name] ?? defaultIds[name]!),

@@ -60,6 +60,9 @@ const minimalBodies: Record<string, Values> = {
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
+  decideContacts: { external_ids: ['ada'], consent_type_id: 1, channel: 'email' },
+  decideContact: { consent_type_id: 1, channel: 'email' },
+  decideContactById: { consent_type_id: 1, channel: 'email' },
 }
 function minimalBodyOf({ id, template }: Operation): Values {
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }

@@ -305,7 +305,20 @@ async function readLog({ send, id }: Shop, person: string) {
   await ok(`/v1/changes?after=${head}&wait=1`)
   await ok(`/v1/people/internal/${person}/history`)
   await ok('/v1/stacks/companies/acme/history')
+  await readConsents(shop, person)
   await renewLogId(service.db, id)
+}
+
+/** Reads consent histories and asks for decisions, also about a person who was deleted, and as at a past time. */
+async function readConsents({ send }: Shop, person: string) {
+  const purpose = { consent_type_id: 1, channel: 'email' }
+  const at = new Date().toISOString()
+  for (const address of ['/v1/people/bob', '/v1/people/gone', `/v1/people/internal/${person}`]) {
+    await expectSuccess(send('GET', `${address}/consents/history`))
+    await expectSuccess(send('POST', `${address}/contactable`, purpose))
+    await expectSuccess(send('POST', `${address}/contactable`, { ...purpose, at }))
+  }
+  await expectSuccess(send('POST', '/v1/people/contactable', { ...purpose, external_ids: ['bob', 'gone', 'nobody'] }))
 }
 
 const filters = (id: string) => [

@@ -1,0 +1,124 @@
+import { pathOf, pathOfId } from './entity-reads.ts'
+import type { CallOptions } from './options.ts'
+import { queryOf } from './query.ts'
+import type { Request, Send } from './transport.ts'
+import type { ConsentHistoryPage, ContactableBody, ContactDecision, ContactDecisions } from './wire.ts'
+
+/** A purpose on a channel. */
+export type ContactPurpose = Pick<ContactableBody, 'consent_type_id' | 'channel'>
+
+/**
+ * The options of a consent history: only the answers to a consent type, on a channel, of versions before `before_version`. A page
+ * ends with the write that reaches `limit` answers (100 by default, at most 1,000).
+ */
+export type ConsentHistoryOptions = Partial<ContactPurpose> & { before_version?: number; limit?: number } & CallOptions
+
+/** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
+export type ContactOptions = CallOptions & { at?: string | Date }
+
+/** The consents of people: what they answered, and whether they may be written to. The scope is `consents:read`. */
+export class ConsentEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Reads the consent answers of a person, newest first, with their evidence. If `has_more` is true, older ones follow: pass the
+   * `version` of the last item as `before_version`. The last name of a deleted person leads to the history, too.
+   *
+   * ```ts
+   * const consent = { consent_type_id: 1, channel: 'email' as const, state: true, method: 'paper' as const }
+   * await client.people.patch('ada', { consents: [consent] })
+   * const { items } = await client.consents.history('ada')
+   * console.log(items[0]?.state, items[0]?.method, items[0]?.superseded) // true paper false
+   * ```
+   */
+  history(external_id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
+    return this.#history(pathOf(external_id), options)
+  }
+
+  /**
+   * Reads the consent answers of a person by the internal identifier, also those of a deleted one.
+   *
+   * ```ts
+   * const { id } = await client.people.patch('ada', { email_consent: false }, { representation: true })
+   * await client.people.delete('ada')
+   * const { items, has_more } = await client.consents.historyById(id, { channel: 'email' })
+   * console.log(items.map(answer => answer.state).join(), has_more) // false false
+   * ```
+   */
+  historyById(id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
+    return this.#history(pathOfId(id), options)
+  }
+
+  /**
+   * Tells whether a person may be written to, and why. `sequence` is the number of the newest change when kith decided.
+   *
+   * ```ts
+   * await client.people.patch('ada', { email: 'ada@example.com', email_consent: true })
+   * const { allowed, reasons } = await client.consents.contactable('ada', { consent_type_id: 1, channel: 'email' })
+   * for (const reason of reasons) if (reason.rule === 'answer') console.log(allowed, reason.state, reason.version) // true true 2
+   * ```
+   */
+  contactable(external_id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
+    return this.#decide(pathOf(external_id), purpose, options)
+  }
+
+  /**
+   * Tells whether a person may be written to, by the internal identifier.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * const decision = await client.consents.contactableById(id, { consent_type_id: 1, channel: 'sms' })
+   * console.log(decision.allowed, decision.reasons.map(reason => reason.rule).join()) // false no_address,default
+   * ```
+   */
+  contactableById(id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
+    return this.#decide(pathOfId(id), purpose, options)
+  }
+
+  /**
+   * Tells which of up to 1,000 people may be written to, in their order and from one moment.
+   *
+   * ```ts
+   * await client.people.patch('grace', { email: 'grace@example.com', email_consent: true })
+   * const names = ['ada', 'grace', 'nobody']
+   * const { items } = await client.consents.contactableMany(names, { consent_type_id: 1, channel: 'email' })
+   * console.log(items.filter(item => item.allowed).map(item => item.external_id).join()) // grace
+   * ```
+   */
+  contactableMany(
+    external_ids: readonly string[],
+    { consent_type_id, channel }: ContactPurpose,
+    options?: CallOptions,
+  ): Promise<ContactDecisions> {
+    return this.#read('POST', '/contactable', { external_ids, consent_type_id, channel }, options)
+  }
+
+  #history(path: string, options: ConsentHistoryOptions = {}): Promise<ConsentHistoryPage> {
+    const { consent_type_id, channel, before_version, limit, ...rest } = options
+    const query = queryOf({ consent_type_id, channel, before_version, limit })
+    return this.#read('GET', `${path}/consents/history${query}`, undefined, rest)
+  }
+
+  #decide(
+    path: string,
+    { consent_type_id, channel }: ContactPurpose,
+    { at, ...options }: ContactOptions = {},
+  ): Promise<ContactDecision> {
+    return this.#read('POST', `${path}/contactable`, { consent_type_id, channel, at }, options)
+  }
+
+  async #read<T>(method: Request['method'], path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
+    return (await this.#send({
+      method,
+      path: `/v1/people${path}`,
+      body,
+      options,
+      repeatable: true,
+      writes: false,
+    })) as T
+  }
+}

@@ -1,0 +1,54 @@
+import type { ConsentType } from '../organizations/definitions.ts'
+import type { RecordedAnswer } from './recorded-answers.ts'
+
+/** A person at the moment of a decision: the address on the channel, or the change that deleted the person. */
+export type Contact = { address: string | null } | { deleted: { sequence: number; at: string } }
+
+/** The facts of a decision. `person` is undefined if there never was one. `answer` is the one that stands. */
+export type DecisionFacts = {
+  person: Contact | undefined
+  purpose: Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
+  answer: RecordedAnswer | undefined
+}
+
+/** A rule that speaks for or against writing to a person, with what it rests on. */
+export type ContactReason =
+  | { rule: 'not_found' | 'no_address' | 'archived' | 'mandatory' }
+  | { rule: 'deleted'; sequence: number; at: string }
+  | ({ rule: 'answer' } & RecordedAnswer)
+  | { rule: 'default'; state: boolean }
+
+export type ContactDecision = { allowed: boolean; reasons: ContactReason[] }
+
+/**
+ * Decides whether a person may be written to. The reasons are all rules that forbid it, in a fixed order, or the one rule
+ * that allows it.
+ */
+export function decideContact({ person, purpose, answer }: DecisionFacts): ContactDecision {
+  if (!person) return refusal({ rule: 'not_found' })
+  if ('deleted' in person) return refusal({ rule: 'deleted', ...person.deleted })
+  const against: ContactReason[] = []
+  if (!person.address) against.push({ rule: 'no_address' })
+  if (purpose.state === 'archived') against.push({ rule: 'archived' })
+  const consent = consentOf(purpose, answer)
+  if (!isGranted(consent)) against.push(consent)
+  return against.length > 0 ? refusal(...against) : { allowed: true, reasons: [consent] }
+}
+
+const refusal = (...reasons: ContactReason[]): ContactDecision => ({ allowed: false, reasons })
+
+type Consent = Extract<ContactReason, { rule: 'answer' | 'default' }> | { rule: 'mandatory' }
+
+function consentOf(
+  { mandatory, default_state }: DecisionFacts['purpose'],
+  answer: RecordedAnswer | undefined,
+): Consent {
+  if (mandatory) return { rule: 'mandatory' }
+  return answer ? { rule: 'answer', ...answer } : { rule: 'default', state: default_state }
+}
+
+/** A grant that waits for its confirmation is none yet. */
+function isGranted(consent: Consent): boolean {
+  if (consent.rule === 'mandatory') return true
+  return consent.state && !(consent.rule === 'answer' && consent.pending)
+}

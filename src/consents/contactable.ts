@@ -1,0 +1,115 @@
+import { pastTimeOf } from '../attributes/instant.ts'
+import { readSequenceAt } from '../changes/read-changes.ts'
+import { createValueRefusal, Fault } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
+import { type ContactDecision, decideContact } from './contact-decision.ts'
+import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
+import { addressOf, throwNoPerson } from './history.ts'
+import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
+import type { ContactableBody, ContactableManyBody } from './schema.ts'
+
+/** The answer of a row of facts, if there is one. */
+type StandingAnswer = AnswerRow | { version: null }
+
+type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
+
+/** The columns of the consent type are null if it does not exist. */
+type FactsRow = {
+  head: number
+  purpose_state: Purpose['state'] | null
+  mandatory: boolean
+  default_state: boolean
+  has_channel: boolean
+  is_present: boolean
+  address: string | null
+  deleted_sequence: number | null
+  deleted_at: string
+} & StandingAnswer
+
+/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
+export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
+  if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
+  const { db, caller, params, body, signal } = call
+  const { by, identifier } = addressOf(params)
+  const asked = by === 'id' ? identifier : [identifier]
+  const values = [caller.organization.id, asked, body.consent_type_id, body.channel]
+  const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
+  const { head, is_present, deleted_sequence } = row!
+  if (!is_present && deleted_sequence === null) throwNoPerson()
+  return { status: 200, data: { ...decide(row!, purposeOf(row!)), sequence: head } }
+}
+
+/** Answers which people may be written to. Throws a Fault of 400. */
+export async function answerContactableMany({
+  db,
+  caller,
+  body: { external_ids, consent_type_id, channel },
+  signal,
+}: Call<ContactableManyBody>): Promise<HandlerResult> {
+  const values = [caller.organization.id, external_ids, consent_type_id, channel]
+  const rows = await db.query<FactsRow>(readContactFacts.external_id, values, signal)
+  const purpose = purposeOf(rows[0]!)
+  const items = rows.map((row, index) => ({ external_id: external_ids[index]!, ...decide(row, purpose) }))
+  return { status: 200, data: { items, sequence: rows[0]!.head } }
+}
+
+/** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
+function purposeOf({ purpose_state, mandatory, default_state, has_channel }: FactsRow): Purpose {
+  if (purpose_state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
+  if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
+  return { state: purpose_state, mandatory, default_state }
+}
+
+function decide(row: FactsRow, purpose: Purpose): ContactDecision {
+  const { is_present, address, deleted_sequence, deleted_at } = row
+  const deleted = deleted_sequence === null ? undefined : { deleted: { sequence: deleted_sequence, at: deleted_at } }
+  return decideContact({ person: is_present ? { address } : deleted, purpose, answer: answerOf(row) })
+}
+
+const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
+
+/** `operation` is null if the person did not exist yet. */
+type PastFactsRow = {
+  operation: 'create' | 'update' | 'restore' | 'delete' | null
+  deleted_sequence: number
+  deleted_at: string
+  is_blanked: boolean
+  address: string | null
+} & StandingAnswer
+
+/** The fields of a person that are the address on a channel. */
+const addressFields = { email: 'email', sms: 'mobile_number' } as const satisfies Record<Channel, string>
+
+/** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
+async function decideAt(
+  { db, caller, params, body: { consent_type_id, channel }, signal }: Call<ContactableBody>,
+  at: string,
+): Promise<ContactDecision & { sequence: number }> {
+  const organization_id = caller.organization.id
+  const reader: Parameters<typeof readSequenceAt>[0] = {
+    query: (statement, values) => db.query(statement, values, signal),
+  }
+  const sequence = await readSequenceAt(reader, organization_id, at)
+  const { by, identifier } = addressOf(params)
+  const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
+  const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
+  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row!
+  // The log of a person whom an operator made kith forget has no values.
+  if (operation === null || (operation !== 'delete' && is_blanked)) throwNoPerson()
+  const current = await currentDefinitions(db, organization_id, signal)
+  const later = await readDefinitionChanges(reader, organization_id, sequence)
+  const { consent_types } = definitionsAfter(current, sequence, later)
+  const purpose = consent_types.find(type => type.id === consent_type_id)
+  if (!purpose) throwWrong('/consent_type_id', 'was not a consent type of the organization at that time')
+  if (!purpose.channels.some(configured => configured.channel === channel))
+    throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
+  const deleted = { deleted: { sequence: deleted_sequence, at: deleted_at } }
+  const person = operation === 'delete' ? deleted : { address }
+  return { ...decideContact({ person, purpose, answer: answerOf(row!) }), sequence }
+}
+
+function throwWrong(path: string, message: string): never {
+  throw new Fault(createValueRefusal(path, message))
+}

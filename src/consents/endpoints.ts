@@ -1,0 +1,68 @@
+import type { Call, Route } from '../http/pipeline/route.ts'
+import { answerContactable, answerContactableMany } from './contactable.ts'
+import { answerConsentHistory } from './history.ts'
+import {
+  type ConsentHistoryQuery,
+  type ContactableBody,
+  type ContactableManyBody,
+  consentHistoryPage,
+  consentHistoryQuery,
+  contactableBody,
+  contactableManyBody,
+  contactDecision,
+  contactDecisions,
+} from './schema.ts'
+
+const shared = { tag: 'People', scope: 'consents:read' } as const
+
+/** The endpoints that read the consents of people. */
+export function consentEndpoints(): Route[] {
+  return [
+    {
+      ...shared,
+      method: 'POST',
+      path: '/v1/people/contactable',
+      operationId: 'decideContacts',
+      summary: 'Tell which people may be written to',
+      description: 'Decides about up to 1,000 people from one snapshot. The items have the order of the request.',
+      body: contactableManyBody,
+      answer: contactDecisions,
+      handle: call => answerContactableMany(call as Call<ContactableManyBody>),
+    },
+    ...endpointsAt('/v1/people/{external_id}', { external_id: 'external_id' }, '', ''),
+    ...endpointsAt('/v1/people/internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
+  ]
+}
+
+/** The endpoints of one person, at one of the two addresses. */
+function endpointsAt(address: string, params: Route['params'] & {}, suffix: string, by: string): Route[] {
+  return [
+    {
+      ...shared,
+      method: 'GET',
+      path: `${address}/consents/history`,
+      params,
+      operationId: `listConsentHistory${suffix}`,
+      summary: `List the consent answers of a person${by}`,
+      description:
+        'Newest first, with the evidence that was given. The answers of one write are never divided: a page ends with the ' +
+        'write that reaches `limit`. The history of a deleted person remains.',
+      query: consentHistoryQuery,
+      answer: consentHistoryPage,
+      handle: call => answerConsentHistory(call as Call<ConsentHistoryQuery>),
+    },
+    {
+      ...shared,
+      method: 'POST',
+      path: `${address}/contactable`,
+      params,
+      operationId: `decideContact${suffix}`,
+      summary: `Tell whether a person may be written to${by}`,
+      description:
+        'With `at`, the decision of then: by the person, the consent type and the answers that kith had then.',
+      body: contactableBody,
+      answer: contactDecision,
+      handle: call => answerContactable(call as Call<ContactableBody>),
+    },
+  ]
+}

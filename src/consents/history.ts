@@ -1,0 +1,41 @@
+import { refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
+import { readConsentHistory } from './recorded-answers-sql.ts'
+import { type ConsentHistoryQuery, defaultHistoryLimit } from './schema.ts'
+
+/** A page ends after the change with which its evidence reaches this size. */
+const maxPageBytes = 1_048_576
+/** Higher than every version. */
+const noVersion = 2_147_483_647
+
+type Row = { found: boolean } & (({ has_next: boolean } & AnswerRow) | { version: null })
+
+/** Answers with the consent answers of one person, newest first. Throws a Fault of 404. */
+export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Promise<HandlerResult> {
+  const { db, caller, body, params, signal } = call
+  const { before_version = noVersion, consent_type_id, channel, limit = defaultHistoryLimit } = body
+  const { by, identifier } = addressOf(params)
+  const values = [
+    caller.organization.id,
+    identifier,
+    before_version,
+    consent_type_id ?? null,
+    channel ?? null,
+    limit,
+    maxPageBytes,
+  ]
+  const rows = await db.query<Row>(readConsentHistory[by], values, signal)
+  if (!rows[0]!.found) throwNoPerson()
+  const answers = rows.filter(row => row.version !== null)
+  const has_more = answers.length > 0 && answers.every(({ has_next }) => has_next)
+  return { status: 200, data: { items: answers.map(recordedAnswer), has_more } }
+}
+
+/** The identifier in the path, and which one it is. */
+export function addressOf({ uuid, external_id }: Call['params']): { by: 'id' | 'external_id'; identifier: string } {
+  return uuid === undefined ? { by: 'external_id', identifier: external_id! } : { by: 'id', identifier: uuid }
+}
+
+/** Throws a Fault of 404. */
+export const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')

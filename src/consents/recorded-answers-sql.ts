@@ -1,0 +1,59 @@
+import { statement } from '../db/db.ts'
+
+/** The newest person who was deleted with a name and does not exist. The outer condition cannot choose the index of the inner scan. */
+const deletedWith = (name: string) =>
+  `select d.entity_id from (
+     select c.entity_id, c.sequence, c.operation from changes c
+     where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = ${name}
+       and c.before->>'external_id' is not null offset 0
+   ) d
+   where d.operation = 'delete' and not exists (
+     select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
+   )
+   order by d.sequence desc limit 1`
+
+/** The person who has a name or, if nobody has it, the last one who was deleted with it. */
+export const personNamed = (name: string): string =>
+  `coalesce((
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}
+   ), (${deletedWith(name)}))`
+
+/** The person with an internal identifier, deleted or not. */
+export const personWithId = (id: string): string =>
+  `(select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = ${id} and c.stack_id = 0 limit 1)`
+
+/** The columns of an answer a of the consent history. */
+export const answerColumns = `a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.at,
+       a.collected_at, a.evidence, a.actor, a.request_id`
+
+/** The number of the change that an answer a of the person p is part of, and the hash of the text that it names. */
+export const answerReferences = `(
+     select c.sequence from changes c where c.organization_id = $1 and c.entity_id = p.id and c.version = a.version
+   ) as sequence, (
+     select encode(t.sha256, 'hex') from consent_texts t
+     where t.organization_id = $1 and t.consent_type_id = a.consent_type_id and t.version = (a.evidence->>'text_version')::integer
+   ) as text_sha256`
+
+/** The answers of a person, newest first. A page has whole changes, up to the one that reaches the limit. */
+const page = (person: string) =>
+  `select p.id is not null as found, a.*, ${answerReferences}
+   from (select ${person} as id) p left join lateral (
+     select a.* from (
+       select ${answerColumns}, lead(a.version) over changes is not null as has_next, count(*) over newer as answers_before,
+         sum(200 + coalesce(octet_length(a.evidence::text), 0)) over newer as bytes_before
+       from consent_history a
+       where a.organization_id = $1 and a.person_id = p.id and a.version < $3 and ($4::integer is null or a.consent_type_id = $4)
+         and ($5::text is null or a.channel = $5)
+       window changes as (order by a.version desc), newer as (changes groups between unbounded preceding and 1 preceding)
+     ) a where a.answers_before < $6 and coalesce(a.bytes_before, 0) < $7
+   ) a on true
+   order by a.version desc, a.consent_type_id, a.channel`
+
+/**
+ * $2: person, $3: before this version, $4: consent type or null for all, $5: channel or null for all, $6: answers, $7: bytes.
+ * Returns at least one row if the person exists or existed, with null in its columns if there is no answer.
+ */
+export const readConsentHistory = {
+  id: statement('read_consent_history_by_id', page(personWithId('$2'))),
+  external_id: statement('read_consent_history', page(personNamed('$2'))),
+}
