@@ -8,7 +8,7 @@ export type Target =
   | { to: 'field'; name: string; key: string; type: CellType; prefix?: string }
   | { to: 'attribute'; name: string; key: string; type: CellType; many: boolean; prefix?: string }
   | { to: 'consent'; name: string; consent_type_id: number; channel: string }
-  | { to: 'evidence'; name: string; consent: string; key: string; type: CellType }
+  | { to: 'evidence'; name: string; consent: string; key: string; type: CellType; prefix?: string }
   | { to: 'attributes'; name: string }
   | { to: 'consents'; name: string }
 

@@ -209,7 +209,7 @@ function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell:
     case 'evidence': {
       if (isEmpty) break
       const evidence = parts.evidence.get(target.consent) ?? new Map<string, string>()
-      parts.evidence.set(target.consent, evidence.set(target.key, jsonOf(cell, target.type, settings)))
+      parts.evidence.set(target.consent, evidence.set(target.key, jsonOf(cell, target.type, settings, target.prefix)))
       break
     }
     default:
