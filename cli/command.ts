@@ -44,3 +44,10 @@ export function parseWholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
   return Number(text)
 }
+
+/** Adds `name=value` of the command line to the pairs. The name may contain an equals sign. */
+export function parsePair(text: string, pairs: Map<string, string>): Map<string, string> {
+  const at = text.lastIndexOf('=')
+  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError('Give column=field.')
+  return new Map([...pairs, [text.slice(0, at).trim(), text.slice(at + 1).trim()]])
+}

@@ -109,6 +109,14 @@ describe('kith import of CSV', () => {
     expect(await client.people.get('a')).toMatchObject({ first_name: 'Jörg' })
   })
 
+  it('reads the names of columns as UTF-8, and reports that they are not', async () => {
+    const content = 'external_id,Größe\na,L\n'
+    expect((await importCsv(content, '--attributes', 'rest')).counts).toMatchObject({ created: 1 })
+    expect((await client.people.get('a')).attribute_values).toEqual({ Größe: 'L' })
+    const { code, stderr } = await importCsv(Buffer.from(content, 'latin1'), '--attributes', 'rest')
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('--encoding') })
+  })
+
   it('reports that the file is not in the given encoding', async () => {
     const { code, stderr } = await importCsv(Buffer.from([0x61, 0xff, 0x0a]), '--encoding', 'utf-8')
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('is not encoded in utf-8') })

@@ -1,40 +1,46 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client } from '../client/index.ts'
-import { newCommand, parseWholeNumber, printResult, UsageError } from './command.ts'
+import { newCommand, parsePair, parseWholeNumber, printResult, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
+import { AnswerCounts } from './import/answer-counts.ts'
 import { type ColumnOptions, columnsOf } from './import/columns.ts'
-import { type CsvHead, csvItems } from './import/csv.ts'
+import { type CsvHead, csvItems, type FileColumns, textOf } from './import/csv.ts'
 import { type Format, formatOf, type Input, openInput } from './import/input.ts'
 import type { ImportItem, Refusal } from './import/item.ts'
 import { ndjsonItems } from './import/ndjson.ts'
+import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
+import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
 import { type ImportState, sendAll } from './import/send.ts'
+import { loadTimeZone } from './import/time-zone.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type ImportOptions = ConnectionOptions & {
-  format?: Format
-  map: Map<string, string>
-  ignore: string[]
-  attributes?: 'rest'
-  listSeparator: string
-  dateOrder?: 'dmy' | 'mdy'
-  offset?: string
-  empty: 'absent' | 'null'
-  delimiter?: string
-  prefix: Map<string, string>
-  set: Map<string, string>
-  encoding?: string
-  createOnly?: true
-  strictReferences?: true
-  dryRun?: true
-  skipLines: number
-  refused?: string
-  quiet?: true
-  json?: true
-}
+type ImportOptions = ConnectionOptions &
+  ProfileCommandOptions & {
+    format?: Format
+    map: Map<string, string>
+    ignore: string[]
+    attributes?: 'rest'
+    listSeparator: string
+    dateOrder?: 'dmy' | 'mdy'
+    offset?: string
+    timeZone?: string
+    empty: 'absent' | 'null'
+    delimiter?: string
+    prefix: Map<string, string>
+    set: Map<string, string>
+    encoding?: string
+    createOnly?: true
+    strictReferences?: true
+    dryRun?: true
+    skipLines: number
+    refused?: string
+    quiet?: true
+    json?: true
+  }
 
 export function importCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand(
@@ -45,11 +51,12 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       'import orders orders.csv --map "Order number=external_id" --dry-run',
       'import people people.csv --url https://kith.example.org --token-file token --date-order dmy',
       'import people - --format ndjson < people.ndjson',
+      'import people profiles.csv --profile klaviyo --exported-at 2026-01-31T09:00:00Z --dry-run',
     ],
   )
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .argument('<file>', 'A file in NDJSON (.ndjson, .jsonl) or CSV (.csv, .tsv), plain or .gz; - for standard input.')
-  return addConnectionOptions(withCsvOptions(command))
+  return addConnectionOptions(addProfileOptions(withCsvOptions(command)))
     .addOption(
       new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
@@ -102,6 +109,7 @@ function withCsvOptions(command: Command): Command {
       ]),
     )
     .option('--offset <offset>', 'CSV: The offset of times without one, such as Z or +01:00.', parseOffset)
+    .option('--time-zone <name>', 'CSV: The time zone of times without an offset, such as Europe/Berlin.')
     .addOption(
       new Option('--empty <meaning>', 'CSV: An empty cell keeps the stored value (absent) or clears it (null).')
         .choices(['absent', 'null'])
@@ -119,13 +127,31 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   if (file === '-' && options.tokenFile === '-') throw new UsageError('File and token cannot both be standard input.')
   if (format === 'ndjson' && options.prefix.size + options.set.size > 0)
     throw new UsageError('--prefix and --set apply only to CSV.')
+  if (options.offset !== undefined && options.timeZone !== undefined)
+    throw new UsageError('Use either --offset or --time-zone.')
+  if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
+    throw new UsageError('--profile applies only to CSV of people.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
+  const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
   const { client } = await connect(environment, options, { scope })
   const input = await openInput(file, path(file), options.encoding)
   const head: CsvHead = { cells: [], delimiter: ',' }
   const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
-  const job = { client, owner, file, format, input, refused, head, options }
+  const job = {
+    client,
+    owner,
+    file,
+    format,
+    input,
+    refused,
+    head,
+    options,
+    profile,
+    counts: new AnswerCounts(),
+    leftOut: [],
+    typeKeys: new Map(),
+  }
   const startedMs = performance.now()
   const outcome = await transfer(job).finally(input.close)
   await refused.close()
@@ -141,11 +167,19 @@ type Job = {
   refused: RejectsFile
   head: CsvHead
   options: ImportOptions
+  profile: ProfileOptions | null
+  /** The counts of the answers that the profile read. */
+  counts: AnswerCounts
+  /** The columns that the profile left out. Filled when the header has been read. */
+  leftOut: string[]
+  /** The keys of the consent types by id. Filled when the header has been read. */
+  typeKeys: Map<number, string>
 }
 
 type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
 
-async function transfer({ client, owner, input, refused, options, ...job }: Job): Promise<Outcome> {
+async function transfer(job: Job): Promise<Outcome> {
+  const { client, owner, input, refused, options } = job
   const state: ImportState = {
     received: 0,
     created: 0,
@@ -173,13 +207,16 @@ async function transfer({ client, owner, input, refused, options, ...job }: Job)
   }
   let error: Error | null = null
   try {
-    const items = itemsOf({ client, owner, input, refused, options, ...job }, progressLine.print)
+    const items = itemsOf(job, progressLine.print)
     await sendAll({
       items: skipping(items, options.skipLines),
       open: (lines, signal) => entities.import(lines, { ...importOptions, signal }),
       interrupt,
       state,
-      done: items => refused.write(items.filter(isRefused)),
+      done: items => {
+        job.counts.add(items)
+        return refused.write(items.filter(isRefused))
+      },
       retrying: (error, pauseMs) =>
         progressLine.print(
           `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
@@ -216,16 +253,29 @@ async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGe
   const settings = {
     listSeparator: options.listSeparator,
     dateOrder: options.dateOrder ?? null,
-    offset: options.offset ?? null,
+    offset: options.timeZone === undefined ? (options.offset ?? null) : await loadTimeZone(options.timeZone),
     delimiter: options.delimiter ?? null,
     empty: options.empty,
   }
   yield* csvItems(input.pieces, settings, fileHead => {
     Object.assign(head, fileHead)
-    const columns = columnsOf(fileHead.cells, owner, definitions, columnOptions)
+    const names = headerOf(fileHead)
+    const columns: FileColumns = job.profile
+      ? profileColumnsOf(names, definitions, columnOptions, job.profile)
+      : columnsOf(names, owner, definitions, columnOptions)
+    job.leftOut.push(...(columns.profile?.leftOut ?? []))
+    for (const { id, key } of definitions.consent_types) job.typeKeys.set(id, key)
     for (const notice of columns.notices) printMessage(notice)
     return columns
   })
+}
+
+function headerOf({ cells }: CsvHead): string[] {
+  try {
+    return cells.map(textOf)
+  } catch {
+    throw new Error('The header of the file is not UTF-8. Name the encoding of the file with --encoding.')
+  }
 }
 
 async function* skipping(batches: AsyncIterable<ImportItem[]>, lines: number): AsyncGenerator<ImportItem[]> {
@@ -241,34 +291,35 @@ function report(job: Job, outcome: Outcome, seconds: number) {
     refused_file: failed > 0 ? job.refused.name : null,
     stopped_after: stopped || error ? state.line : null,
     error: error && errorMessage(error),
+    ...(job.profile && { answers: job.counts.value(), left_out_columns: job.leftOut }),
   }
   const summary = error && received === 0 ? [] : summaryOf(job, outcome, seconds)
   printResult(job.options, { value, messages: [...(error ? [errorMessage(error)] : []), ...summary] })
   if (stopped || error || failed > 0) process.exitCode = 1
 }
 
-function summaryOf({ file, refused, options }: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
+function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number): string[] {
+  const { file, refused, options } = job
   const { received, created, updated, unchanged, failed, leftOut, line } = state
   const outcomes = { created, updated, unchanged, refused: failed }
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
     `${formatCount(received)} lines in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    ...job.counts.lines(id => job.typeKeys.get(id)!),
+    ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
     ...(failed > 0 ? [`Refused lines and their reasons are in ${refused.name}. Correct that file and import it.`] : []),
     ...(stopped || error ? [continueHint(file, line)] : []),
   ]
 }
 
+const leftOutHint = (columns: string[]) =>
+  `Left out these columns: ${columns.join(', ')}. Keep one with --map "<column>=attribute_values.<key>", or all as texts with --attributes rest.`
+
 function continueHint(file: string, line: number): string {
   const option = file === '-' ? 'only the remaining lines' : `--skip-lines ${line}`
   return `Stopped after line ${line}. To continue, run the command again with ${option}, or with all lines: lines already stored change nothing.`
-}
-
-function parsePair(text: string, pairs: Map<string, string>): Map<string, string> {
-  const at = text.lastIndexOf('=')
-  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError('Give column=field.')
-  return new Map([...pairs, [text.slice(0, at).trim(), text.slice(at + 1).trim()]])
 }
 
 /** Adds `name=value` to the pairs. The value may contain an equals sign, and begin or end with spaces. */

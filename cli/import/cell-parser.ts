@@ -1,5 +1,6 @@
 import { isDate, isDateTime } from '../../src/formats.ts'
 import { readsBackEqual } from '../../src/scalars.ts'
+import type { OffsetOf } from './time-zone.ts'
 
 /** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
@@ -10,8 +11,8 @@ export type ParseOptions = {
   listSeparator: string
   /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; with null such a date is refused. */
   dateOrder: 'dmy' | 'mdy' | null
-  /** The offset of times without one, such as Z or +01:00; with null such a time is refused. */
-  offset: string | null
+  /** The offset of times without one, such as Z or +01:00, or that of a local time; with null such a time is refused. */
+  offset: string | OffsetOf | null
 }
 
 const yes = new Set(['true', 'yes', 'y', 't', '1', 'on'])
@@ -101,16 +102,28 @@ const iso = (year: string, month: string, day: string) => `${year}-${month.padSt
 /** Converts a date and a time to RFC 3339. */
 function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
   if (isDateTime(text)) return text
-  const [, day = '', time = '', zone = ''] =
-    /^(\S+?)(?:[ T]+(\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?))? ?(Z|UTC|[+-]\d\d:?(?:\d\d)?)?$/i.exec(text) ?? []
+  const [, day = '', time = '00:00', half = '', zone = ''] =
+    /^(\S+?)(?:[ T]+(\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)(?: ?([AP]M))?)? ?(Z|UTC|[+-]\d\d:?(?:\d\d)?)?$/i.exec(text) ?? []
   const date = isoOf(day, dateOrder)
   if (date === null) throw new Error(`${JSON.stringify(text)} is not a date and time such as 1999-12-31T23:59:59Z`)
-  const actualOffset = zone === '' ? offset : offsetOf(zone)
-  if (actualOffset === null) throw new Error(`${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z`)
-  const clock = `${time || '00:00'}${/^\d+:\d\d$/.test(time || '00:00') ? ':00' : ''}`.padStart(8, '0')
-  const dateTime = `${date}T${clock}${actualOffset}`
+  const local = `${date}T${clockOf(time, half)}`
+  const actualOffset = zone !== '' ? offsetOf(zone) : typeof offset === 'function' ? offset(local) : offset
+  if (actualOffset === null)
+    throw new Error(
+      `${JSON.stringify(text)} has no offset. Use --offset, such as --offset Z, or --time-zone, such as --time-zone Europe/Berlin`,
+    )
+  const dateTime = local + actualOffset
   if (!isDateTime(dateTime)) throw new Error(`${JSON.stringify(text)} is not an existing date and time`)
   return dateTime
+}
+
+/** `9:05` → `09:05:00`, and `9:05` with `PM` → `21:05:00`. */
+function clockOf(time: string, half: string): string {
+  const [hours = '', minutes = '', seconds = '00'] = time.split(':')
+  // An hour that the half of a day cannot have, such as 13 PM, is no time.
+  if (half !== '' && (Number(hours) < 1 || Number(hours) > 12)) return time
+  const hour = half === '' ? Number(hours) : (Number(hours) % 12) + (half.toUpperCase() === 'PM' ? 12 : 0)
+  return `${String(hour).padStart(2, '0')}:${minutes}:${seconds}`
 }
 
 function offsetOf(zone: string): string {

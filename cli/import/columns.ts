@@ -55,7 +55,7 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   const targets = names.map(name => {
     if (options.ignore.includes(name) || leftOut.includes(name)) return nothing
     return (
-      targetOf(options.map.get(name) ?? name, fieldTargets) ??
+      findTarget(options.map.get(name) ?? name, fieldTargets) ??
       (options.unknownAsAttributes && name ? attribute(name, 'text', false) : null)
     )
   })
@@ -78,7 +78,7 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
 }
 
 function constantOf(name: string, fieldTargets: Map<string, Target>, unknownAsAttributes: boolean): Target {
-  const target = targetOf(name, fieldTargets) ?? (unknownAsAttributes ? attribute(name, 'text', false) : null)
+  const target = findTarget(name, fieldTargets) ?? (unknownAsAttributes ? attribute(name, 'text', false) : null)
   if (target) return target
   throw new Error(
     `--set ${name}: there is no such field. Use --set attribute_values.${name}=… for an undeclared attribute.`,
@@ -132,7 +132,7 @@ export const evidenceColumns: [key: string, type: CellType][] = [
 ]
 
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
-function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
+export function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
   for (const { key, type, cardinality } of attributes.filter(each => each.owner === owner && each.state === 'active')) {
     const target = attribute(key, type, cardinality === 'many')
@@ -156,7 +156,8 @@ function targetsOf(owner: string, { attributes, consent_types }: Definitions): M
   return fieldTargets
 }
 
-function targetOf(field: string, fieldTargets: Map<string, Target>): Target | null {
+/** Finds the target of a field. Any key of `attribute_values` is one. */
+export function findTarget(field: string, fieldTargets: Map<string, Target>): Target | null {
   const key = /^attribute_values\.(.+)$/.exec(field)?.[1]
   return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, 'text', false))
 }

@@ -4,6 +4,8 @@ import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
 import { beginning } from './input.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
+import { type Column, firstValue, type ReadAnswers, readAnswers } from './profile-answers.ts'
+import type { ProfilePlan } from './profile-columns.ts'
 
 export type CsvSettings = ParseOptions & {
   /** The separator of cells; null detects it from the header. */
@@ -11,6 +13,9 @@ export type CsvSettings = ParseOptions & {
   /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
   empty: 'absent' | 'null'
 }
+
+/** The columns of a file, and those that a profile reads. */
+export type FileColumns = Columns & { profile?: ProfilePlan }
 
 /** The header of a file. Its cells are Latin-1: one character per byte. */
 export type CsvHead = { cells: string[]; delimiter: string }
@@ -27,11 +32,11 @@ const detectionBytes = 65_536
 export async function* csvItems(
   pieces: AsyncIterable<Buffer>,
   settings: CsvSettings,
-  plan: (head: CsvHead) => Columns,
+  plan: (head: CsvHead) => FileColumns,
 ): AsyncGenerator<ImportItem[]> {
   const [start, all] = await beginning(pieces, detectionBytes)
   const delimiter = settings.delimiter ?? detectDelimiter(start.toString('latin1'))
-  let columns: Columns | undefined
+  let columns: FileColumns | undefined
   let reasonColumns = 0
   for await (const records of recordsOf(all, delimiter)) {
     if (columns === undefined && records.length > 0) {
@@ -95,9 +100,10 @@ function detectDelimiter(text: string): string {
   return delimiters[counts.indexOf(Math.max(...counts))]!
 }
 
-type Body = { body: string } | { body: null; refusal?: Refusal }
+type Body = ({ body: string } | { body: null; refusal?: Refusal }) & { answers?: ReadAnswers }
 
-function bodyOf(original: string[], { targets, stateAt, constants }: Columns, settings: CsvSettings): Body {
+function bodyOf(original: string[], columns: FileColumns, settings: CsvSettings): Body {
+  const { targets, stateAt, constants, profile } = columns
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
     const expected = targets.length - constants.length
@@ -123,7 +129,49 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
       !parts.answers.has(target.consent)
     )
       details.push({ path: target.name, message: `needs an answer in the column ${target.consent}` })
-  return details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }
+  const answers = profile ? addProfile(parts, profile, cells, settings, details) : undefined
+  return {
+    ...(details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }),
+    ...(answers && { answers }),
+  }
+}
+
+/** Adds what a profile reads from a record. A fault is added to `details`, under the name of its column. */
+function addProfile(
+  parts: Parts,
+  profile: ProfilePlan,
+  cells: string[],
+  settings: CsvSettings,
+  details: Refusal['details'],
+): ReadAnswers {
+  const { externalId, fields, phone, splitPhone, rules, reference, timeZone } = profile
+  const cell = (index: number) => textOf(cells[index]!)
+  const firstOf = (columns: Column[]) => firstValue(columns, cell)?.text ?? ''
+  const attempt = (columns: Column[], work: () => void) => {
+    try {
+      work()
+    } catch (error) {
+      details.push({ path: columns.map(({ name }) => name).join(' or '), message: (error as Error).message })
+    }
+  }
+  if (externalId)
+    attempt(externalId.columns, () => {
+      const text = firstOf(externalId.columns)
+      if (text === '') throw new Error('is empty, so that the record has no external_id')
+      const id = externalId.isEmail ? text.toLowerCase() : externalId.prefix + text
+      parts.fields.push(`"external_id":${JSON.stringify(id)}`)
+    })
+  for (const { columns, target } of fields) attempt(columns, () => addCell(parts, target, firstOf(columns), settings))
+  attempt(phone, () => {
+    const text = firstOf(phone)
+    if (text !== '') parts.fields.push(JSON.stringify(splitPhone(text)).slice(1, -1))
+  })
+  const parse = { ...settings, offset: settings.offset ?? timeZone }
+  const { exportedAt, product } = profile
+  const answers = readAnswers(rules, cell, firstOf(reference), { product, parse, exportedAt })
+  details.push(...answers.details)
+  parts.consents.push(...answers.entries.map(entry => JSON.stringify(entry)))
+  return answers
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { ReadAnswers } from './profile-answers.ts'
+
 /** A line of NDJSON or a record of CSV that is being imported. */
 export type ImportItem = {
   /** The line of the file where the item begins, counted from 1. */
@@ -8,6 +10,8 @@ export type ImportItem = {
   original: Buffer | string[]
   /** The reason, if the item is refused. */
   refusal?: Refusal
+  /** The answers that a profile read from the record. */
+  answers?: ReadAnswers
 }
 
 /** The column of the reason in a file of refused records. It is the first, because records may have any number of cells. */

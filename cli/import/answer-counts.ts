@@ -1,0 +1,100 @@
+import { formatCount } from '../progress.ts'
+import type { ImportItem } from './item.ts'
+import type { Entry, ReadWord } from './profile-answers.ts'
+import type { Outcome } from './profile-file.ts'
+
+/** A column that is read by mistake can have a different value in every line. */
+const maxWordsOfColumn = 100
+const furtherWords = '(further words)'
+const maxWordLength = 100
+
+type WordCount = { column: string; word: string; outcome: Outcome; known: boolean; lines: number }
+type TypeCount = { consent_type_id: number; channel: string; grants: number; refusals: number }
+type UnansweredCount = { channel: string; lines: number }
+
+/**
+ * Counts what a profile read: the meaning of each word, the answers of each consent type and channel, and the lines without an
+ * answer on a channel.
+ */
+export class AnswerCounts {
+  readonly #words = new Map<string, WordCount>()
+  readonly #types = new Map<string, TypeCount>()
+  readonly #unanswered = new Map<string, UnansweredCount>()
+
+  /** Adds the lines that were accepted. A refused line answers nothing. */
+  add(items: ImportItem[]): void {
+    for (const { answers, refusal } of items) {
+      if (!answers || refusal) continue
+      for (const word of answers.words) this.#countWord(word)
+      for (const entry of answers.entries) this.#countEntry(entry)
+      for (const channel of new Set(answers.words.map(word => word.channel)))
+        if (!answers.entries.some(entry => entry.channel === channel)) this.#countUnanswered(channel)
+    }
+  }
+
+  #countWord({ column, countedAs, outcome, isKnown }: ReadWord): void {
+    const keyOf = (word: string) => JSON.stringify([column, word])
+    const shortened = countedAs.slice(0, maxWordLength)
+    const isNew = !this.#words.has(keyOf(shortened))
+    const isFull = isNew && [...this.#words.values()].filter(each => each.column === column).length >= maxWordsOfColumn
+    const word = isFull ? furtherWords : shortened
+    const count = this.#words.get(keyOf(word)) ?? { column, word, outcome, known: isKnown, lines: 0 }
+    count.lines++
+    this.#words.set(keyOf(word), count)
+  }
+
+  #countEntry({ consent_type_id, channel, state }: Entry): void {
+    const key = `${consent_type_id}:${channel}`
+    const count = this.#types.get(key) ?? { consent_type_id, channel, grants: 0, refusals: 0 }
+    count[state ? 'grants' : 'refusals']++
+    this.#types.set(key, count)
+  }
+
+  #countUnanswered(channel: string): void {
+    const count = this.#unanswered.get(channel) ?? { channel, lines: 0 }
+    count.lines++
+    this.#unanswered.set(channel, count)
+  }
+
+  /** The counts as JSON. */
+  value(): { consents: TypeCount[]; without_answer: UnansweredCount[]; words: WordCount[] } {
+    const byChannel = (a: { channel: string }, b: { channel: string }) => (a.channel < b.channel ? -1 : 1)
+    return {
+      consents: [...this.#types.values()].sort((a, b) => a.consent_type_id - b.consent_type_id || byChannel(a, b)),
+      without_answer: [...this.#unanswered.values()].sort(byChannel),
+      words: this.#sortedWords(),
+    }
+  }
+
+  /** The counts as lines of text. */
+  lines(keyOfType: (id: number) => string): string[] {
+    const { consents, without_answer, words } = this.value()
+    return [
+      ...consents.map(
+        ({ consent_type_id, channel, grants, refusals }) =>
+          `${channel}, ${keyOfType(consent_type_id)}: ${formatCount(grants)} granted, ${formatCount(refusals)} refused`,
+      ),
+      ...without_answer.map(({ channel, lines }) => `${channel}: ${formatCount(lines)} without an answer`),
+      ...words.map(
+        ({ column, word, outcome, known, lines }) =>
+          `  ${column}: ${word}: ${formatCount(lines)}, ${meanings[outcome]}${known ? '' : ' (the profile does not know this word)'}`,
+      ),
+    ]
+  }
+
+  #sortedWords(): WordCount[] {
+    const columns = [...new Set([...this.#words.values()].map(({ column }) => column))]
+    return [...this.#words.values()].sort(
+      (a, b) =>
+        columns.indexOf(a.column) - columns.indexOf(b.column) || b.lines - a.lines || (a.word < b.word ? -1 : 1),
+    )
+  }
+}
+
+const meanings: Record<Outcome, string> = {
+  grant: 'a grant',
+  refuse: 'a refusal',
+  refuse_all: 'a refusal of every consent type of the channel',
+  withhold: 'no answer, whatever other columns grant',
+  none: 'no answer',
+}

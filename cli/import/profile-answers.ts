@@ -1,0 +1,242 @@
+import type { Detail } from '../../src/errors.ts'
+import { jsonOf, type ParseOptions } from './cell-parser.ts'
+import { normalize, type Outcome } from './profile-file.ts'
+
+type Channel = 'email' | 'sms'
+type Method = 'import' | 'double_opt_in'
+
+/** A column of the file, by its name in the header. A header can have a name several times. */
+export type Column = { name: string; indices: number[] }
+
+/** The columns with the evidence of an answer. The first of several that has a value is read. */
+type Evidence = { time: Column[]; ip: Column[]; source: Column[] }
+
+/** A rule of a profile whose column the file has. */
+export type PlannedRule = {
+  channel: Channel
+  /** The column of the words. The column of the status of the file has no indices. */
+  column: Column
+  /** The status of every record of the file; null for a rule of a column. */
+  status: string | null
+  isList: boolean
+  /** Whether the rule gives every word the same meaning. */
+  isAnyWord: boolean
+  words: Map<string, Outcome>
+  /** The consent type that `grant` and `refuse` answer; null if no word has such an outcome. */
+  consentType: number | null
+  /** The consent types that `refuse_all` refuses. */
+  allConsentTypes: number[]
+  grant: Evidence
+  refusal: Evidence
+  method: Method
+  doubleOptIn: Record<'asked' | 'asked_ip' | 'confirmed' | 'confirmed_ip', Column> | null
+}
+
+/**
+ * A word that one rule read in one record. `isKnown` is false if the profile has no meaning for it. `countedAs` is the name
+ * under which it is counted, since the values of some columns are all different.
+ */
+export type ReadWord = {
+  channel: Channel
+  column: string
+  word: string
+  countedAs: string
+  outcome: Outcome
+  isKnown: boolean
+}
+
+/** An element of the `consents` of a body. */
+export type Entry = {
+  consent_type_id: number
+  channel: Channel
+  state: boolean
+  collected_at: string
+  method: Method
+  source: string
+  ip?: string
+  reference?: string
+}
+
+/** The answers of one record, the words that they were read from, and the faults, each under the name of its column. */
+export type ReadAnswers = { entries: Entry[]; words: ReadWord[]; details: Detail[] }
+
+export type AnswerOptions = {
+  product: string
+  parse: ParseOptions
+  /** The time of answers without one of their own. With null, such an answer is a fault of its record. */
+  exportedAt: string | null
+}
+
+/** Returns the text of a record's cell, by its index. Throws if the cell is not valid UTF-8. */
+export type CellReader = (index: number) => string
+
+const strongestFirst: Outcome[] = ['refuse_all', 'refuse', 'withhold', 'grant', 'none']
+
+/**
+ * Reads the answers of one record. A refusal of any rule wins over every grant, and `withhold` over the grants of its channel.
+ * An unknown word answers nothing. `reference` is the product's identifier of the record.
+ */
+export function readAnswers(
+  rules: PlannedRule[],
+  cell: CellReader,
+  reference: string,
+  options: AnswerOptions,
+): ReadAnswers {
+  const faults = new Faults()
+  const read = rules.flatMap(rule => {
+    const words = faults.attempt(rule.column.name, () => wordsOf(rule, cell)) ?? []
+    return words.length === 0 ? [] : [{ rule, words, word: strongest(words) }]
+  })
+  const entries = decide(read).flatMap(answer => {
+    const entry = faults.attempt(answer.rule.column.name, () => entryOf(answer, cell, reference, options))
+    return entry ? [entry] : []
+  })
+  return { entries, words: read.flatMap(({ words }) => words), details: faults.details() }
+}
+
+type Read = { rule: PlannedRule; word: ReadWord }
+type Answer = Read & { type: number; state: boolean }
+
+/** Decides between the rules of a record: at most one answer for each consent type and channel. */
+function decide(read: Read[]): Answer[] {
+  const refusals = read.flatMap(({ rule, word }) => {
+    const types =
+      word.outcome === 'refuse_all' ? rule.allConsentTypes : word.outcome === 'refuse' ? [rule.consentType!] : []
+    return types.map(type => ({ rule, word, type, state: false }))
+  })
+  const withheld = new Set(read.filter(({ word }) => word.outcome === 'withhold').map(({ rule }) => rule.channel))
+  const grants = read
+    .filter(({ rule, word }) => word.outcome === 'grant' && !withheld.has(rule.channel))
+    .map(({ rule, word }) => ({ rule, word, type: rule.consentType!, state: true }))
+  const answers = new Map<string, Answer>()
+  for (const answer of [...refusals, ...grants]) {
+    const key = `${answer.type}:${answer.rule.channel}`
+    if (!answers.has(key)) answers.set(key, answer)
+  }
+  return [...answers.values()]
+}
+
+const strongest = (words: ReadWord[]) =>
+  words.reduce((a, b) => (strongestFirst.indexOf(b.outcome) < strongestFirst.indexOf(a.outcome) ? b : a))
+
+function wordsOf(rule: PlannedRule, cell: CellReader): ReadWord[] {
+  const text = rule.status ?? valueIn(rule.column, cell)
+  const words = rule.isList ? text.split(/[,;|[\]"']+/).filter(word => word.trim() !== '') : [text]
+  return (words.length === 0 ? [''] : words).map(word => readWord(rule, word.trim()))
+}
+
+function readWord({ channel, column, words, isAnyWord }: PlannedRule, word: string): ReadWord {
+  const read = { channel, column: column.name, word, countedAs: word }
+  if (word === '') return { ...read, countedAs: '(empty)', outcome: 'none', isKnown: true }
+  if (isAnyWord) return { ...read, countedAs: '(any value)', outcome: words.get('*')!, isKnown: true }
+  const outcome = words.get(normalize(word))
+  return { ...read, outcome: outcome ?? words.get('*') ?? 'none', isKnown: outcome !== undefined }
+}
+
+/** Returns the first value of a column that is not empty, or an empty text. */
+export function valueIn({ indices }: Column, cell: CellReader): string {
+  for (const index of indices) {
+    const text = cell(index).trim()
+    if (text !== '') return text
+  }
+  return ''
+}
+
+/** Returns the first of the columns that has a value, with the value. */
+export function firstValue(columns: Column[], cell: CellReader): { column: Column; text: string } | null {
+  for (const column of columns) {
+    const text = valueIn(column, cell)
+    if (text !== '') return { column, text }
+  }
+  return null
+}
+
+function entryOf(
+  { rule, word, type, state }: Answer,
+  cell: CellReader,
+  reference: string,
+  options: AnswerOptions,
+): Entry {
+  const { product, parse, exportedAt } = options
+  const evidence = state ? rule.grant : rule.refusal
+  const timed = firstValue(evidence.time, cell)
+  const collected_at = timed ? timeOf(timed.column, timed.text, parse) : exportedAt
+  if (collected_at === null) throw buildMissingTimeFault(evidence.time, rule.column)
+  const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
+  const ip = firstValue(evidence.ip, cell)?.text
+  const quoted = [{ column: rule.column, text: word.word }]
+  for (const column of evidence.source) quoted.push({ column, text: valueIn(column, cell) })
+  return {
+    consent_type_id: type,
+    channel: rule.channel,
+    state,
+    collected_at,
+    method: isConfirmed ? 'double_opt_in' : state ? rule.method : 'import',
+    source: [
+      `${product} export`,
+      ...quoted.filter(({ text }) => text !== '').map(({ column, text }) => `${column.name}: ${text}`),
+      ...(timed ? [] : ['time of the export']),
+    ].join('; '),
+    ...(ip !== undefined && { ip }),
+    ...(reference !== '' && { reference }),
+  }
+}
+
+function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault {
+  const names = columns.map(({ name }) => name).join(' and ')
+  const state = columns.length > 1 ? 'are empty' : columns.length === 1 ? 'is empty' : 'has no time beside it'
+  const advice = 'Name the time of the export with --exported-at'
+  return new CellFault(names || wordColumn.name, `${state}, so that the answer has no time. ${advice}`)
+}
+
+function timeOf(column: Column, text: string, parse: ParseOptions): string {
+  try {
+    // The service takes whole milliseconds, and some products export microseconds.
+    return new Date(JSON.parse(jsonOf(text, 'datetime', parse))).toISOString()
+  } catch (error) {
+    throw new CellFault(column.name, (error as Error).message)
+  }
+}
+
+/**
+ * A sign-up and a later confirmation, each with an address, are two acts of a person. A time of confirmation alone is not: the
+ * product also sets it for contacts that were imported or that subscribed in one step.
+ */
+function provesDoubleOptIn(
+  { asked, asked_ip, confirmed, confirmed_ip }: NonNullable<PlannedRule['doubleOptIn']>,
+  cell: CellReader,
+  parse: ParseOptions,
+): boolean {
+  const [askedAt, confirmedAt] = [valueIn(asked, cell), valueIn(confirmed, cell)]
+  if ([askedAt, confirmedAt, valueIn(asked_ip, cell), valueIn(confirmed_ip, cell)].includes('')) return false
+  return Date.parse(timeOf(confirmed, confirmedAt, parse)) > Date.parse(timeOf(asked, askedAt, parse))
+}
+
+/** A value that cannot be used, with the name of its column. */
+class CellFault extends Error {
+  readonly column: string
+
+  constructor(column: string, message: string) {
+    super(message)
+    this.column = column
+  }
+}
+
+/** The faults of a record. Each is reported once, although several answers may meet it. */
+class Faults {
+  readonly #messages = new Map<string, string>()
+
+  /** Runs the work. If it throws, keeps the message under the column of the fault, or under this one. */
+  attempt<T>(column: string, work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      this.#messages.set(error instanceof CellFault ? error.column : column, (error as Error).message)
+      return undefined
+    }
+  }
+
+  details(): Detail[] {
+    return [...this.#messages].map(([path, message]) => ({ path, message }))
+  }
+}

@@ -1,0 +1,246 @@
+import type { Definitions } from '../../client/index.ts'
+import {
+  answerableConsents,
+  type ColumnOptions,
+  type Columns,
+  columnsOf,
+  findTarget,
+  type Target,
+  targetsOf,
+} from './columns.ts'
+import type { PhoneSplitter } from './phone.ts'
+import type { Column, PlannedRule } from './profile-answers.ts'
+import { normalize, type Outcome, type Profile, type Rule } from './profile-file.ts'
+import type { OffsetOf } from './time-zone.ts'
+
+export type ProfileOptions = {
+  profile: Profile
+  /** Whether the identifier of the product or the email address becomes the external identifier. */
+  externalId: 'id' | 'email'
+  /** The key of the consent type of a channel or of a column. */
+  consentTypes: Map<string, string>
+  /** The status of the whole file, if the profile has statuses. */
+  status: string | null
+  exportedAt: string | null
+  /** The time zone of the profile, for times without an offset. */
+  timeZone: OffsetOf | null
+  splitPhone: PhoneSplitter
+}
+
+/** The plan of reading a file with a profile. Its columns are beside those that other options map. */
+export type ProfilePlan = {
+  product: string
+  exportedAt: string | null
+  timeZone: OffsetOf | null
+  /** The columns of the product's identifier, which is the reference of each answer. */
+  reference: Column[]
+  /** The source of the external identifier; null if another option sets it. */
+  externalId: { columns: Column[]; prefix: string; isEmail: boolean } | null
+  fields: { columns: Column[]; target: Exclude<Target, { to: 'nothing' }> }[]
+  phone: Column[]
+  splitPhone: PhoneSplitter
+  rules: PlannedRule[]
+  /** The columns that neither the profile nor another option names. */
+  leftOut: string[]
+}
+
+/**
+ * Finds the columns of a profile in the header, beside those of the other options. A column that neither names is left out,
+ * unless it has the key of a declared attribute. Throws an Error if the file has no answers or its answers have no consent type.
+ */
+export function profileColumnsOf(
+  header: string[],
+  definitions: Definitions,
+  columnOptions: ColumnOptions,
+  options: ProfileOptions,
+): Columns & { profile: ProfilePlan } {
+  const names = header.map(name => name.trim())
+  const { profile } = options
+  const find = finderOf(names, columnOptions.ignore)
+  const ownTargets = new Set([...columnOptions.map.values(), ...columnOptions.constants.keys()])
+  const targets = targetsOf('people', definitions)
+  const reference = find(profile.external_id.columns)
+  const plan: Omit<ProfilePlan, 'leftOut'> = {
+    product: profile.product,
+    exportedAt: options.exportedAt,
+    timeZone: options.timeZone,
+    reference,
+    externalId: ownTargets.has('external_id') ? null : externalIdOf(options, find, reference),
+    fields: Object.entries(profile.fields).flatMap(([field, columns]) => {
+      const target = findTarget(field, targets)
+      const found = find(columns)
+      const isUsed = target && target.to !== 'nothing' && found.length > 0 && !ownTargets.has(field)
+      return isUsed ? [{ columns: found, target }] : []
+    }),
+    phone: phoneFields.some(field => ownTargets.has(field)) ? [] : find(profile.phone?.columns ?? []),
+    splitPhone: options.splitPhone,
+    rules: profile.answers.flatMap(rule => plannedRules(rule, names, find, definitions, options)),
+  }
+  throwOnUnusableRules(plan.rules, options)
+  const read = new Set(columnsRead(plan).flatMap(({ indices }) => indices.map(index => names[index]!)))
+  const others = names.filter(
+    name => !read.has(name) && !columnOptions.map.has(name) && !columnOptions.ignore.includes(name),
+  )
+  const isAttribute = (name: string) => targets.get(name)?.to === 'attribute'
+  const kept = others.filter(name => isAttribute(name) || (columnOptions.unknownAsAttributes && name !== ''))
+  const leftOut = [...new Set(others.filter(name => !kept.includes(name)))]
+  const columns = columnsOf(header, 'people', definitions, {
+    ...columnOptions,
+    // A column of the product that has the name of a field, such as email_consent, is not that field.
+    map: new Map([...kept.map((name): [string, string] => [name, `attribute_values.${name}`]), ...columnOptions.map]),
+    ignore: [...columnOptions.ignore, ...[...read].filter(name => !columnOptions.map.has(name)), ...leftOut],
+  })
+  return { ...columns, profile: { ...plan, leftOut: leftOut.filter(name => name !== '') } }
+}
+
+const phoneFields = ['mobile_prefix', 'mobile_number']
+
+type Finder = (columns: string[]) => Column[]
+
+/** Returns a function that finds columns by their names, in the order of the names. Ignored columns are not found. */
+function finderOf(names: string[], ignored: string[]): Finder {
+  const normalized = names.map(name => (ignored.includes(name) ? null : normalize(name)))
+  return columns =>
+    columns.flatMap(column => {
+      const indices = normalized.flatMap((name, index) => (name === normalize(column) ? [index] : []))
+      return indices.length > 0 ? [{ name: names[indices[0]!]!, indices }] : []
+    })
+}
+
+function externalIdOf({ profile, externalId }: ProfileOptions, find: Finder, reference: Column[]) {
+  if (externalId === 'id') {
+    if (reference.length > 0) return { columns: reference, prefix: profile.external_id.prefix ?? '', isEmail: false }
+    throw new Error(
+      `The file has no column ${profile.external_id.columns.join(' or ')}, of which the external_id is made. Use ` +
+        '--external-id email, for this file and for all others with the same people, or --map "<column>=external_id".',
+    )
+  }
+  const columns = find(profile.fields.email ?? [])
+  if (columns.length > 0) return { columns, prefix: '', isEmail: true }
+  throw new Error(`The file has no column ${(profile.fields.email ?? ['of email addresses']).join(' or ')}.`)
+}
+
+/** Plans a rule for each column of the file that it names. A name that ends with * stands for all columns that begin with it. */
+function plannedRules(
+  rule: Rule,
+  names: string[],
+  find: Finder,
+  definitions: Definitions,
+  options: ProfileOptions,
+): PlannedRule[] {
+  const begin = rule.column?.endsWith('*') ? normalize(rule.column.slice(0, -1)) : null
+  const columns = rule.status
+    ? [{ name: 'status', indices: [] }]
+    : begin === null
+      ? find([rule.column!])
+      : find([...new Set(names.filter(name => normalize(name).startsWith(begin)))])
+  const words = new Map(
+    Object.entries(rule.words).map(([word, outcome]) => [word === '*' ? '*' : normalize(word), outcome]),
+  )
+  const evidence = ({ time = [], ip = [], source = [] }: NonNullable<Rule['refusal']>) => ({
+    time: find(time),
+    ip: find(ip),
+    source: find(source),
+  })
+  const doubleOptIn = rule.double_opt_in && {
+    asked: find([rule.double_opt_in.asked])[0],
+    asked_ip: find([rule.double_opt_in.asked_ip])[0],
+    confirmed: find([rule.double_opt_in.confirmed])[0],
+    confirmed_ip: find([rule.double_opt_in.confirmed_ip])[0],
+  }
+  return columns.map(column => ({
+    channel: rule.channel,
+    column,
+    status: rule.status ? options.status : null,
+    isList: rule.list ?? false,
+    isAnyWord: words.has('*') && words.size === 1,
+    words,
+    consentType: consentTypeOf(rule, column, begin !== null, definitions, options),
+    allConsentTypes: answerableConsents(definitions.consent_types)
+      .filter(({ channel }) => channel === rule.channel)
+      .map(({ consent_type_id }) => consent_type_id),
+    grant: evidence(rule),
+    refusal: evidence(rule.refusal ?? rule),
+    method: rule.method ?? 'import',
+    doubleOptIn:
+      doubleOptIn && Object.values(doubleOptIn).every(found => found !== undefined)
+        ? (doubleOptIn as NonNullable<PlannedRule['doubleOptIn']>)
+        : null,
+  }))
+}
+
+/** The consent type that a rule answers: that of its column, else that of its channel, else the channel's default. */
+function consentTypeOf(
+  { channel, words }: Rule,
+  column: Column,
+  needsOwn: boolean,
+  { consent_types }: Definitions,
+  { consentTypes }: ProfileOptions,
+): number | null {
+  if (!Object.values(words).some(outcome => outcome === 'grant' || outcome === 'refuse')) return null
+  const answerable = consent_types.filter(
+    type => type.state === 'active' && !type.mandatory && type.channels.some(entry => entry.channel === channel),
+  )
+  const keys = answerable.map(({ key }) => key).join(', ') || 'none'
+  const named = new Map([...consentTypes].map(([name, key]) => [normalize(name), key]))
+  const key = named.get(normalize(column.name)) ?? (needsOwn ? undefined : named.get(channel))
+  if (key !== undefined) {
+    const type = answerable.find(type => type.key === key)
+    if (type) return type.id
+    throw new Error(
+      `${key} is no consent type that a person can answer on the channel ${channel}. Those of ${channel} are: ${keys}.`,
+    )
+  }
+  if (needsOwn)
+    throw new Error(
+      `The column ${JSON.stringify(column.name)} has no consent type. Name one with --consent-type "${column.name}=<key>", or ` +
+        `leave the column out with --ignore "${column.name}". The consent types of ${channel} are: ${keys}.`,
+    )
+  const byDefault = answerable.find(type => type.channels.some(entry => entry.channel === channel && entry.is_default))
+  if (byDefault) return byDefault.id
+  throw new Error(
+    `No consent type is the default of the channel ${channel}. Name one with --consent-type ${channel}=<key>, or leave the ` +
+      `column out with --ignore "${column.name}". The consent types of ${channel} are: ${keys}.`,
+  )
+}
+
+function throwOnUnusableRules(rules: PlannedRule[], { profile, consentTypes, exportedAt }: ProfileOptions) {
+  if (rules.length === 0) {
+    const columns = profile.answers.map(({ column }) => column)
+    throw new Error(
+      `The file has no column with answers. The profile of ${profile.product} reads: ${columns.join(', ')}. Export the ` +
+        'file with them, or name your columns in a copy of the profile.',
+    )
+  }
+  const known = new Set(rules.flatMap(({ column, channel }) => [normalize(column.name), channel as string]))
+  const unknown = [...consentTypes.keys()].find(name => !known.has(normalize(name)))
+  if (unknown !== undefined)
+    throw new Error(
+      `--consent-type ${unknown}: this is neither a channel nor a column with answers. Those of the file are ${[...known].join(', ')}.`,
+    )
+  const untimed = rules.find(({ words, status, grant, refusal }) => {
+    const outcomes = status === null ? [...words.values()] : [words.get(normalize(status)) ?? 'none']
+    const needsTime = (outcome: Outcome) =>
+      outcome === 'grant' ? grant.time.length === 0 : outcome.startsWith('refuse') && refusal.time.length === 0
+    return outcomes.some(needsTime)
+  })
+  if (untimed && exportedAt === null)
+    throw new Error(
+      `The file has no time of the answers in ${untimed.column.name}. Name the time of the export with --exported-at, such as ` +
+        '--exported-at 2026-01-31T09:00:00Z: such answers count from then.',
+    )
+}
+
+function columnsRead({ reference, externalId, fields, phone, rules }: Omit<ProfilePlan, 'leftOut'>): Column[] {
+  return [
+    ...reference,
+    ...(externalId?.columns ?? []),
+    ...fields.flatMap(field => field.columns),
+    ...phone,
+    ...rules.flatMap(({ column, grant, refusal, doubleOptIn }) => [
+      column,
+      ...[grant, refusal].flatMap(({ time, ip, source }) => [...time, ...ip, ...source]),
+      ...Object.values(doubleOptIn ?? {}),
+    ]),
+  ]
+}

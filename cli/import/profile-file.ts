@@ -1,0 +1,163 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { type Static, Type } from 'typebox'
+import { type Detail, Fault, pointer } from '../../src/errors.ts'
+import { parseJson } from '../../src/http/input/json.ts'
+import { trimAndCheck } from '../../src/http/input/trim.ts'
+import { compile } from '../../src/http/input/validate.ts'
+import { profileTexts } from '../../src/profile-fields.ts'
+import { UsageError } from '../command.ts'
+
+const closed = { additionalProperties: false }
+const text = Type.String({ minLength: 1 })
+/** Names of columns, of which the first that has a value is read. */
+const columns = Type.Array(text, { minItems: 1 })
+const notes = Type.Optional(Type.Array(text))
+
+const outcome = Type.Enum(['grant', 'refuse', 'refuse_all', 'withhold', 'none'])
+/**
+ * The meaning of a word of a column. `grant` and `refuse` answer the consent type of the column. `refuse_all` refuses every
+ * consent type of the channel. `withhold` answers nothing, and takes back the grants of the channel that other columns of
+ * the record give. `none` answers nothing.
+ */
+export type Outcome = Static<typeof outcome>
+
+const evidence = {
+  time: Type.Optional(columns),
+  ip: Type.Optional(columns),
+  source: Type.Optional(columns),
+}
+
+const rule = Type.Object(
+  {
+    channel: Type.Enum(['email', 'sms']),
+    column: Type.Optional(text),
+    status: Type.Optional(Type.Literal(true)),
+    list: Type.Optional(Type.Boolean()),
+    words: Type.Record(Type.String(), outcome),
+    ...evidence,
+    refusal: Type.Optional(Type.Object(evidence, closed)),
+    method: Type.Optional(Type.Enum(['import', 'double_opt_in'])),
+    double_opt_in: Type.Optional(
+      Type.Object({ asked: text, asked_ip: text, confirmed: text, confirmed_ip: text }, closed),
+    ),
+    notes,
+  },
+  closed,
+)
+/**
+ * A rule that reads answers of one channel from the words of one column, or from the status that the whole file has. `refusal`
+ * names other columns for the evidence of refusals.
+ */
+export type Rule = Static<typeof rule>
+
+const profileFile = Type.Object(
+  {
+    version: Type.Literal(1),
+    product: text,
+    notes,
+    external_id: Type.Object({ columns, prefix: Type.Optional(text), notes }, closed),
+    fields: Type.Record(Type.String(), columns),
+    phone: Type.Optional(Type.Object({ columns, notes }, closed)),
+    time_zone: Type.Optional(text),
+    statuses: Type.Optional(columns),
+    answers: Type.Array(rule, { minItems: 1 }),
+  },
+  closed,
+)
+/** A description of a product's contact export: where fields of a person and answers stand, and what the words mean. */
+export type Profile = Static<typeof profileFile>
+
+// The limits of the service for a request body.
+const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
+const phoneFields = ['mobile_prefix', 'mobile_number']
+
+/** Normalizes the name of a column, or a word: letter case, spaces, hyphens and underscores make no difference. */
+export const normalize = (name: string) =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_-]+/g, ' ')
+
+/**
+ * Reads a profile: one of kith's by its name, such as `klaviyo`, or a file if the name has a slash or an extension. Throws a
+ * UsageError if there is none, and an Error with the path of every wrong value.
+ */
+export async function readProfile(name: string, pathOf: (file: string) => string): Promise<Profile> {
+  const isFile = /[./\\]/.test(name)
+  const path = isFile ? pathOf(name) : fileURLToPath(new URL(`profiles/${name}.json`, import.meta.url))
+  const bytes = await readFile(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw new Error(`${name} cannot be read: ${error.message}`)
+    if (isFile) throw new UsageError(`The file ${name} does not exist.`)
+    throw new UsageError(`There is no profile ${name}. Use ${await profileNames()}, or a file such as ./mine.json.`)
+  })
+  return parseProfile(bytes, name)
+}
+
+async function profileNames(): Promise<string> {
+  const files = await readdir(new URL('profiles/', import.meta.url))
+  return files
+    .map(file => file.replace(/\.json$/, ''))
+    .sort()
+    .join(', ')
+}
+
+/** Parses a profile. Throws an Error whose message has every fault with its JSON Pointer. */
+export function parseProfile(bytes: Buffer, name: string): Profile {
+  const details = faultsOf(bytes)
+  if (Array.isArray(details)) {
+    const lines = details.map(({ path, message }) => `  ${path || '/'} ${message}`)
+    throw new Error([`The profile ${name} cannot be used:`, ...lines].join('\n'))
+  }
+  return details
+}
+
+function faultsOf(bytes: Buffer): Profile | Detail[] {
+  try {
+    const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
+    compile(profileFile)(parsed, 'body')
+    const faults = ruleFaults(parsed as Profile)
+    return faults.length > 0 ? faults : (parsed as Profile)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const { details, message } = error.refusal
+    return details.length > 0 ? details : [{ path: '', message }]
+  }
+}
+
+function ruleFaults(profile: Profile): Detail[] {
+  const statuses = (profile.statuses ?? []).map(normalize)
+  return [
+    ...Object.keys(profile.fields).flatMap(field =>
+      isField(field) ? [] : [{ path: pointer('fields', field), message: fieldMessage }],
+    ),
+    ...profile.answers.flatMap((rule, index) =>
+      answerFaults(rule, statuses).map(({ path, message }) => ({
+        path: `${pointer('answers', index)}${path}`,
+        message,
+      })),
+    ),
+  ]
+}
+
+const fieldNames = profileTexts.filter(name => !phoneFields.includes(name))
+const fieldMessage = `is not a field. The fields are ${fieldNames.join(', ')} and attribute_values.<any key>; phone numbers stand in /phone`
+const isField = (field: string) => (fieldNames as string[]).includes(field) || /^attribute_values\../.test(field)
+
+function answerFaults({ column, status, words, method, double_opt_in }: Rule, statuses: string[]): Detail[] {
+  const faults: Detail[] = []
+  const isUnique = new Set(Object.keys(words).map(normalize)).size === Object.keys(words).length
+  if ((column === undefined) === (status === undefined))
+    faults.push({ path: '', message: 'needs either `column` or `status`' })
+  if (column !== undefined && /\*./.test(column))
+    faults.push({ path: '/column', message: 'can have a * only at its end' })
+  if (Object.keys(words).length === 0) faults.push({ path: '/words', message: 'needs at least one word' })
+  if (!isUnique) faults.push({ path: '/words', message: 'has a word twice. Letter case, spaces, - and _ are ignored' })
+  if (method !== undefined && double_opt_in !== undefined)
+    faults.push({ path: '/double_opt_in', message: 'decides the method, so that `method` cannot stand beside it' })
+  if (status)
+    for (const word of Object.keys(words))
+      if (!statuses.includes(normalize(word)))
+        faults.push({ path: pointer('words', word), message: 'is not one of /statuses' })
+  return faults
+}

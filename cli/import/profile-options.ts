@@ -1,0 +1,86 @@
+import { basename } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isDateTime } from '../../src/formats.ts'
+import { parsePair, UsageError } from '../command.ts'
+import { loadPhoneSplitter } from './phone.ts'
+import type { ProfileOptions } from './profile-columns.ts'
+import { normalize, type Profile, readProfile } from './profile-file.ts'
+import { loadTimeZone } from './time-zone.ts'
+
+/** The options of `kith import` for the contact exports of other products, as commander returns them. */
+export type ProfileCommandOptions = {
+  profile?: string
+  consentType: Map<string, string>
+  externalId: 'id' | 'email'
+  status?: string
+  exportedAt?: string
+  phoneCountry?: string
+}
+
+/** Adds the options to the command. */
+export function addProfileOptions(command: Command): Command {
+  return command
+    .option(
+      '--profile <name|file>',
+      'CSV of people: Read the contact export of a product: klaviyo, hubspot, mailchimp, or as this file describes it.',
+    )
+    .addOption(
+      new Option(
+        '--consent-type <channel|column=key>',
+        'Profile: The consent type of a channel or a column (repeatable). Default: that of the channel.',
+      )
+        .argParser(parsePair)
+        .default(new Map(), 'none'),
+    )
+    .addOption(
+      new Option('--external-id <source>', 'Profile: The external_id is the identifier in the product, or the email.')
+        .choices(['id', 'email'])
+        .default('id'),
+    )
+    .option('--exported-at <time>', 'Profile: The time of the export, for answers without a time.', parseTime)
+    .option(
+      '--status <status>',
+      'Profile: The status of all contacts of the file, such as unsubscribed. Default: as the file name begins.',
+    )
+    .option('--phone-country <code>', 'Profile: The country of phone numbers without a prefix, such as DE.')
+}
+
+/** Reads a profile and what it needs. `file` is the name of the file that is imported. */
+export async function readProfileOptions(
+  name: string,
+  options: ProfileCommandOptions,
+  file: string,
+  pathOf: (name: string) => string,
+): Promise<ProfileOptions> {
+  const profile = await readProfile(name, pathOf)
+  return {
+    profile,
+    externalId: options.externalId,
+    consentTypes: options.consentType,
+    status: statusOf(profile, file, options.status),
+    exportedAt: options.exportedAt ?? null,
+    timeZone: profile.time_zone === undefined ? null : await loadTimeZone(profile.time_zone),
+    splitPhone: await loadPhoneSplitter(options.phoneCountry),
+  }
+}
+
+/** The status of the contacts of a file: that of `--status`, else the word that the name of the file begins with. */
+function statusOf({ product, statuses }: Profile, file: string, option: string | undefined): string | null {
+  if (!statuses) {
+    if (option === undefined) return null
+    throw new UsageError(`--status: the files of ${product} have no status.`)
+  }
+  const word = option ?? /^[a-z]+/i.exec(basename(file))?.[0] ?? ''
+  const status = statuses.find(each => normalize(each) === normalize(word))
+  if (status !== undefined) return status
+  throw new UsageError(
+    `The status of the contacts of ${file} is unknown, because ${product} exports one file for each status. Give --status ` +
+      `with one of ${statuses.join(', ')}.`,
+  )
+}
+
+function parseTime(text: string): string {
+  if (!isDateTime(text)) throw new InvalidArgumentError('Give a date and time with its offset: 2026-01-31T09:00:00Z.')
+  if (Date.parse(text) > Date.now()) throw new InvalidArgumentError('Give a time in the past.')
+  return new Date(text).toISOString()
+}
