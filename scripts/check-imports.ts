@@ -7,7 +7,7 @@ const columns = [
   ['filters', 'transfer'],
   ['entities'],
   ['relationships', 'consents'],
-  ['attributes', 'stacks', 'webhooks'],
+  ['attributes', 'stacks', 'webhooks', 'ledger'],
   ['organizations'],
   ['followers'],
   ['changes'],

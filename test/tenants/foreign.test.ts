@@ -134,7 +134,8 @@ describe('an identifier of another organization', { timeout: 120_000 }, () => {
     const statuses = await compareAll(pathCases)
     console.log(`foreign identifiers in paths: ${statuses.size} pairs on ${routes.length} routes`)
     expect([...statuses].filter(([, status]) => ![404, 500].includes(status))).toEqual([])
-    const parameters = routes.flatMap(({ params }) => Object.keys(params ?? {}))
+    const addressing = routes.filter(({ path }) => !path.startsWith('/v1/ledger/'))
+    const parameters = addressing.flatMap(({ params }) => Object.keys(params ?? {}))
     expect(statuses.size).toBe(parameters.length)
   })
 

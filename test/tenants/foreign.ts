@@ -57,7 +57,9 @@ export function pathCases(route: Route, pairs: Pairs): Case[] {
   const { method, path, params = {}, line } = route
   const takesLines = line !== undefined
   const body = takesLines ? {} : bodyOf(route)
-  return Object.keys(params).map(probed => ({
+  // The parameters of the ledger are positions, which belong to nobody.
+  const probedParams = path.startsWith('/v1/ledger/') ? [] : Object.keys(params)
+  return probedParams.map(probed => ({
     where: `${method} ${path}: ${probed}`,
     pair: pairOf(route, probed, pairs),
     buildRequest: (identifier, ownIds) => ({

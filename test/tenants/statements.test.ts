@@ -11,6 +11,9 @@ import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { auditLedger } from '../../src/ledger/audit.ts'
+import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
+import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
@@ -125,6 +128,12 @@ const exportStatements = ['prepare_copy', 'copy_all']
 const globalStatements = [
   'analyze_entities',
   'analyze_terms',
+  'count_ledger_entries',
+  'insert_ledger_key',
+  'list_ledger_keys',
+  'lock_ledger_keys',
+  'read_ledger_signer',
+  'retire_ledger_key',
   'find_news',
   'find_organization',
   'insert_change_head',
@@ -240,7 +249,39 @@ async function useEveryEndpoint(shop: Shop) {
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
   await useWebhooks(shop)
+  await useLedger(shop)
   await followLog(shop)
+}
+
+const { consents } = person
+
+/** Seals and audits the ledger, whose answers are read from the change log again and again. */
+async function useLedger(shop: Shop) {
+  const ok = (path: string) => expectSuccess(shop.send('GET', `/v1/ledger/${path}`))
+  for (let batch = 0; batch < 3; batch++) {
+    const create = (n: number) => ({ op: 'create', body: { external_id: `answered${batch}:${n}`, consents } })
+    const operations = Array.from({ length: 100 }, (_, n) => create(n))
+    const { items } = (await expectSuccess(shop.send('POST', '/v1/people/batch', { operations }))).body.data
+    expect(items.every(({ status }: { status: number }) => status === 201)).toBe(true)
+  }
+  // The ledger of the twin is not watched.
+  const follower = ledgerFollower({ originName: 'kith' })
+  const work: Follower['work'] = async task =>
+    task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: () => Date.now() + 3_600_000 })
+  for (const path of ['checkpoint', 'keys', 'tile/0/000', 'tile/entries/000', 'inclusion/3', 'consistency/3'])
+    await ok(path)
+  const { size, findings } = await auditLedger(service.db, shop.id)
+  expect([size > 300, findings]).toEqual([true, []])
+  await service.sql('update ledger_entries set salt = null where organization_id = $1 and index = 3', [shop.id])
+  expect((await auditLedger(service.db, shop.id)).findings).toHaveLength(1)
+  const { sequence, consent_type_id, channel } = (
+    await service.sql<Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>>(
+      'select * from ledger_entries where organization_id = $1 and index = 3',
+      [shop.id],
+    )
+  )[0]!
+  expect(await findEntry(service.db, shop.id, { sequence, consent_type_id, channel })).toMatchObject({ index: 3 })
 }
 
 async function useWebhooks({ send }: Shop) {
