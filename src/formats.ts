@@ -1,3 +1,5 @@
+import ipaddr from 'ipaddr.js'
+
 /** A format of a string: its predicate, and the message for a string that fails it. */
 export type Format = { holds: (text: string) => boolean; message: string }
 
@@ -28,6 +30,21 @@ export function isDateTime(text: string): boolean {
   const time = /^[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
   return isDate(text.slice(0, 10)) && time.test(text.slice(10))
 }
+
+const earliestCollectionMs = Date.parse('1990-01-01T00:00:00Z')
+/** The clocks of clients may be this far ahead. */
+const clockAllowanceMs = 60_000
+
+/** A date and time of RFC 3339 from 1990 to a minute from now, whose fraction of a second has whole milliseconds. */
+export function isCollectionTime(text: string): boolean {
+  if (!isDateTime(text) || /\.\d{3}\d*[1-9]/.test(text)) return false
+  const timeMs = Date.parse(text.toUpperCase())
+  return timeMs >= earliestCollectionMs && timeMs <= Date.now() + clockAllowanceMs
+}
+
+/** An IPv4 address of four decimal numbers, or an IPv6 address without a zone. */
+export const isIpAddress = (text: string): boolean =>
+  ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'))
 
 /** 1 to 255 characters (code points), without control characters. Not `.` or `..`, which a URL path cannot contain. */
 export function isExternalId(text: string): boolean {
@@ -101,6 +118,11 @@ function repeats(subtags: string[]): boolean {
 
 /** The formats that a schema can name. */
 export const formats: Record<string, Format> = {
+  'collection-time': {
+    holds: isCollectionTime,
+    message:
+      'must be a date and time with its offset, as in RFC 3339, from 1990 to now, with at most 3 digits after the point',
+  },
   date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
   'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },
   'date-time': { holds: isDateTime, message: 'must be a date and time with its offset, as in RFC 3339' },
@@ -109,6 +131,7 @@ export const formats: Record<string, Format> = {
     holds: isExternalId,
     message: 'must be 1 to 255 characters, without control characters, and not . or ..',
   },
+  'ip-address': { holds: isIpAddress, message: 'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7' },
   language: { holds: isLanguage, message: 'must be a language code, such as en or pt-BR' },
   'object-id': { holds: isObjectId, message: 'must be 24 hexadecimal digits' },
   uuid: { holds: isUuid, message: 'must be a UUID' },

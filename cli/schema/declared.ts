@@ -8,7 +8,7 @@ export type Declared = {
 }
 export type DeclaredStack = Omit<Stack, 'created_at' | 'updated_at'>
 export type DeclaredAttribute = Omit<Attribute, 'id' | 'index_state' | 'created_at' | 'updated_at'>
-export type DeclaredConsentType = Omit<ConsentType, 'id' | 'created_at' | 'updated_at'>
+export type DeclaredConsentType = Omit<ConsentType, 'id' | 'text_versions' | 'created_at' | 'updated_at'>
 
 /** The name of an attribute, unique in the organization: `owner.key`. */
 export const attributeName = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`

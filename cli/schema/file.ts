@@ -70,7 +70,11 @@ function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declar
       key,
       name,
       description,
-      channels: channels.map(({ channel, is_default = false }) => ({ channel, is_default })),
+      channels: channels.map(({ channel, is_default = false, double_opt_in = false }) => ({
+        channel,
+        is_default,
+        double_opt_in,
+      })),
       ...{ mandatory: false, default_state: false, state: 'active' as const, ...rest },
     })),
   }
@@ -121,7 +125,11 @@ function consentTypeEntry(type: ConsentType): SchemaFile['consent_types'][number
     key,
     channels: channels
       .toSorted((a, b) => compare(a.channel, b.channel))
-      .map(({ channel, is_default }) => ({ channel, ...(is_default && { is_default }) })),
+      .map(({ channel, is_default, double_opt_in }) => ({
+        channel,
+        ...(is_default && { is_default }),
+        ...(double_opt_in && { double_opt_in }),
+      })),
     ...(name !== key && { name }),
     ...(description !== null && { description }),
     ...(mandatory && { mandatory }),

@@ -41,5 +41,7 @@ function changesText(fields: Fields): string {
 function valueText(value: unknown): string {
   if (!Array.isArray(value)) return JSON.stringify(value)
   const channels = value as ConsentType['channels']
-  return channels.map(({ channel, is_default }) => `${channel}${is_default ? ' (default)' : ''}`).join(' and ')
+  const marksOf = ({ is_default, double_opt_in }: (typeof channels)[number]) =>
+    [is_default && 'default', double_opt_in && 'double opt-in'].filter(Boolean).join(', ')
+  return channels.map(entry => `${entry.channel}${marksOf(entry) && ` (${marksOf(entry)})`}`).join(' and ')
 }

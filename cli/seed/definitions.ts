@@ -52,8 +52,8 @@ export const shop: Declared = {
       mandatory: false,
       default_state: false,
       channels: [
-        { channel: 'email', is_default: false },
-        { channel: 'sms', is_default: false },
+        { channel: 'email', is_default: false, double_opt_in: false },
+        { channel: 'sms', is_default: false, double_opt_in: false },
       ],
     },
   ],

@@ -56,7 +56,23 @@ export type EffectiveConsent = {
   state: boolean
   /** Where the state comes from. */
   source: 'answer' | 'default' | 'mandatory'
+  /** When the answer was collected. Null without an answer. */
   answered_at: string | null
+  /** The person granted the purpose, and the grant waits for its confirmation. */
+  pending?: true
+  /** How the answer was given. */
+  method?:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+  /** The version of the text that the person answered to. */
+  text_version?: number
 }
 
 /** An answer to one consent type on one channel. */
@@ -67,6 +83,29 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
+  /** When the person answered. Without it, the time of the write. An answer that was collected before the one that stands goes to the history and changes no state. */
+  collected_at?: string
+  /** How the answer was given. */
+  method?:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+  /** Where the answer was given: at most 2 KiB in UTF-8. */
+  source?: string
+  /** The address that the answer came from. */
+  ip?: string
+  /** The User-Agent of the answer: at most 2 KiB in UTF-8. */
+  user_agent?: string
+  /** The version of the text that the person answered to. */
+  text_version?: number
+  /** The identifier of the answer in another system. */
+  reference?: string
 }
 
 /** Body of create, PUT, PATCH and upsert of a person. A null clears the field. */
@@ -256,7 +295,10 @@ export type ConsentType = {
   channels: {
     channel: 'email' | 'sms'
     is_default: boolean
+    double_opt_in: boolean
   }[]
+  /** The number of its texts, whose versions count from 1. */
+  text_versions: number
   created_at: string
   updated_at: string
 }
@@ -269,6 +311,8 @@ export type NewConsentType = {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */
     is_default?: boolean
+    /** Whether a grant is `pending` until it is confirmed. False by default. */
+    double_opt_in?: boolean
   }[]
   name?: string
   description?: string | null
@@ -482,6 +526,8 @@ export type ConsentTypePatch = {
     channel: 'email' | 'sms'
     /** Whether this is the channel's default purpose. */
     is_default?: boolean
+    /** Whether a grant is `pending` until it is confirmed. False by default. */
+    double_opt_in?: boolean
   }[]
   mandatory?: boolean
   default_state?: boolean

@@ -6,15 +6,18 @@ import { type Answers, type ConsentBody, consentDefaults, expandAnswers, summary
 const at = '2026-01-01T00:00:00.000Z'
 
 function type(id: number, rest: Partial<ConsentType> = {}): ConsentType {
-  const both = channels.map(channel => ({ channel, is_default: false }))
+  const both = channels.map(channel => ({ channel, is_default: false, double_opt_in: false }))
   const times = { created_at: at, updated_at: at }
   const named = { key: `t${id}`, name: `t${id}`, description: null }
-  return { id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, ...times, ...rest }
+  return {
+    ...{ id, ...named, state: 'active', mandatory: false, default_state: false, channels: both, text_versions: 3 },
+    ...{ ...times, ...rest },
+  }
 }
 
 const emailDefault = [
-  { channel: 'email' as const, is_default: true },
-  { channel: 'sms' as const, is_default: false },
+  { channel: 'email' as const, is_default: true, double_opt_in: false },
+  { channel: 'sms' as const, is_default: false, double_opt_in: false },
 ]
 
 describe('the flags and entries of a body', () => {
@@ -23,11 +26,11 @@ describe('the flags and entries of a body', () => {
     type(2),
     type(3, { mandatory: true }),
     type(4, { state: 'archived' }),
-    type(5, { channels: [{ channel: 'sms', is_default: false }] }),
+    type(5, { channels: [{ channel: 'sms', is_default: false, double_opt_in: false }] }),
   ]
 
   it('the flag false refuses every active, non-mandatory purpose of the channel', () => {
-    const { answers } = expandAnswers({ email_consent: false }, {}, types)
+    const { answers } = expandAnswers({ email_consent: false }, {}, types, at)
     expect(answers.map(answer => [answer.consent_type_id, answer.channel, answer.state])).toEqual([
       [1, 'email', false],
       [2, 'email', false],
@@ -36,28 +39,30 @@ describe('the flags and entries of a body', () => {
 
   it('the flag true grants only the default purpose and keeps every refusal', () => {
     const refused: Answers = { '2:email': { state: false, answered_at: at } }
-    const { answers } = expandAnswers({ email_consent: true }, refused, types)
+    const { answers } = expandAnswers({ email_consent: true }, refused, types, at)
     expect(answers).toEqual([
       { consent_type_id: 1, channel: 'email', state: true, previous_state: null, source: 'flag' },
     ])
   })
 
   it('the flag true is refused on a channel without a default purpose', () => {
-    expect(expandAnswers({ sms_consent: true }, {}, types).faults.map(fault => fault.path)).toEqual(['/sms_consent'])
+    expect(expandAnswers({ sms_consent: true }, {}, types, at).faults.map(fault => fault.path)).toEqual([
+      '/sms_consent',
+    ])
   })
 
   it('the flag false itself is stored if no purpose can be answered', () => {
-    const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })])
+    const given = expandAnswers({ sms_consent: false }, {}, [type(1, { mandatory: true })], at)
     expect(given).toEqual({ answers: [], standaloneFlags: { sms_consent: false }, faults: [] })
   })
 
   it('null answers nothing', () => {
-    expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types).answers).toEqual([])
+    expect(expandAnswers({ email_consent: null, sms_consent: null, consents: null }, {}, types, at).answers).toEqual([])
   })
 
   it('entries override the flags', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types)
+    const { answers } = expandAnswers({ email_consent: false, consents: [entry] }, {}, types, at)
     expect(answers.map(answer => [answer.consent_type_id, answer.state, answer.source])).toEqual([
       [1, false, 'flag'],
       [2, true, 'entry'],
@@ -70,12 +75,12 @@ describe('the flags and entries of a body', () => {
     [{ consent_type_id: 3, channel: 'email', state: false }, '/consents/0/consent_type_id'],
     [{ consent_type_id: 5, channel: 'email', state: true }, '/consents/0/channel'],
   ] as const)('the entry %j is refused at %s', (entry, path) => {
-    expect(expandAnswers({ consents: [entry] }, {}, types).faults.map(fault => fault.path)).toEqual([path])
+    expect(expandAnswers({ consents: [entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([path])
   })
 
   it('a repeated type and channel is refused at the second entry', () => {
     const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    expect(expandAnswers({ consents: [entry, entry] }, {}, types).faults.map(fault => fault.path)).toEqual([
+    expect(expandAnswers({ consents: [entry, entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([
       '/consents/1/consent_type_id',
     ])
   })
@@ -119,11 +124,11 @@ describe('a history of answers and flags', () => {
       fc.property(fc.array(body, { maxLength: 12 }), bodies => {
         let current: Answers = {}
         for (const given of bodies as ConsentBody[]) {
-          const { answers, faults } = expandAnswers(given, current, types)
+          const { answers, faults } = expandAnswers(given, current, types, at)
           expect(faults).toEqual([])
           for (const answer of answers)
             expect(answer.previous_state).toBe(current[`${answer.consent_type_id}:${answer.channel}`]?.state ?? null)
-          current = withAnswers(current, answers, at)
+          current = withAnswers(current, answers)
         }
         const model = replay(bodies as ConsentBody[])
         expect(Object.fromEntries(Object.entries(current).map(([key, { state }]) => [key, state]))).toEqual(

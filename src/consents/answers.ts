@@ -1,12 +1,25 @@
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
+import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
 
-/** The current answers of a person as stored in the row, by `<consent type id>:<channel>`. */
-export type Answers = Record<string, { state: boolean; answered_at: string }>
+/**
+ * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
+ * times. A grant that waits for its confirmation has the state false and is `pending`.
+ */
+export type StandingAnswer = { state: boolean; answered_at: string; pending?: true } & Pick<
+  Evidence,
+  'method' | 'text_version'
+>
+
+/** The standing answers of a person as stored in the row, by `<consent type id>:<channel>`. */
+export type Answers = Record<string, StandingAnswer>
+
+/** A purpose on a channel. A person has one standing answer to it at most. */
+type Question = { consent_type_id: number; channel: Channel }
 
 /** An answer of a request: grants or refuses one purpose on one channel. */
-export type ConsentAssignment = { consent_type_id: number; channel: Channel; state: boolean }
+export type ConsentAssignment = Question & { state: boolean; collected_at?: string } & Evidence
 
 /** The fields of a person's body that answer purposes. */
 export type ConsentBody = {
@@ -15,8 +28,23 @@ export type ConsentBody = {
   consents?: ConsentAssignment[] | null
 }
 
-/** An answer given by a write, with the state that it replaces. */
-export type Answer = ConsentAssignment & { previous_state: boolean | null; source: 'entry' | 'flag' }
+/** An answer given by a write, with the state that it meets. */
+export type Answer = Question & {
+  state: boolean
+  previous_state: boolean | null
+  source: 'entry' | 'flag'
+  /** When the answer was collected. Null: at the time of the write. */
+  collected_at: string | null
+  /** True if the client gave `collected_at`. */
+  isDated: boolean
+  evidence: Evidence | null
+  /** True for a grant that waits for its confirmation. */
+  pending: boolean
+  /** True if it was collected before the answer that stands. It then changes no state. */
+  superseded: boolean
+  /** The answer as the row stores it, unless it is superseded. */
+  stored: StandingAnswer
+}
 
 export type SummaryFlag = 'email_consent' | 'sms_consent'
 /** The summary flag of each channel. */
@@ -29,7 +57,8 @@ export type ExpandedAnswers = {
   faults: Detail[]
 }
 
-const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
+/** The key of a question in {@link Answers}. */
+export const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
 const configuredFor = (type: ConsentType, channel: Channel) => type.channels.find(entry => entry.channel === channel)
 
@@ -44,25 +73,79 @@ export function hasAnswers(body: ConsentBody): boolean {
 }
 
 /**
- * Expands the flags and entries of one body to one answer per type and channel. Entries override flags. A fault has the
- * JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
+ * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override flags.
+ * A fault has the JSON Pointer of the wrong value. If there is a fault, the caller must not use the answers and flags.
  */
-export function expandAnswers(body: ConsentBody, current: Answers, types: readonly ConsentType[]): ExpandedAnswers {
+export function expandAnswers(
+  body: ConsentBody,
+  current: Answers,
+  types: readonly ConsentType[],
+  at: string,
+): ExpandedAnswers {
   const result: ExpandedAnswers = { answers: [], standaloneFlags: {}, faults: [] }
   const answers = new Map<string, Answer>()
   const addAnswer = (assignment: ConsentAssignment, source: Answer['source']) => {
     const key = answerKey(assignment.consent_type_id, assignment.channel)
-    answers.set(key, { ...assignment, previous_state: current[key]?.state ?? null, source })
+    const type = types.find(({ id }) => id === assignment.consent_type_id)!
+    answers.set(key, { ...decideAnswer(assignment, current[key], type, at), source })
   }
   for (const channel of channels) {
     const flag = body[summaryFlags[channel]]
     if (typeof flag === 'boolean') applyFlag(channel, flag, types, addAnswer, result)
   }
   for (const fault of entryFaults(body.consents ?? [], types)) result.faults.push(fault)
-  for (const { consent_type_id, channel, state } of body.consents ?? [])
-    addAnswer({ consent_type_id, channel, state }, 'entry')
+  if (result.faults.length > 0) return result
+  for (const entry of body.consents ?? []) addAnswer(entry, 'entry')
   result.answers = [...answers.values()]
   return result
+}
+
+/**
+ * Places one answer before or after the one that stands. Without `collected_at` it stands in any case: its time is that of
+ * the write, or one millisecond after the standing answer if a client's clock was ahead.
+ */
+function decideAnswer(
+  entry: ConsentAssignment,
+  standing: StandingAnswer | undefined,
+  type: ConsentType,
+  at: string,
+): Omit<Answer, 'source'> {
+  const { consent_type_id, channel, state, method, text_version } = entry
+  const given = entry.collected_at === undefined ? undefined : utc(Date.parse(entry.collected_at.toUpperCase()))
+  const isBehind = given === undefined && standing !== undefined && standing.answered_at >= at
+  const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
+  const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
+  // A client that repeats a grant, as a synchronization does, must not revoke the confirmed one.
+  const repeatsGrant = given === undefined && standing?.state === true
+  const pending = Boolean(state && needsConfirmation && !repeatsGrant)
+  const stored: StandingAnswer = { state: state && !pending, answered_at: collected_at ?? at }
+  if (pending) stored.pending = true
+  if (method !== undefined) stored.method = method
+  if (text_version !== undefined) stored.text_version = text_version
+  return {
+    consent_type_id,
+    channel,
+    state,
+    previous_state: standing?.state ?? null,
+    collected_at,
+    isDated: given !== undefined,
+    evidence: evidenceOf(entry),
+    pending,
+    superseded: given !== undefined && standing !== undefined && rankOf(stored) < rankOf(standing),
+    stored,
+  }
+}
+
+const utc = (timeMs: number) => new Date(timeMs).toISOString()
+
+/**
+ * The rank of an answer among those to one question, as a text that compares like it. The latest answer stands. At equal
+ * times a refusal wins, then a confirmed grant. The fields that filters see decide the rest, so that the order of arrival never
+ * does.
+ */
+function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
+  const strength = pending ? 0 : state ? 1 : 2
+  return `${answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
 }
 
 type AddAnswer = (assignment: ConsentAssignment, source: Answer['source']) => void
@@ -97,7 +180,8 @@ function entryFaults(entries: ConsentAssignment[], types: readonly ConsentType[]
 
 type EntryFault = { field: string; message: string } | undefined
 
-function entryFault({ consent_type_id, channel }: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
+function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): EntryFault {
+  const { consent_type_id, channel } = entry
   const type = types.find(candidate => candidate.id === consent_type_id)
   if (!type) return { field: 'consent_type_id', message: 'is not a consent type of the organization' }
   if (type.state === 'archived') return { field: 'consent_type_id', message: 'is an archived consent type' }
@@ -105,7 +189,7 @@ function entryFault({ consent_type_id, channel }: ConsentAssignment, types: read
     return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered' }
   if (!configuredFor(type, channel))
     return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
-  return undefined
+  return evidenceFault(entry, type.text_versions)
 }
 
 function repetitionFault({ consent_type_id, channel }: ConsentAssignment, seen: Set<string>): EntryFault {
@@ -116,21 +200,66 @@ function repetitionFault({ consent_type_id, channel }: ConsentAssignment, seen: 
   return undefined
 }
 
+/** An answer of a body that the history may have already. Without `collected_at` its time does not matter. */
+export type PossibleRepeat = Question & Pick<ConsentAssignment, 'state' | 'collected_at'> & { evidence?: Evidence }
+
+/**
+ * The entries with evidence that an earlier import may have written: those that would be superseded or equal to the
+ * standing answer, and those without `collected_at` that repeat its state.
+ */
+export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRepeat[] {
+  return (body.consents ?? []).flatMap(entry => {
+    const { consent_type_id, channel, state } = entry
+    const standing = current[answerKey(consent_type_id, channel)]
+    const evidence = evidenceOf(entry)
+    if (!standing || (!evidence && entry.collected_at === undefined)) return []
+    const collected_at = entry.collected_at && utc(Date.parse(entry.collected_at.toUpperCase()))
+    const isPossible = collected_at
+      ? collected_at <= standing.answered_at
+      : state === (standing.state || standing.pending === true)
+    if (!isPossible) return []
+    return [{ consent_type_id, channel, state, ...(collected_at && { collected_at }), ...(evidence && { evidence }) }]
+  })
+}
+
+/**
+ * Whether an answer of an import adds nothing. An answer without evidence repeats the standing one if it has the same
+ * state. `known` holds the keys of the answers with evidence that the history has.
+ */
+export function isRepeat(answer: Answer, current: Answers, known: ReadonlySet<string> | undefined): boolean {
+  const key = answerKey(answer.consent_type_id, answer.channel)
+  if (answer.evidence || answer.isDated) return known?.has(key) ?? false
+  const standing = current[key]
+  return standing !== undefined && standing.state === answer.stored.state && standing.pending === answer.stored.pending
+}
+
+/**
+ * An answer in the change log: the state in effect, `pending` for a grant that waits for its confirmation, and
+ * `answered_at` if it was not collected at the time of the change. `superseded` is the answer that was collected too early
+ * to change the state.
+ */
+export type LoggedAnswer = Question & {
+  state: boolean | null
+  pending?: true
+  answered_at?: string
+  superseded?: { state: boolean; answered_at: string }
+}
+
 /** Lists the current answers in order of type and channel. */
-export function currentAnswers(current: Answers): ConsentAssignment[] {
+export function currentAnswers(current: Answers): LoggedAnswer[] {
   return Object.entries(current)
-    .map(([key, { state }]) => {
+    .map(([key, { state, pending }]) => {
       const [consent_type_id, channel] = key.split(':') as [string, Channel]
-      return { consent_type_id: Number(consent_type_id), channel, state }
+      return { consent_type_id: Number(consent_type_id), channel, state, ...(pending && { pending }) }
     })
     .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
 }
 
-/** The current answers, updated with new ones given at `answered_at`. */
-export function withAnswers(current: Answers, answers: Answer[], answered_at: string): Answers {
+/** The current answers, updated with new ones that are not superseded. */
+export function withAnswers(current: Answers, answers: Answer[]): Answers {
   const next = { ...current }
-  for (const { consent_type_id, channel, state } of answers)
-    next[answerKey(consent_type_id, channel)] = { state, answered_at }
+  for (const { consent_type_id, channel, superseded, stored } of answers)
+    if (!superseded) next[answerKey(consent_type_id, channel)] = stored
   return next
 }
 
@@ -151,7 +280,7 @@ export type EffectiveConsent = {
   state: boolean
   source: 'answer' | 'default' | 'mandatory'
   answered_at: string | null
-}
+} & Pick<StandingAnswer, 'pending' | 'method' | 'text_version'>
 
 /**
  * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An

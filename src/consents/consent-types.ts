@@ -40,6 +40,7 @@ export async function createConsentType(author: Author, body: NewConsentType): P
       mandatory,
       default_state,
       channels: channelsOf(body.channels),
+      text_versions: 0,
       ...times,
     }
     throwIfMandatoryDefault(type)
@@ -66,11 +67,11 @@ export async function patchConsentType(author: Author, id: number, patch: Consen
   return findConsentType(definitions, id)
 }
 
-/** The channels of a body, with `is_default` filled in. Throws a Fault of 400 if a channel is given twice. */
+/** The channels of a body, with its defaults filled in. Throws a Fault of 400 if a channel is given twice. */
 function channelsOf(given: NewConsentType['channels']): Channels {
   const duplicate = given.findIndex(({ channel }, index) => given.findIndex(other => other.channel === channel) < index)
   if (duplicate !== -1) throwInvalidField(pointer('channels', duplicate, 'channel'), 'is given twice')
-  return given.map(({ channel, is_default = false }) => ({ channel, is_default }))
+  return given.map(({ channel, is_default = false, double_opt_in = false }) => ({ channel, is_default, double_opt_in }))
 }
 
 function throwIfMandatoryDefault({ mandatory, channels }: ConsentType) {

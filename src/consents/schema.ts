@@ -7,8 +7,44 @@ import {
   nullable,
   times,
 } from '../organizations/definition-schema.ts'
+import { methods } from './evidence.ts'
 
 const channel = Type.Enum(['email', 'sms'])
+
+const method = Type.Enum([...methods], { description: 'How the answer was given.' })
+const textVersion = Type.Integer({
+  minimum: 1,
+  maximum: 2_147_483_647,
+  description: 'The version of the text that the person answered to.',
+})
+
+/** The evidence of an answer: when and how it was given, and to which text. */
+export const evidenceFields = {
+  collected_at: Type.Optional(
+    Type.String({
+      format: 'collection-time',
+      description:
+        'When the person answered. Without it, the time of the write. An answer that was collected before the one that ' +
+        'stands goes to the history and changes no state.',
+    }),
+  ),
+  method: Type.Optional(method),
+  source: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2_048, description: 'Where the answer was given: at most 2 KiB in UTF-8.' }),
+  ),
+  ip: Type.Optional(Type.String({ format: 'ip-address', description: 'The address that the answer came from.' })),
+  user_agent: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      description: 'The User-Agent of the answer: at most 2 KiB in UTF-8.',
+    }),
+  ),
+  text_version: Type.Optional(textVersion),
+  reference: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'The identifier of the answer in another system.' }),
+  ),
+}
 
 /** The effective state of one purpose on one channel, answered or not. */
 export const effectiveConsent = Type.Object(
@@ -17,7 +53,14 @@ export const effectiveConsent = Type.Object(
     channel,
     state: Type.Boolean({ description: 'Whether the purpose is granted on the channel.' }),
     source: Type.Enum(['answer', 'default', 'mandatory'], { description: 'Where the state comes from.' }),
-    answered_at: nullable(Type.String({ format: 'date-time' })),
+    answered_at: nullable(
+      Type.String({ format: 'date-time', description: 'When the answer was collected. Null without an answer.' }),
+    ),
+    pending: Type.Optional(
+      Type.Literal(true, { description: 'The person granted the purpose, and the grant waits for its confirmation.' }),
+    ),
+    method: Type.Optional(method),
+    text_version: Type.Optional(textVersion),
   },
   { title: 'EffectiveConsent' },
 )
@@ -27,6 +70,9 @@ const configuredChannels = Type.Array(
     {
       channel,
       is_default: Type.Optional(Type.Boolean({ description: "Whether this is the channel's default purpose." })),
+      double_opt_in: Type.Optional(
+        Type.Boolean({ description: 'Whether a grant is `pending` until it is confirmed. False by default.' }),
+      ),
     },
     { additionalProperties: false },
   ),
@@ -77,7 +123,8 @@ export const consent_type = Type.Object(
     state: definitionState,
     mandatory: Type.Boolean(),
     default_state: Type.Boolean(),
-    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean() })),
+    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean(), double_opt_in: Type.Boolean() })),
+    text_versions: Type.Integer({ minimum: 0, description: 'The number of its texts, whose versions count from 1.' }),
     ...times,
   },
   {
@@ -91,7 +138,8 @@ export const consent_type = Type.Object(
         state: 'active',
         mandatory: false,
         default_state: false,
-        channels: [{ channel: 'email', is_default: false }],
+        channels: [{ channel: 'email', is_default: false, double_opt_in: false }],
+        text_versions: 1,
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',
       },

@@ -13,6 +13,7 @@ export type ReadState = {
   /** The ids of the entities that the items refer to, by {@link nameKey}. */
   idsByName: ReadonlyMap<string, string>
   lastVersionOf: DecisionContext['lastVersionOf']
+  knownAnswers: DecisionContext['knownAnswers']
   /** The deleted entities that restores bring back. */
   deleted: ReadonlyMap<Item, DeletedEntity>
 }
@@ -40,7 +41,7 @@ export type DecidedSet = {
  */
 export function decideSet(
   set: Item[],
-  { rows, links, idsByName, lastVersionOf, deleted }: ReadState,
+  { rows, links, idsByName, lastVersionOf, knownAnswers, deleted }: ReadState,
   given: Pick<DecisionContext, 'definitions' | 'limits' | 'at'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
@@ -50,6 +51,7 @@ export function decideSet(
   const context: DecisionContext = {
     ...given,
     lastVersionOf,
+    knownAnswers,
     idByExternalId: name => {
       const key = nameKey(name)
       return idsByName.get(key) ?? newIds.get(key)

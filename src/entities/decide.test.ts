@@ -71,6 +71,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
     definitions,
     idByExternalId: name => given.idsByName?.[nameKey(name)],
     lastVersionOf: () => 0,
+    knownAnswers: new Map(),
     at,
     newId: () => '00000000-0000-7000-8000-000000000099',
     limits: { entityKeys: 5, entityBytes: 2_000, placeholders: 2 },

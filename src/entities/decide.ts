@@ -2,7 +2,7 @@ import { type Answer, currentAnswers } from '../consents/answers.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
-import { type ConsentChange, decideAnswers, type FieldValues } from './decide-answers.ts'
+import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
@@ -19,6 +19,7 @@ export type DecisionContext = {
   idByExternalId: (name: Name) => string | undefined
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
+  knownAnswers: KnownAnswers
   /** RFC 3339, UTC, milliseconds. */
   at: string
   /** Generates the internal identifier of the entity that a write creates. */

@@ -1,4 +1,4 @@
-import { type Answers, consentDefaults } from '../consents/answers.ts'
+import { type Answers, consentDefaults, type StandingAnswer } from '../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { parseExactly } from '../parse-json.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
@@ -57,11 +57,19 @@ function consentsPrinter(types: Definitions['consent_types']): Print {
       if (answer) {
         row.append(answer.state ? granted : refused)
         row.appendText(answer.answered_at)
-        row.append(end)
+        if (hasEvidence(answer)) row.appendText(endWithEvidence(answer))
+        else row.append(end)
       } else row.append(defaultEntry)
     }
     row.append(allEnd)
   }
+}
+
+const hasEvidence = ({ pending, method, text_version }: StandingAnswer) =>
+  pending !== undefined || method !== undefined || text_version !== undefined
+
+function endWithEvidence({ pending, method, text_version }: StandingAnswer): string {
+  return `",${JSON.stringify({ pending, method, text_version }).slice(1)}`
 }
 
 function recordPrinter(definitions: Definitions, stack_id: number): Print {

@@ -72,12 +72,17 @@ export const readPastValuesSql = statement(
    from latest l join entries e on e.version = l.version`,
 )
 
-/** $2: person, $3: version. Returns the last answer to each consent type and channel, up to this version. */
+/**
+ * $2: person, $3: version. Returns the answer to each consent type and channel that stood at this version. Every answer
+ * that was not superseded when it came replaced the one before.
+ */
 export const readPastAnswersSql = statement(
   'read_past_answers',
-  `select distinct on (a.consent_type_id, a.channel) a.consent_type_id, a.channel, a.state, a.at
+  `select distinct on (a.consent_type_id, a.channel) a.consent_type_id, a.channel,
+     a.state and not a.pending as state, a.pending, coalesce(a.collected_at, a.at) as answered_at, a.evidence->>'method' as method,
+     (a.evidence->'text_version')::integer as text_version
    from consent_history a
-   where a.organization_id = $1 and a.person_id = $2 and a.version <= $3
+   where a.organization_id = $1 and a.person_id = $2 and a.version <= $3 and not a.superseded
    order by a.consent_type_id, a.channel, a.version desc`,
 )
 

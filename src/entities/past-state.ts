@@ -1,4 +1,5 @@
-import type { Answers } from '../consents/answers.ts'
+import { type Answers, answerKey } from '../consents/answers.ts'
+import type { Method } from '../consents/evidence.ts'
 import type { Transaction } from '../db/db.ts'
 import { type Attribute, type Channel, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import {
@@ -76,16 +77,30 @@ export async function readPastState(
   return {
     columns: { ...columns, active: state === 'active' },
     answers: Object.fromEntries(
-      answers.map(({ consent_type_id, channel, state, at }) => [
-        `${consent_type_id}:${channel}`,
-        { state, answered_at: at },
+      answers.map(({ consent_type_id, channel, state, answered_at, pending, method, text_version }) => [
+        answerKey(consent_type_id, channel),
+        {
+          state,
+          answered_at,
+          ...(pending && { pending }),
+          ...(method !== null && { method }),
+          ...(text_version !== null && { text_version }),
+        },
       ]),
     ),
     ...(await splitValues(reader, definitions, entity, values)),
   }
 }
 
-type PastAnswer = { consent_type_id: number; channel: Channel; state: boolean; at: string }
+type PastAnswer = {
+  consent_type_id: number
+  channel: Channel
+  state: boolean
+  answered_at: string
+  pending: boolean
+  method: Method | null
+  text_version: number | null
+}
 
 /**
  * The last value of a field or an attribute, with the number of the change that wrote it, the names that the change

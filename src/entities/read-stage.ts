@@ -1,12 +1,21 @@
+import { answerKey, possibleRepeats } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import type { Definitions } from '../organizations/definitions.ts'
+import type { Channel, Definitions } from '../organizations/definitions.ts'
+import type { KnownAnswers } from './decide-answers.ts'
 import type { DecidedSet, ReadState } from './decide-set.ts'
 import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
 import type { Links, LockedRow, Target } from './entity-row.ts'
 import { unlimitedRowBytes } from './pagination.ts'
 import { addressedName, type Item, type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
-import { lockEntitiesSql, lockNamedSql, readBearersSql, readLinksSql, readNamesLeftSql } from './sql.ts'
-import { canCreate } from './write-request.ts'
+import {
+  lockEntitiesSql,
+  lockNamedSql,
+  readBearersSql,
+  readKnownAnswersSql,
+  readLinksSql,
+  readNamesLeftSql,
+} from './sql.ts'
+import { canCreate, type Write } from './write-request.ts'
 
 /** Another transaction changed what this set relies on, between two of its statements. The set is decided again. */
 export class LostRace extends Error {}
@@ -95,6 +104,40 @@ export async function readReferences(
   const idsByName = new Map((await readingIds).map(named => [nameKey(named), named.id]))
   return { idsByName, links: groupBySource(await readingLinks) }
 }
+
+/**
+ * Read stage of imports: finds the answers with evidence that the history already has. Few answers can be repeats, and
+ * without one no statement runs.
+ */
+export async function readKnownAnswers(
+  tx: Transaction,
+  organization_id: number,
+  items: Item[],
+  rows: ReadState['rows'],
+): Promise<KnownAnswers> {
+  const writes: Write[] = []
+  const asked: object[] = []
+  for (const item of items) {
+    const row = item.write.operation === 'import' ? rows.get(item) : undefined
+    for (const answer of row ? possibleRepeats(item.write.body, row.answers) : []) {
+      asked.push({ position: writes.length, person_id: row!.id, ...answer })
+      writes.push(item.write)
+    }
+  }
+  if (asked.length === 0) return noAnswers
+  const found = await tx.query<{ position: number; consent_type_id: number; channel: Channel }>(readKnownAnswersSql, [
+    organization_id,
+    JSON.stringify(asked),
+  ])
+  const known = new Map<Write, Set<string>>()
+  for (const { position, consent_type_id, channel } of found) {
+    const write = writes[position]!
+    known.set(write, (known.get(write) ?? new Set()).add(answerKey(consent_type_id, channel)))
+  }
+  return known
+}
+
+const noAnswers: KnownAnswers = new Map()
 
 const noRows = Promise.resolve([])
 

@@ -256,14 +256,33 @@ export const insertLinksSql = statement(
 )
 
 /**
- * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id}], $3: the time.
+ * $2: [{position, person_id, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history
+ * has. An answer without `collected_at` equals one of any time.
+ */
+export const readKnownAnswersSql = statement(
+  'read_known_answers',
+  `select v.position, v.consent_type_id, v.channel
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text,
+     state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
+       select from consent_history h
+       where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
+         and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
+         and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
+       limit 1
+     ) h`,
+)
+
+/**
+ * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id, collected_at,
+ * evidence, superseded, pending}], $3: the time.
  */
 export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
-     source, at, actor, request_id)
+     source, at, actor, request_id, collected_at, evidence, superseded, pending)
    select $1, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3, v.actor,
-     v.request_id
+     v.request_id, v.collected_at, v.evidence, v.superseded, v.pending
    from jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer, consent_type_id integer, channel text,
-     previous_state boolean, state boolean, source text, actor text, request_id text)`,
+     previous_state boolean, state boolean, source text, actor text, request_id text, collected_at timestamptz,
+     evidence jsonb, superseded boolean, pending boolean)`,
 )

@@ -264,7 +264,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
 function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedSet): Promise<unknown>[] {
   const answers: object[] = []
   for (const { item, change } of accepted)
-    for (const answer of change.answers)
+    for (const { stored, isDated, ...answer } of change.answers)
       answers.push({
         ...answer,
         person_id: change.id,

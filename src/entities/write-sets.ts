@@ -14,6 +14,7 @@ import {
   LostRace,
   lockAddressed,
   lockRows,
+  readKnownAnswers,
   readLastVersions,
   readReferences,
   readRepresentations,
@@ -213,8 +214,10 @@ export async function runStages(
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
   const references = await readReferences(tx, definitions, set, rows)
+  const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
-  const decided = decideSet(set, { rows, lastVersionOf, deleted, ...references }, { definitions, limits, at })
+  const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
+  const decided = decideSet(set, read, { definitions, limits, at })
   const storing = storeSet(tx, decided)
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])

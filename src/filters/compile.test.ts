@@ -29,9 +29,10 @@ const definitions = buildDefinitions(99_001, {
     ...{ id, key: `type${id}`, name: '', description: null, state: 'active', mandatory: false, default_state: false },
     ...{
       channels: [
-        { channel: 'email', is_default: false },
-        { channel: 'sms', is_default: false },
+        { channel: 'email', is_default: false, double_opt_in: false },
+        { channel: 'sms', is_default: false, double_opt_in: false },
       ],
+      text_versions: 0,
       ...times,
     },
   })),

@@ -13,7 +13,8 @@ const attribute = (id: number, owner_stack_id: number, key: string, target_stack
 const consentType = (id: number, state: ConsentType['state'], ...channels: Channel[]): ConsentType => ({
   ...times,
   ...{ id, key: `type${id}`, name: '', description: null, state, mandatory: false, default_state: false },
-  channels: channels.map(channel => ({ channel, is_default: false })),
+  channels: channels.map(channel => ({ channel, is_default: false, double_opt_in: false })),
+  text_versions: 3,
 })
 const definitions = buildDefinitions(1, {
   version: 1,

@@ -23,9 +23,18 @@ const date_of_birth =
   '(?:18[5-9]\\d|[2-9]\\d{3}|19\\d\\d)-' +
   '(?:(?:0[13-9]|1[0-2])-(?:0[1-9]|[12]\\d|30)|(?:0[13578]|1[02])-31|02-(?:0[1-9]|[12]\\d))'
 
+const two_digits = '[0-5]\\d'
+/** A pattern cannot express leap years, nor that the time is not in the future. */
+const collection_time =
+  '(?:1989|199\\d|[2-9]\\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])[Tt]' +
+  `(?:[01]\\d|2[0-3]):${two_digits}:${two_digits}(?:\\.\\d{1,3}0*)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):${two_digits})`
+
 /** The patterns of kith's own formats, by format name. */
 export const patterns: Record<string, string> = {
   'external-id': trimmed(`(?!\\.{1,2}[${space}]*$)[^${space}${control}](?:[^${control}]*[^${space}${control}])?`),
+  'collection-time': trimmed(collection_time),
+  // A rough pattern: the exact one of IPv6 has nine alternatives.
+  'ip-address': trimmed('(?:\\d{1,3}\\.){3}\\d{1,3}|[\\da-fA-F:.]*:[\\da-fA-F:.]*'),
   'object-id': trimmed('[0-9a-fA-F]{24}'),
   language: trimmed(language),
   'date-of-birth': trimmed(date_of_birth),

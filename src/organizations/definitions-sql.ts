@@ -5,6 +5,10 @@ const times = `'created_at', ${rfc3339('d.created_at')}, 'updated_at', ${rfc3339
 const index = `case when d.index_id is not null then jsonb_build_object('id', d.index_id, 'ready', d.index_ready,
            'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) end`
 
+const textVersions = `coalesce((
+           select max(t.version) from consent_texts t where t.organization_id = $1 and t.consent_type_id = d.id
+         ), 0)`
+
 /** All definitions of an organization and their version, read in one snapshot. $1: organization. */
 export const readDefinitionsSql = statement(
   'read_definitions',
@@ -17,7 +21,8 @@ export const readDefinitionsSql = statement(
          order by d.id) from attributes d left join fills f on f.organization_id = $1 and f.index_id = d.index_id
          where d.organization_id = $1), '[]') as attributes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
-         'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels, ${times})
+         'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels,
+         'text_versions', ${textVersions}, ${times})
          order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types
    from change_heads h where h.organization_id = $1`,
 )

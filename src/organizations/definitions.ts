@@ -53,7 +53,10 @@ export type ConsentType = {
   state: 'active' | 'archived'
   mandatory: boolean
   default_state: boolean
-  channels: { channel: Channel; is_default: boolean }[]
+  /** A grant on a channel with `double_opt_in` waits for its confirmation. */
+  channels: { channel: Channel; is_default: boolean; double_opt_in: boolean }[]
+  /** The number of its texts, whose versions count from 1. */
+  text_versions: number
   created_at: string
   updated_at: string
 }
@@ -97,7 +100,12 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     getOrInsert(byKey, key, () => []).push(attribute)
   }
   const attributeById = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
-  return Object.freeze({ organization_id, ...rows, attributeById, declared, relationships })
+  // Rows and log entries of earlier releases have no double opt-in.
+  const consent_types = rows.consent_types.map(type => ({
+    ...type,
+    channels: type.channels.map(entry => ({ ...entry, double_opt_in: entry.double_opt_in ?? false })),
+  }))
+  return Object.freeze({ organization_id, ...rows, consent_types, attributeById, declared, relationships })
 }
 
 function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {

@@ -29,8 +29,8 @@ const firstConsentType = {
   key: 'marketing',
   name: 'Marketing',
   channels: [
-    { channel: 'email', is_default: true },
-    { channel: 'sms', is_default: true },
+    { channel: 'email', is_default: true, double_opt_in: false },
+    { channel: 'sms', is_default: true, double_opt_in: false },
   ],
 } as const satisfies Partial<ConsentType>
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import type { Limits } from '../config.ts'
-import { effectiveConsent } from '../consents/schema.ts'
+import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
@@ -14,6 +14,7 @@ export const consentAssignment = Type.Object(
     }),
     channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
     state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
+    ...evidenceFields,
   },
   {
     additionalProperties: false,
