@@ -1,7 +1,7 @@
-import ipaddr from 'ipaddr.js'
 import type { ConsentAssignment } from '../consents/answers.ts'
 import { writeQueued } from '../entities/request-coalescing.ts'
 import { Fault, refuse } from '../errors.ts'
+import { isIpAddress } from '../formats.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { type OpenLink, reopen } from './open-link.ts'
@@ -68,13 +68,13 @@ async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, pers
   return 'refusal' in outcome ? outcome.refusal : undefined
 }
 
-/** What kith itself knows of the request. An address that a proxy garbled is left out. */
+/** The evidence that kith itself has of the request. An address that a proxy garbled is left out. */
 function evidenceOf({ address, userAgent }: Pick<PageCall, 'address' | 'userAgent'>): {
   ip?: string
   user_agent?: string
 } {
   return {
-    ...(ipaddr.isValid(address) && !address.includes('%') && { ip: ipaddr.process(address).toString() }),
+    ...(isIpAddress(address) && { ip: address }),
     ...(userAgent && { user_agent: cut(userAgent, maxUserAgentBytes) }),
   }
 }
@@ -84,7 +84,7 @@ function cut(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text
   let end = maxBytes
-  // A byte 10xxxxxx continues the character before it.
+  // Bytes of the form 10xxxxxx continue a character.
   while ((bytes[end]! & 0xc0) === 0x80) end -= 1
   return bytes.toString('utf8', 0, end)
 }

@@ -22,11 +22,14 @@ function acceptedLanguage(header = ''): PageLanguage | undefined {
     return { language: pageLanguageOf(tag), quality: quality <= 1 ? quality : 0 }
   })
   const accepted = ranges.filter(({ language, quality }) => language !== undefined && quality > 0)
-  // The sort is stable: of equal qualities the first wins.
+  // The sort is stable, so the first of equal qualities wins.
   return accepted.sort((a, b) => b.quality - a.quality)[0]?.language
 }
 
-/** Of texts with the newest first, the first in the best language: one of `wanted`, exactly or by its primary subtag. */
+/**
+ * Chooses from texts with the newest first. The best is one in the first language of `wanted`, exactly or by its primary
+ * subtag, and any other is better than none.
+ */
 export function chooseText<Text extends { language: string }>(
   texts: readonly Text[],
   wanted: readonly (string | null)[],

@@ -6,7 +6,7 @@ import type { Words } from './words.ts'
 
 const defaultAccent = '#1f4e8c'
 
-/** What shows the boundary of a control needs this contrast with its surroundings (WCAG 2.2, 1.4.11). */
+/** The boundary of a control needs this contrast with its surroundings (WCAG 2.2, 1.4.11). */
 const minControlContrast = 3
 
 type Scheme = { ink: string; quiet: string; paper: string; ground: string; line: string; link: string }
@@ -61,7 +61,8 @@ input[type=checkbox]{flex:none;width:1.5rem;height:1.5rem;margin:0;accent-color:
 ul{margin:0 0 1.25rem;padding:0;list-style:none}
 li{border-top:1px solid var(--line);padding:.75rem 0}
 li:last-child{border-bottom:1px solid var(--line)}
-li b{display:block}
+li b,.state{display:block}
+.state::first-letter{text-transform:uppercase}
 button{display:block;width:100%;min-height:3rem;margin-top:1.75rem;padding:.625rem 1.5rem;font:inherit;font-weight:600;color:var(--on-accent);background:var(--accent);border:1px solid var(--ink);border-radius:.5rem;cursor:pointer}
 a{display:inline-block;min-height:1.5rem;color:var(--link)}
 footer a{padding:.375rem 0;margin-right:1.5rem}

@@ -64,7 +64,7 @@ ${[...purposes.values()].map(ofPurpose => purposeField(ofPurpose, words))}
 }
 
 function purposeField(choices: (Choice & { index: number })[], words: Words): Html {
-  const [{ type, text }] = choices as [Choice]
+  const { type, text } = choices[0]!
   return html`<fieldset>
 <legend dir="auto">${type.name}</legend>
 ${type.description && html`<p class="plain" dir="auto">${type.description}</p>`}
@@ -92,7 +92,7 @@ function savedPage({ frame }: OpenLink, changed: Choice[]): Page {
       : html`<p>${words.savedIntroduction}</p>
 <ul>${changed.map(({ type, channel, isChosen, answer }) => {
           const state = answer?.pending ? words.waits : isChosen ? words.granted : words.refused
-          return html`<li><b dir="auto">${words.by(type.name, words.channels[channel])}</b> ${state}</li>
+          return html`<li><b dir="auto">${words.by(type.name, words.channels[channel])}</b> <span class="state">${state}</span></li>
 `
         })}</ul>`
   }

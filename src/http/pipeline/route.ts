@@ -22,7 +22,7 @@ export type Call<Body = unknown> = {
   bytes: number
   preferences: Preferences
   request_id: string
-  /** The URL of the address that the client is connected to, without a slash at the end. No header changes it. */
+  /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
   localUrl: () => string
   /** Memory for large responses, within the organization's share (response-memory.ts). */
   memory: {

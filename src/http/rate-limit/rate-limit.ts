@@ -21,7 +21,7 @@ export type RateLimiter = {
   close(): Promise<void>
 }
 
-type RateLimiterOptions = { rates: Rates; db: Database; report: (message: string) => void }
+type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
 /** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
 export async function createRateLimiter({ rates, db, report }: RateLimiterOptions): Promise<RateLimiter | undefined> {
