@@ -9,7 +9,15 @@ import type { TSchema } from 'typebox'
 import { attribute, attributePatch, newAttribute } from '../src/attributes/schema.ts'
 import { change, changePage, historyPage } from '../src/changes/schema.ts'
 import { loadConfig } from '../src/config.ts'
-import { consent_type, consentTypePatch, effectiveConsent, newConsentType } from '../src/consents/schema.ts'
+import {
+  consent_type,
+  consentText,
+  consentTypePatch,
+  effectiveConsent,
+  newConsentText,
+  newConsentType,
+  textPage,
+} from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
 import { organization } from '../src/organizations/schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
@@ -77,6 +85,9 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },
   WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
   WebhookReplayed: { about: 'The range that POST /v1/webhooks/{id}/replay sends again.', schema: replayResult },
+  ConsentText: { about: 'A text that people answer to. It never changes.', schema: consentText },
+  NewConsentText: { about: 'Body of POST /v1/schema/consent-types/{id}/texts.', schema: newConsentText },
+  ConsentTextPage: { about: 'A page of GET /v1/schema/consent-types/{id}/texts.', schema: textPage },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
 }
 

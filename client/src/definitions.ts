@@ -1,13 +1,17 @@
 import { segment } from './json.ts'
 import type { CallOptions, WriteOptions } from './options.ts'
+import { queryOf } from './query.ts'
 import type { Send } from './transport.ts'
 import type {
   Attribute,
   AttributePatch,
+  ConsentText,
+  ConsentTextPage,
   ConsentType,
   ConsentTypePatch,
   Definitions,
   NewAttribute,
+  NewConsentText,
   NewConsentType,
   NewStack,
   Stack,
@@ -86,18 +90,60 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
   }
 }
 
+const consentTypesPath = '/v1/schema/consent-types'
+const textsPath = (id: number) => `${consentTypesPath}/${segment(String(id))}/texts`
+
+/** The endpoints of consent types and of their texts. */
+export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewConsentType, ConsentTypePatch, number> {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    super(send, consentTypesPath)
+    this.#send = send
+  }
+
+  /**
+   * Adds a text to a consent type. It gets the next version and never changes. Answers name it in `text_version`.
+   *
+   * ```ts
+   * const text = await client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me the newsletter.' })
+   * console.log(text.version, text.sha256.length) // 1 64
+   * ```
+   */
+  async addText(id: number, body: NewConsentText, options?: WriteOptions): Promise<ConsentText> {
+    const request = { method: 'POST', path: textsPath(id), body, options, repeatable: false, writes: true } as const
+    return (await this.#send(request)) as ConsentText
+  }
+
+  /**
+   * Reads a page of the texts of a consent type, in order of version. The next page follows the last version.
+   *
+   * ```ts
+   * const page = await client.schema.consentTypes.texts(1, { after: 0, limit: 100 })
+   * console.log(page.items.map(text => text.language).join(), page.has_more) // en false
+   * ```
+   */
+  async texts(
+    id: number,
+    { after, limit, ...options }: CallOptions & { after?: number; limit?: number } = {},
+  ): Promise<ConsentTextPage> {
+    const path = textsPath(id) + queryOf({ after, limit })
+    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as ConsentTextPage
+  }
+}
+
 /** The definitions of an organization: stacks, attributes and consent types. */
 export class SchemaEndpoints {
   readonly #send: Send
   readonly stacks: DefinitionEndpoints<Stack, NewStack, StackPatch, string>
   readonly attributes: DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number>
-  readonly consentTypes: DefinitionEndpoints<ConsentType, NewConsentType, ConsentTypePatch, number>
+  readonly consentTypes: ConsentTypeEndpoints
 
   constructor(send: Send) {
     this.#send = send
     this.stacks = new DefinitionEndpoints(send, '/v1/schema/stacks')
     this.attributes = new DefinitionEndpoints(send, '/v1/schema/attributes')
-    this.consentTypes = new DefinitionEndpoints(send, '/v1/schema/consent-types')
+    this.consentTypes = new ConsentTypeEndpoints(send)
   }
 
   /**

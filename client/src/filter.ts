@@ -36,8 +36,17 @@ type Texts<Entity> = Exclude<
   Times | Flags | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of'
 >
 
-/** A condition on a consent type, a channel, and the effective state, which is an answer or the default. */
-export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>>
+type ConsentMethod = NonNullable<Person['consents'][number]['method']>
+
+/**
+ * A condition on a consent type, a channel, the effective state, which is an answer or the default, and on the answer:
+ * its text, its method and its time.
+ */
+export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>> & {
+  text_version?: number | null | (Equality<number> & Range<number>)
+  method?: ConsentMethod | null | Equality<ConsentMethod>
+  answered_at?: string | null | (Equality<string> & Range<string>)
+}
 
 type PersonFields = Shared & { [F in Texts<Person>]?: TextCondition } & { [F in Flags]?: BooleanCondition } & {
   consents?: { $some: ConsentCondition }

@@ -517,6 +517,36 @@ export type WebhookReplayed = {
   until: number
 }
 
+/** A text that people answer to. It never changes. */
+export type ConsentText = {
+  /** Counts from 1 for each consent type. */
+  version: number
+  /** The language of the text, such as `en` or `pt-BR`. */
+  language: string
+  text: string
+  url: string | null
+  /** The SHA-256 of the text in UTF-8, in hexadecimal. */
+  sha256: string
+  created_at: string
+}
+
+/** Body of POST /v1/schema/consent-types/{id}/texts. */
+export type NewConsentText = {
+  /** The language of the text, such as `en` or `pt-BR`. */
+  language: string
+  /** The text: at most 64 KiB in UTF-8. */
+  text: string
+  /** Where the text was shown: an http or https URL. */
+  url?: string
+}
+
+/** A page of GET /v1/schema/consent-types/{id}/texts. */
+export type ConsentTextPage = {
+  items: ConsentText[]
+  /** Whether later versions follow: the last version is the next `after`. */
+  has_more: boolean
+}
+
 /** Body of PATCH /v1/schema/consent-types/{id}. */
 export type ConsentTypePatch = {
   name?: string

@@ -9,7 +9,8 @@ type WithoutNulls<V> = {
 
 /**
  * Converts an entity into a body that can be written back, without the read-only fields. It keeps the consents that are
- * answers, and omits defaults and the summary flags, which follow from the answers. It also omits attribute values that
+ * answers, with their time, method and text. It omits defaults, grants that wait for their confirmation, and the summary
+ * flags, which follow from the answers. It also omits attribute values that
  * are null: these are links to an entity without an external identifier. A patch keeps such a link because it does not
  * name it. A replacement, or a list that contains null, cannot write it.
  *
@@ -36,7 +37,14 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   }
   const { id, state, version, created_at, updated_at, as_of, email_consent, sms_consent, ...body } = read
   const answers = body.consents.filter(({ source }) => source === 'answer')
-  const consents = answers.map(({ consent_type_id, channel, state }) => ({ consent_type_id, channel, state }))
+  const consents = answers
+    .filter(({ pending }) => !pending)
+    .map(({ consent_type_id, channel, state, answered_at, method, text_version }) => ({
+      ...{ consent_type_id, channel, state },
+      ...(answered_at !== null && { collected_at: answered_at }),
+      ...(method && { method }),
+      ...(text_version && { text_version }),
+    }))
   return { ...body, consents, attribute_values: withoutNulls(body.attribute_values) }
 }
 

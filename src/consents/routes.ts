@@ -3,14 +3,31 @@ import { authorOf } from '../organizations/change-definitions.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
-import { type ConsentTypePatch, consent_type, consentTypePatch, type NewConsentType, newConsentType } from './schema.ts'
+import {
+  type ConsentTypePatch,
+  consent_type,
+  consentText,
+  consentTypePatch,
+  type NewConsentText,
+  type NewConsentType,
+  newConsentText,
+  newConsentType,
+  type TextsQuery,
+  textPage,
+  textsQuery,
+} from './schema.ts'
+import { addConsentText, findConsentText, listConsentTexts } from './texts.ts'
 
 const path = '/v1/schema/consent-types'
 const tag = 'Consent types'
 const byId = { tag, path: '/v1/schema/consent-types/{id}', params: { id: 'number' }, answer: consent_type } as const
 
+const texts = { tag, path: '/v1/schema/consent-types/{id}/texts', params: { id: 'number' } } as const
+
 /** The route table of consent types. */
-export function consentRoutes(): Route[] {
+export const consentRoutes = (): Route[] => [...typeRoutes(), ...textRoutes()]
+
+function typeRoutes(): Route[] {
   return [
     route<NewConsentType>({
       method: 'POST',
@@ -63,6 +80,54 @@ export function consentRoutes(): Route[] {
       handle: async call => ({
         status: 200,
         data: await patchConsentType(authorOf(call), Number(call.params.id), call.body),
+      }),
+    }),
+  ]
+}
+
+function textRoutes(): Route[] {
+  return [
+    route<NewConsentText>({
+      method: 'POST',
+      ...texts,
+      scope: 'schema:write',
+      operationId: 'addConsentText',
+      summary: 'Add a text to a consent type',
+      description:
+        'The text gets the next version of the consent type and never changes. An answer names it in `text_version`.',
+      body: newConsentText,
+      answer: consentText,
+      successes: { 201: 'Created.' },
+      handle: async call => {
+        const data = await addConsentText(authorOf(call), Number(call.params.id), call.body)
+        return { status: 201, data, headers: { Location: `${path}/${call.params.id}/texts/${data.version}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path: '/v1/schema/consent-types/{id}/texts/{version}',
+      params: { id: 'number', version: 'number' },
+      scope: 'schema:read',
+      operationId: 'getConsentText',
+      summary: 'Read a text of a consent type',
+      answer: consentText,
+      handle: async ({ db, caller, params, signal }) => ({
+        status: 200,
+        data: await findConsentText(db, caller.organization.id, Number(params.id), Number(params.version), signal),
+      }),
+    }),
+    route<TextsQuery>({
+      method: 'GET',
+      ...texts,
+      scope: 'schema:read',
+      operationId: 'listConsentTexts',
+      summary: 'List the texts of a consent type',
+      query: textsQuery,
+      answer: textPage,
+      handle: async ({ db, caller, params, body, signal }) => ({
+        status: 200,
+        data: await listConsentTexts(db, caller.organization.id, Number(params.id), body, signal),
       }),
     }),
   ]

@@ -4,6 +4,7 @@ import {
   definitionKey,
   definitionName,
   definitionState,
+  examplesOf,
   nullable,
   times,
 } from '../organizations/definition-schema.ts'
@@ -145,4 +146,78 @@ export const consent_type = Type.Object(
       },
     ],
   },
+)
+
+const language = Type.String({ format: 'language', description: 'The language of the text, such as `en` or `pt-BR`.' })
+const url = Type.String({
+  maxLength: 2_048,
+  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
+  description: 'Where the text was shown: an http or https URL.',
+})
+
+/** Body of POST /v1/schema/consent-types/{id}/texts. */
+export const newConsentText = Type.Object(
+  {
+    language,
+    text: Type.String({ minLength: 1, maxLength: 65_536, description: 'The text: at most 64 KiB in UTF-8.' }),
+    url: Type.Optional(url),
+  },
+  {
+    additionalProperties: false,
+    title: 'NewConsentText',
+    examples: [{ language: 'en', text: 'your text' }],
+  },
+)
+export type NewConsentText = Static<typeof newConsentText>
+
+/** A text that people answer to. It never changes. */
+export const consentText = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'Counts from 1 for each consent type.' }),
+    language,
+    text: Type.String(),
+    url: nullable(Type.String()),
+    sha256: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'The SHA-256 of the text in UTF-8, in hexadecimal.',
+    }),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  {
+    title: 'ConsentText',
+    examples: [
+      {
+        version: 1,
+        language: 'en',
+        text: 'Yes, send me the newsletter. I can unsubscribe at any time.',
+        url: 'https://shop.example/newsletter',
+        sha256: '2680b94ced3bdb874d0a0c6dd2637696432c79ee4b45b8b1e50cfbf0569a6b45',
+        created_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)
+export type ConsentText = Static<typeof consentText>
+
+/** The query of GET /v1/schema/consent-types/{id}/texts. */
+export const textsQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Return versions after this one.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type TextsQuery = Static<typeof textsQuery>
+
+/** The response of GET /v1/schema/consent-types/{id}/texts. */
+export const textPage = Type.Object(
+  {
+    items: Type.Array(consentText),
+    has_more: Type.Boolean({ description: 'Whether later versions follow: the last version is the next `after`.' }),
+  },
+  { title: 'ConsentTextPage', examples: [{ items: examplesOf(consentText), has_more: false }] },
 )

@@ -15,3 +15,23 @@ export const updateConsentTypeSql = statement(
      channels = $9::jsonb, updated_at = $10
    where organization_id = $1 and id = $2 and key = $3`,
 )
+
+/**
+ * $2: consent type, $3: version, $4: language, $5: text, $6: url, $7: SHA-256 in hex, $8: the time. Also moves the time of the
+ * consent type's last change.
+ */
+export const insertConsentTextSql = statement(
+  'insert_consent_text',
+  `with changed as (
+     update consent_types set updated_at = $8 where organization_id = $1 and id = $2
+   )
+   insert into consent_texts (organization_id, consent_type_id, version, language, text, url, sha256, created_at)
+   values ($1, $2, $3, $4, $5, $6, decode($7, 'hex'), $8)`,
+)
+
+/** $2: consent type, $3: after this version, $4: limit. */
+export const readConsentTextsSql = statement(
+  'read_consent_texts',
+  `select t.version, t.language, t.text, t.url, encode(t.sha256, 'hex') as sha256, t.created_at from consent_texts t
+   where t.organization_id = $1 and t.consent_type_id = $2 and t.version > $3 order by t.version limit $4`,
+)

@@ -1,13 +1,14 @@
 import { consentDefaults } from '../consents/answers.ts'
+import { type Comparable, rangeSigns, testOf, textColumn, timeColumn } from './comparable.ts'
 import type { Subject } from './condition.ts'
-import { always, anyOf, type Fragment, never, sql } from './fragment.ts'
-import type { Condition } from './grammar.ts'
+import { allOf, always, anyOf, type Fragment, never, sql } from './fragment.ts'
+import type { Condition, ConsentField } from './grammar.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
 /** Whether an effective consent, as a read shows it, matches: an absent type, channel or state matches any. */
 export function consentCondition(
-  { consent_type_id, channel, state }: ConsentCondition,
+  { consent_type_id, channel, state, tests }: ConsentCondition,
   { definitions, row }: Subject,
 ): Fragment {
   const consents = consentDefaults(definitions.consent_types).filter(
@@ -17,10 +18,52 @@ export function consentCondition(
   )
   return anyOf(
     consents.map(({ answerKey, consent }) => {
-      if (state === undefined) return always
-      if (answerKey === null) return state === consent.state ? always : never
-      const answer = sql`(${row}.answers->${answerKey}::text->>'state')::boolean`
-      return sql`coalesce(${answer}, ${consent.state}::boolean) = ${state}::boolean`
+      const answer = answerKey === null ? null : sql`${row}.answers->${answerKey}::text`
+      return allOf([
+        state === undefined ? always : hasState(answer, consent.state, state),
+        ...tests.map(({ field, test }) => testOf(answer === null ? missing : fieldsOfAnswer[field](answer), test)),
+      ])
     }),
   )
+}
+
+function hasState(answer: Fragment | null, defaultState: boolean, state: boolean): Fragment {
+  if (answer === null) return state === defaultState ? always : never
+  return sql`coalesce((${answer}->>'state')::boolean, ${defaultState}::boolean) = ${state}::boolean`
+}
+
+/** A field of a consent that no answer decides. */
+const missing: Comparable = {
+  isMissing: always,
+  equalsAny: () => never,
+  isInRange: () => never,
+  matchesText: () => never,
+}
+
+/** The fields of an answer. They are null if there is no answer. */
+const fieldsOfAnswer: Record<ConsentField, (answer: Fragment) => Comparable> = {
+  method: answer => textColumn(sql`(${answer}->>'method')`),
+  text_version: answer => orFalse(numberColumn(sql`(${answer}->>'text_version')::numeric`)),
+  answered_at: answer => {
+    const time = sql`(${answer}->>'answered_at')::timestamptz`
+    return orFalse({ ...timeColumn(time), isMissing: sql`${time} is null` })
+  },
+}
+
+function numberColumn(value: Fragment): Comparable {
+  return {
+    isMissing: sql`${value} is null`,
+    equalsAny: values => sql`${value} = any(${values.map(String)}::numeric[])`,
+    isInRange: (operator, operand) => sql`${value} ${rangeSigns[operator]} ${String(operand)}::numeric`,
+    matchesText: () => never,
+  }
+}
+
+/** A comparison with a value that is null is false. */
+function orFalse(value: Comparable): Comparable {
+  return {
+    ...value,
+    equalsAny: values => sql`coalesce(${value.equalsAny(values)}, false)`,
+    isInRange: (operator, operand) => sql`coalesce(${value.isInRange(operator, operand)}, false)`,
+  }
 }

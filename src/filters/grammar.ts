@@ -44,6 +44,10 @@ export type Test =
   | { operator: Search; operand: string }
   | { operator: '$exists'; operand: boolean }
 
+/** The fields of a consent that operators test. A consent without an answer has none of them. */
+export const consentFields = ['text_version', 'method', 'answered_at'] as const
+export type ConsentField = (typeof consentFields)[number]
+
 /** An attribute that links to entities. */
 export type RelationshipAttribute = Attribute & { target_stack_id: number }
 
@@ -52,5 +56,11 @@ export type Condition =
   | { kind: 'all' | 'any'; conditions: Condition[] }
   | { kind: 'not'; condition: Condition }
   | { kind: 'field'; field: Field; tests: Test[] }
-  | { kind: 'consents'; consent_type_id?: number; channel?: Channel; state?: boolean }
+  | {
+      kind: 'consents'
+      consent_type_id?: number
+      channel?: Channel
+      state?: boolean
+      tests: readonly { field: ConsentField; test: Test }[]
+    }
   | { kind: 'related'; attribute: RelationshipAttribute; quantifier: Quantifier; condition: Condition }

@@ -1,8 +1,9 @@
+import { methods } from '../consents/evidence.ts'
 import { type Format, formats, isDate, isDateTime } from '../formats.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { textFields } from '../profile-fields.ts'
 import { coerceText } from '../scalars.ts'
-import type { Field, Search } from './grammar.ts'
+import type { ConsentField, Field, Search } from './grammar.ts'
 
 /** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
@@ -128,6 +129,20 @@ const fieldScalars = {
   state,
 }
 
+/** The operands that the fields of a consent accept. */
+export const consentOperandTypes: Record<ConsentField, OperandType> = {
+  text_version: scalarOperand({
+    ...number,
+    equality: value => (Number.isInteger(value) && Number(value) >= 1 ? undefined : 'must be an integer of at least 1'),
+  }),
+  method: scalarOperand({
+    equality: value => (methods.some(method => method === value) ? undefined : `must be one of: ${methods.join(', ')}`),
+    bound: unordered('a method'),
+    search: unsearchable('a method'),
+  }),
+  answered_at: scalarOperand(fieldScalars.time),
+}
+
 /** The operands that a field of a stack's entities accepts. An archived attribute counts as undeclared: it accepts any value. */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
   if (field.kind !== 'attribute') return scalarOperand(fieldScalars[scalarOf(field)])
@@ -146,10 +161,9 @@ function scalarOf(field: Exclude<Field, { kind: 'attribute' }>): keyof typeof fi
   return type === 'text' && format ? 'name' : type
 }
 
-const scalarOperand = (scalar: Scalar): OperandType => ({
-  ...scalar,
-  equality: value => faultOf(scalar.equality(value)),
-})
+function scalarOperand(scalar: Scalar): OperandType {
+  return { ...scalar, equality: value => faultOf(scalar.equality(value)) }
+}
 
 /** An attribute with many values equals a whole array, or one of its elements. */
 function manyOperand(scalar: Scalar, isRelationship: boolean): OperandType {
@@ -167,5 +181,6 @@ function manyOperand(scalar: Scalar, isRelationship: boolean): OperandType {
   return { ...scalar, equality }
 }
 
-const faultOf = (message: string | undefined, ...path: number[]): OperandFault | undefined =>
-  message === undefined ? undefined : { path, message }
+function faultOf(message: string | undefined, ...path: number[]): OperandFault | undefined {
+  return message === undefined ? undefined : { path, message }
+}

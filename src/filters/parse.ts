@@ -4,13 +4,15 @@ import { consentFault, consentFromQuery } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
 import {
   type Condition,
+  type ConsentField,
+  consentFields,
   filterLimits,
   isQuantifier,
   type Quantifier,
   type RelationshipAttribute,
   type Test,
 } from './grammar.ts'
-import { type OperandType, operandTypeOf } from './operand-types.ts'
+import { consentOperandTypes, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it. */
@@ -163,10 +165,34 @@ function parseConsents(operand: unknown, context: ParseContext): Condition {
     if (name !== '$some') throwInvalid(within(context, name), 'is not an operator of consents: use $some')
   const inner = within(context, '$some')
   const { $some } = operand
-  if (!isObject($some)) return throwInvalid(inner, 'must be an object of consent_type_id, channel and state')
-  const given = context.boundFrom === 'query' ? consentFromQuery($some) : $some
+  if (!isObject($some)) return throwInvalid(inner, 'must be an object of the fields of a consent')
+  const [tested, rest] = partition($some, isConsentField)
+  const given = context.boundFrom === 'query' ? consentFromQuery(rest) : rest
   const fault = consentFault(given, context.definitions.consent_types)
   if (fault) return throwInvalid(within(inner, ...fault.path), fault.message)
   countCondition(inner)
-  return { kind: 'consents', ...given }
+  const tests = Object.entries(tested).flatMap(([name, value]) => {
+    const field = name as ConsentField
+    return parseTests(consentOperandTypes[field], value, within(inner, field)).map(test => ({ field, test }))
+  })
+  return { kind: 'consents', ...given, tests }
+}
+
+const isConsentField = (name: string) => consentFields.some(field => field === name)
+
+/** Splits the members of an object into those with a matching name and the others. */
+function partition(values: Record<string, unknown>, matches: (name: string) => boolean) {
+  const entries = Object.entries(values)
+  return [true, false].map(side => Object.fromEntries(entries.filter(([name]) => matches(name) === side))) as [
+    Record<string, unknown>,
+    Record<string, unknown>,
+  ]
+}
+
+/** Parses a value, which means equality, or an object of operators. */
+function parseTests(type: OperandType, operand: unknown, context: ParseContext): Test[] {
+  if (!isObject(operand)) return [parseTest(type, '$eq', operand, context)]
+  const operators = Object.entries(operand)
+  if (operators.length === 0) return throwInvalid(context, 'must have at least one operator')
+  return operators.map(([name, value]) => parseTest(type, name, value, within(context, name)))
 }

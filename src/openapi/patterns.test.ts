@@ -16,6 +16,19 @@ const samples: Record<string, { accepted: string[]; rejected: string[] }> = {
     accepted: ['01936f3e0a5c7c3e9d0a5b6f', '01936F3E0A5C7C3E9D0A5B6F'],
     rejected: ['', '01936f3e', 'g'.repeat(24)],
   },
+  'collection-time': {
+    accepted: [
+      '1990-01-01T00:00:00Z',
+      '2020-02-29t23:59:59.123000z',
+      '2020-01-01T00:00:00.5+05:30',
+      '1989-12-31T23:59:59-01:00',
+    ],
+    rejected: ['', '2020-01-01', '2020-01-01T00:00:00', '1988-01-01T00:00:00Z', '2020-01-01T00:00:00.1234Z'],
+  },
+  'ip-address': {
+    accepted: ['192.0.2.7', '2001:DB8::7', '::', '::ffff:192.0.2.7'],
+    rejected: ['', 'x', '1.2.3', 'fe80::1%eth0', '192.0.2.0/24', 'example.org'],
+  },
   language: {
     accepted: [
       'en',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
-import { external_id, freeKey, json, padded, text } from './texts.ts'
+import { external_id, freeKey, json, padded, text, trimStrings } from './texts.ts'
 import { type FieldGenerators, valuesOf } from './values.ts'
 
 const dateTimes = ['2020-02-29T12:00:00Z', '2020-02-29t13:00:00.123456789+01:00', '0001-01-01T00:00:00+23:59']
@@ -57,11 +57,23 @@ const consentPairs = [
   [1, 'sms'],
   [2, 'email'],
 ] as const
+/** Without `collected_at`, which may put an answer behind the one that stands. */
+const evidence = fc.record(
+  {
+    method: fc.constantFrom('web_form', 'paper', 'import', 'other'),
+    source: padded(text.filter(value => trimStrings(value) !== '')),
+    ip: fc.oneof(fc.ipV4(), fc.ipV6()),
+    reference: padded(fc.constantFrom('r-1', '<b>')),
+  },
+  { requiredKeys: [], noNullPrototype: true },
+)
 const consents = fc.oneof(
   fc.constantFrom(null, []),
   fc
-    .tuple(fc.subarray([...consentPairs]), fc.boolean())
-    .map(([chosen, state]) => chosen.map(([consent_type_id, channel]) => ({ consent_type_id, channel, state }))),
+    .tuple(fc.subarray([...consentPairs]), fc.boolean(), evidence)
+    .map(([chosen, state, given]) =>
+      chosen.map(([consent_type_id, channel]) => ({ consent_type_id, channel, state, ...given })),
+    ),
 )
 
 const channels = fc

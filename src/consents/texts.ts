@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../db/db.ts'
+import { refuse } from '../errors.ts'
+import { type Author, changeDefinitions, throwInvalidField } from '../organizations/change-definitions.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
+import { findConsentType } from './consent-types.ts'
+import type { ConsentText, NewConsentText, TextsQuery } from './schema.ts'
+import { insertConsentTextSql, readConsentTextsSql } from './sql.ts'
+
+/** The maximum size of a text, in bytes of UTF-8. */
+const maxTextBytes = 65_536
+/** A page of texts of the maximum size has 1.3 MB. */
+const defaultLimit = 20
+
+/** Adds a version to the texts of a consent type. Throws a Fault of 404 or 400. */
+export async function addConsentText(author: Author, id: number, body: NewConsentText): Promise<ConsentText> {
+  const { language, text, url = null } = body
+  if (Buffer.byteLength(text) > maxTextBytes)
+    throwInvalidField('/text', `must be at most ${maxTextBytes} bytes in UTF-8`)
+  if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  let added = { version: 0, created_at: '' }
+  await changeDefinitions(author, (current, at) => {
+    const { text_versions } = findConsentType(current, id)
+    added = { version: text_versions + 1, created_at: at }
+    return [
+      {
+        subject: 'consent_type',
+        id,
+        operation: 'update',
+        before: { text_versions },
+        after: { text_versions: added.version },
+        store: insertConsentTextSql,
+        values: [id, added.version, language, text, url, sha256, at],
+      },
+    ]
+  })
+  return { version: added.version, language, text, url, sha256, created_at: added.created_at }
+}
+
+const isWebAddress = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+
+/** Reads one version. Throws a Fault of 404. */
+export async function findConsentText(
+  db: Database,
+  organization_id: number,
+  id: number,
+  version: number,
+  signal: Signal,
+): Promise<ConsentText> {
+  const { items } = await listConsentTexts(db, organization_id, id, { after: version - 1, limit: 1 }, signal)
+  const [text] = items
+  return text?.version === version ? text : refuse('not_found', 'There is no such text.')
+}
+
+/** Lists the texts of a consent type in order of version. Throws a Fault of 404. */
+export async function listConsentTexts(
+  db: Database,
+  organization_id: number,
+  id: number,
+  { after = 0, limit = defaultLimit }: TextsQuery,
+  signal: Signal,
+): Promise<{ items: ConsentText[]; has_more: boolean }> {
+  findConsentType(await currentDefinitions(db, organization_id, signal), id)
+  const texts = await db.query<ConsentText>(readConsentTextsSql, [organization_id, id, after, limit + 1], signal)
+  return { items: texts.slice(0, limit), has_more: texts.length > limit }
+}
