@@ -4,7 +4,16 @@ import { writeAnswers } from './answer.ts'
 import { readForm, readShown, shownField } from './form.ts'
 import { html } from './html.ts'
 import { layOut } from './layout.ts'
-import { type Choice, choicesOf, type OpenLink, openLink, preferencesPathOf, readText } from './open-link.ts'
+import {
+  type Choice,
+  choicesOf,
+  type OpenLink,
+  openLink,
+  preferencesPathOf,
+  readTexts,
+  type ShownText,
+  withTexts,
+} from './open-link.ts'
 import { consentText } from './preferences.ts'
 import { choiceList } from './unsubscribe.ts'
 
@@ -58,11 +67,19 @@ ${toPreferences}`,
 ${toPreferences}`,
         )
   // The person confirms the text of the grant, though there may be a newer one.
-  const text = await readText(call, open, choice, answer.text_version)
+  const text = await textOf(call, open, choice)
   const content = html`<p>${words.confirmQuestion}</p>
 ${choiceList([choice], words)}
 ${type.description && html`<p class="plain" dir="auto">${type.description}</p>`}
 ${text && consentText(text, type.name, words)}
 <form method="post">${shownField(open, [{ ...choice, text }])}<button type="submit">${words.confirm}</button></form>`
   return layOut(frame, words.confirmTitle, content, status)
+}
+
+async function textOf(call: PageCall, open: OpenLink, choice: Choice): Promise<ShownText | undefined> {
+  const version = choice.answer?.text_version
+  if (version === undefined) return (await withTexts(call, open, [choice]))[0]?.text
+  const reader = call.db.shareOf(open.link.organization_id, 'reads')
+  const [text] = await readTexts(reader, open.link, [{ consent_type_id: choice.type.id, version }], call.signal)
+  return text
 }

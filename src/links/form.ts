@@ -2,7 +2,7 @@ import { refuse } from '../errors.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
 import { type Channel, channels } from '../organizations/definitions.ts'
 import { type Html, html } from './html.ts'
-import type { Choice, OpenLink } from './open-link.ts'
+import type { ChoiceWithText, OpenLink } from './open-link.ts'
 import { sealForm, unsealForm } from './token.ts'
 
 /** A choice as a page showed it. */
@@ -16,7 +16,7 @@ export type ShownChoice = {
 type Sealed = [consent_type_id: number, channel: number, isChosen: number, text_version: number][]
 
 /** The hidden field with which a form sends back what the page showed, in the order of the choices. */
-export function shownField({ token, key }: OpenLink, choices: readonly Choice[]): Html {
+export function shownField({ token, key }: OpenLink, choices: readonly ChoiceWithText[]): Html {
   const shown: Sealed = choices.map(({ type, channel, isChosen, text }) => [
     type.id,
     channels.indexOf(channel),

@@ -7,18 +7,15 @@ import { readSettings } from '../organizations/settings.ts'
 import type { SettingsShape } from '../organizations/settings-schema.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
-import { readLinkedPersonSql, readLinkKeySql, readNewestTextsSql, readTextSql } from './sql.ts'
+import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
 import { isSignedBy, type Link, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
 import { words } from './words.ts'
 
-/** A text that people answer to. */
-export type ConsentText = {
-  consent_type_id: number
-  version: number
-  language: string
-  text: string
-  url: string | null
-}
+/** A version of the texts of a consent type. */
+type TextVersion = { consent_type_id: number; version: number; language: string; bytes: number }
+
+/** A text as a page shows it. */
+export type ShownText = { consent_type_id: number; version: number; language: string; text: string; url: string | null }
 
 export type LinkedPerson = { id: string; version: number; language: string | null; answers: Answers }
 
@@ -29,9 +26,12 @@ export type Choice = {
   answer: Answers[string] | undefined
   /** Whether the person agrees: by the answer, also one that waits for its confirmation, or else by the default. */
   isChosen: boolean
-  /** The text that the page shows: the newest, in the person's language if there is one. */
-  text: ConsentText | undefined
+  /** The version of the text for this person: the newest, in the person's language if there is one. */
+  version: TextVersion | undefined
 }
+
+/** A choice with the text that the page shows. */
+export type ChoiceWithText = Choice & { text: ShownText | undefined }
 
 /** A valid link, and all that its page needs. */
 export type OpenLink = {
@@ -41,7 +41,7 @@ export type OpenLink = {
   person: LinkedPerson
   definitions: Definitions
   settings: SettingsShape
-  texts: readonly ConsentText[]
+  versions: readonly TextVersion[]
   frame: Frame
 }
 
@@ -66,16 +66,16 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   if (!key || !isSignedBy(token, key)) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const reader = db.shareOf(organization_id, 'reads')
-  const [person, definitions, settings, texts] = await Promise.all([
+  const [person, definitions, settings, versions] = await Promise.all([
     readPerson(reader, organization_id, person_id, signal),
     currentDefinitions(reader, organization_id, signal),
     readSettings(reader, organization_id, signal),
-    reader.query<ConsentText>(readNewestTextsSql, [organization_id], signal),
+    reader.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
   ])
   if (!person) return throwExpired()
   const language = choosePageLanguage(person.language, acceptLanguage, settings.language)
   const frame = { language, words: words[language], settings }
-  return { token, key, link, person, definitions, settings, texts, frame }
+  return { token, key, link, person, definitions, settings, versions, frame }
 }
 
 async function readPerson(
@@ -100,20 +100,20 @@ export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<
 }
 
 /** The purposes that a person can answer, on each of their channels, in order of type and channel. */
-export function choicesOf({ definitions, person, texts, frame, settings }: OpenLink): Choice[] {
+export function choicesOf({ definitions, person, versions, frame, settings }: OpenLink): Choice[] {
   const wanted = [person.language, frame.language, settings.language]
   return definitions.consent_types
     .filter(type => type.state === 'active' && !type.mandatory)
     .flatMap(type => {
-      const ofType = texts.filter(text => text.consent_type_id === type.id)
-      const text = chooseText(ofType, wanted)
+      const ofType = versions.filter(({ consent_type_id }) => consent_type_id === type.id)
+      const version = chooseText(ofType, wanted)
       return type.channels
         .map(({ channel }) => channel)
         .sort()
         .map(channel => {
           const answer = person.answers[`${type.id}:${channel}`]
           const isChosen = answer ? answer.state || answer.pending === true : type.default_state
-          return { type, channel, answer, isChosen, text }
+          return { type, channel, answer, isChosen, version }
         })
     })
 }
@@ -122,17 +122,38 @@ export function choicesOf({ definitions, person, texts, frame, settings }: OpenL
 export const isAnswered = ({ answer }: Choice, state: boolean): boolean =>
   answer !== undefined && answer.state === state && !answer.pending
 
-/** The text of a version that may not be the newest. */
-export async function readText(
+/** Texts of this size are read for a page. A text beyond it is not shown, and its version is in no answer. */
+const maxTextBytes = 262_144
+
+/**
+ * Reads the texts of choices. The limit keeps the memory of a page small: a tenant could have a hundred texts of 64 KiB, and
+ * open the page many times at once.
+ */
+export async function withTexts(
   { db, signal }: PageCall,
   { link }: OpenLink,
-  { type, text }: Choice,
-  version: number | undefined,
-): Promise<ConsentText | undefined> {
-  if (version === undefined || version === text?.version) return text
-  const reader = db.shareOf(link.organization_id, 'reads')
-  const [found] = await reader.query<ConsentText>(readTextSql, [link.organization_id, type.id, version], signal)
-  return found
+  choices: readonly Choice[],
+): Promise<ChoiceWithText[]> {
+  let bytes = 0
+  const wanted = [...new Set(choices.map(({ version }) => version))].filter(version => {
+    bytes += version?.bytes ?? 0
+    return version !== undefined && bytes <= maxTextBytes
+  }) as TextVersion[]
+  const texts =
+    wanted.length === 0 ? [] : await readTexts(db.shareOf(link.organization_id, 'reads'), link, wanted, signal)
+  const byType = new Map(texts.map(text => [text.consent_type_id, text]))
+  return choices.map(choice => ({ ...choice, text: byType.get(choice.type.id) }))
+}
+
+/** Reads one version of the texts of each of these consent types. */
+export function readTexts(
+  db: Database,
+  { organization_id }: Link,
+  versions: readonly Pick<TextVersion, 'consent_type_id' | 'version'>[],
+  signal: PageCall['signal'],
+): Promise<ShownText[]> {
+  const values = [versions.map(({ consent_type_id }) => consent_type_id), versions.map(({ version }) => version)]
+  return db.query<ShownText>(readTextsSql, [organization_id, ...values], signal)
 }
 
 /** The address of the preference page, relative to any page of a link. The link is valid for as long as this one. */

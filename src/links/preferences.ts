@@ -3,12 +3,21 @@ import { type PageAnswer, writeAnswers } from './answer.ts'
 import { readForm, readShown, type ShownChoice, shownField } from './form.ts'
 import { type Html, html } from './html.ts'
 import { layOut } from './layout.ts'
-import { type Choice, type ConsentText, choicesOf, isAnswered, type OpenLink, openLink } from './open-link.ts'
+import {
+  type Choice,
+  type ChoiceWithText,
+  choicesOf,
+  isAnswered,
+  type OpenLink,
+  openLink,
+  type ShownText,
+  withTexts,
+} from './open-link.ts'
 import type { Words } from './words.ts'
 
 /** The page with all purposes, each with a checkbox for each of its channels. */
 export async function showPreferences(call: PageCall): Promise<Page> {
-  return preferencesPage(await openLink(call, 'preferences'))
+  return preferencesPage(call, await openLink(call, 'preferences'))
 }
 
 /** Stores what the person changed on the page, and shows it. */
@@ -16,7 +25,7 @@ export async function savePreferences(call: PageCall): Promise<Page> {
   const open = await openLink(call, 'preferences')
   const form = readForm(call)
   const shown = readShown(open, form)
-  if (!shown) return preferencesPage(open, { problem: open.frame.words.outdated, status: 400 })
+  if (!shown) return preferencesPage(call, open, { problem: open.frame.words.outdated, status: 400 })
   const checked = new Set(form.getAll('agree'))
   // The person changed what differs from the page, not what differs from a state that may be newer than the page.
   const changed = shown
@@ -39,12 +48,16 @@ export async function savePreferences(call: PageCall): Promise<Page> {
 const findChoice = (open: OpenLink, { consent_type_id, channel }: Pick<ShownChoice, 'consent_type_id' | 'channel'>) =>
   choicesOf(open).find(choice => choice.type.id === consent_type_id && choice.channel === channel)
 
-function preferencesPage(open: OpenLink, { problem, status = 200 }: { problem?: string; status?: number } = {}): Page {
+async function preferencesPage(
+  call: PageCall,
+  open: OpenLink,
+  { problem, status = 200 }: { problem?: string; status?: number } = {},
+): Promise<Page> {
   const { frame, settings } = open
   const { words, language } = frame
   const { title = words.preferencesTitle, introduction = words.preferencesIntroduction } =
     settings.page_texts[language] ?? {}
-  const choices = choicesOf(open)
+  const choices = await withTexts(call, open, choicesOf(open))
   const purposes = Map.groupBy(
     choices.map((choice, index) => ({ ...choice, index })),
     ({ type }) => type,
@@ -63,7 +76,7 @@ ${[...purposes.values()].map(ofPurpose => purposeField(ofPurpose, words))}
   return layOut(frame, title, content, status)
 }
 
-function purposeField(choices: (Choice & { index: number })[], words: Words): Html {
+function purposeField(choices: (ChoiceWithText & { index: number })[], words: Words): Html {
   const { type, text } = choices[0]!
   return html`<fieldset>
 <legend dir="auto">${type.name}</legend>
@@ -79,7 +92,7 @@ ${choices.map(
 }
 
 /** A text that people answer to, with the link to its whole, in its own language. */
-export function consentText({ language, text, url }: ConsentText, purpose: string, words: Words): Html {
+export function consentText({ language, text, url }: ShownText, purpose: string, words: Words): Html {
   return html`<div class="text"><p class="plain" dir="auto" lang="${language}">${text}</p>
 ${url && html`<p><a href="${url}" rel="noreferrer">${words.moreAbout(purpose)}</a></p>`}</div>`
 }

@@ -33,10 +33,10 @@ export const readLinkedPersonSql = statement(
   `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
 )
 
-/** The newest text of each consent type in each language. */
-export const readNewestTextsSql = statement(
-  'read_newest_texts',
-  `select t.consent_type_id, t.version, t.language, t.text, t.url
+/** The newest version of the texts of each consent type in each language, with the size of its text. The newest is first. */
+export const readNewestTextVersionsSql = statement(
+  'read_newest_text_versions',
+  `select t.consent_type_id, t.version, t.language, octet_length(t.text) as bytes
    from (
      select n.consent_type_id, max(n.version) as version from consent_texts n where n.organization_id = $1
      group by n.consent_type_id, n.language
@@ -46,9 +46,11 @@ export const readNewestTextsSql = statement(
    order by t.consent_type_id, t.version desc`,
 )
 
-/** $2: consent type, $3: version. */
-export const readTextSql = statement(
-  'read_text',
-  `select t.consent_type_id, t.version, t.language, t.text, t.url from consent_texts t
-   where t.organization_id = $1 and t.consent_type_id = $2 and t.version = $3`,
+/** $2: consent types, $3: a version of the texts of each. */
+export const readTextsSql = statement(
+  'read_texts',
+  `select t.consent_type_id, t.version, t.language, t.text, t.url
+   from unnest($2::integer[], $3::integer[]) as wanted (consent_type_id, version)
+   join consent_texts t on t.organization_id = $1 and t.consent_type_id = wanted.consent_type_id
+     and t.version = wanted.version`,
 )

@@ -4,14 +4,23 @@ import type { Organization, Service } from './service.ts'
 export type ReceivedPage = { status: number; headers: Headers; text: string }
 
 /** A request for a page. A form is sent as browsers do. */
-export type PageRequest = { method?: string; form?: Record<string, string | string[]>; headers?: Record<string, string>; body?: string }
+export type PageRequest = {
+  method?: string
+  form?: Record<string, string | string[]>
+  headers?: Record<string, string>
+  body?: string
+}
 
 /** Requests a page, and checks the promises that hold for all of them. */
 export async function requestPage(
   url: string,
   { method, form, headers = {}, body }: PageRequest = {},
 ): Promise<ReceivedPage> {
-  const formBody = form && new URLSearchParams(Object.entries(form).flatMap(([name, values]) => [values].flat().map(value => [name, value])))
+  const formBody =
+    form &&
+    new URLSearchParams(
+      Object.entries(form).flatMap(([name, values]) => [values].flat().map((value): [string, string] => [name, value])),
+    )
   const response = await fetch(url, {
     method: method ?? (form || body !== undefined ? 'POST' : 'GET'),
     headers,
@@ -24,9 +33,9 @@ export async function requestPage(
 /** The values of a page's form: its hidden fields, and the values of the checked boxes. */
 export function formOf({ text }: ReceivedPage): { shown: string; agree: string[] } {
   const inputs = [...text.matchAll(/<input [^>]*>/g)].map(([input]) => input)
-  const valueOf = (input: string) => /value="([^"]*)"/.exec(input)![1]!
-  const [shown = ''] = inputs.filter(input => input.includes('name="shown"')).map(valueOf)
-  return { shown, agree: inputs.filter(input => input.includes(' checked')).map(valueOf) }
+  const readValue = (input: string) => /value="([^"]*)"/.exec(input)![1]!
+  const [shown = ''] = inputs.filter(input => input.includes('name="shown"')).map(readValue)
+  return { shown, agree: inputs.filter(input => input.includes(' checked')).map(readValue) }
 }
 
 /** The links of a person of an organization. */
