@@ -367,7 +367,9 @@ describe('the preference page', () => {
       { 'User-Agent': 'Tests/1' },
     )
     expect(saved.status).toBe(200)
-    expect(saved.text).toMatch(/Marketing, per E-Mail[\s\S]*nicht einverstanden[\s\S]*News, per SMS[\s\S]*einverstanden/)
+    expect(saved.text).toMatch(
+      /Marketing, per E-Mail[\s\S]*nicht einverstanden[\s\S]*News, per SMS[\s\S]*einverstanden/,
+    )
     expect(await answersOf(person)).toMatchObject([
       { consent_type_id: 1, channel: 'email', state: true },
       {

@@ -83,6 +83,6 @@ export const settingsPatch = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false, title: 'SettingsPatch', examples: [{ display_name: 'Your organization' }] },
+  { additionalProperties: false, title: 'SettingsPatch', examples: [{}] },
 )
 export type SettingsPatch = Static<typeof settingsPatch>

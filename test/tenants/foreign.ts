@@ -34,6 +34,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (!body || (method === 'POST' && /\/(list|filter|export)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/batch')) return { operations: [] }
+  if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.startsWith('/v1/schema')) return { name: 'x' }
   if (path.startsWith('/v1/webhooks')) return path.endsWith('/replay') ? { after: 0 } : { description: 'x' }
@@ -92,6 +93,9 @@ const bodyPositions: Record<string, BodyPosition[]> = {
       description: 'a consent type',
       body: id => ({ consents: [{ consent_type_id: Number(id), channel: 'email', state: true }] }),
     },
+  ],
+  consent_type_id: [
+    { kind: 'consent_type_id', description: 'a purpose', body: id => ({ consent_type_id: Number(id) }) },
   ],
   cursor_configuration: [
     {
