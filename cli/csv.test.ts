@@ -137,6 +137,25 @@ b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
     })
   })
 
+  it('reads the evidence of an answer, and refuses evidence without an answer', async () => {
+    const columns = ['', '.collected_at', '.method', '.source', '.ip', '.user_agent', '.reference']
+    const header = `external_id,${columns.map(column => `consents.1.email${column}`).join()}\n`
+    const text = `${header}a,yes,2020-01-01 12:00 +0100,paper,the fair,192.0.2.7,,17\nb,,2020-01-01T00:00:00Z,,,,,\nc,,,,,,,\n`
+    expect((await importCsv(text)).counts).toMatchObject({ created: 2, failed: 1 })
+    expect(await refusedText()).toContain('consents.1.email.collected_at needs an answer in the column consents.1.email')
+    const [email] = (await client.people.get('a')).consents
+    expect(email).toMatchObject({ state: true, answered_at: '2020-01-01T11:00:00.000Z', method: 'paper' })
+    expect((await importCsv(text)).counts).toMatchObject({ unchanged: 2, failed: 1 })
+  })
+
+  it('adds constant evidence to the records that have an answer', async () => {
+    const text = 'external_id,consents.1.email\na,yes\nb,\n'
+    const constants = ['--set', 'consents.1.email.method=import', '--set', 'consents.1.email.source=list.csv']
+    expect((await importCsv(text, ...constants)).counts).toMatchObject({ created: 2, failed: 0 })
+    const methodOf = async (id: string) => (await client.people.get(id)).consents[0]!.method
+    expect([await methodOf('a'), await methodOf('b')]).toEqual(['import', undefined])
+  })
+
   it('refuses ambiguous dates and times without --date-order and --offset', async () => {
     const text = 'external_id,since,seen\na,01/02/1999,1999-12-31 10:00\nb,31/12/1999,1999-12-31T10:00Z\n'
     expect((await importCsv(text)).counts).toMatchObject({ created: 1, failed: 1 })
@@ -199,7 +218,13 @@ describe('a CSV file of kith export', () => {
       { external_id: 'ada', first_name: 'A, "b"\nc', date_of_birth: '1999-12-31', push_notification_consent: false },
       {
         external_id: 'bob',
-        consents: [{ consent_type_id: 1, channel: 'sms' as const, state: false }],
+        consents: [
+          { consent_type_id: 1, channel: 'sms' as const, state: false },
+          {
+            ...{ consent_type_id: 1, channel: 'email' as const, state: true, method: 'paper' as const },
+            ...{ collected_at: '2020-01-01T01:00:00+01:00', text_version: 1 },
+          },
+        ],
         attribute_values: {
           ...{ age: 0.5, member: false, since: '2020-02-29', seen: '2020-02-29T00:00:00.123Z', extra: 'text' },
           ...{ tags: ['a|b', '[c'], friend: 'ada', undeclared: { deep: [1, null, ''] }, empty: '' },
@@ -207,6 +232,7 @@ describe('a CSV file of kith export', () => {
       },
       { external_id: 'cy', attribute_values: { tags: ['x', 'y'], extra: [], friend: 'cy' } },
     ]
+    await client.schema.consentTypes.addText(1, { language: 'en', text: 'Yes.' })
     for (const body of bodies) await client.people.create(body)
     await client.people.create({ external_id: 'dan', attribute_values: { friend: 'ghost' } })
     await client.people.delete('dan')
@@ -221,10 +247,7 @@ describe('a CSV file of kith export', () => {
       code: 0,
       stderr: expect.stringMatching(/3 created.*\nSkipped 1 placeholders/),
     })
-    const bare = ({ id, version, created_at, updated_at, consents, ...rest }: (typeof before)[number]) => ({
-      ...rest,
-      consents: consents.map(({ answered_at, ...consent }) => consent),
-    })
+    const bare = ({ id, version, created_at, updated_at, ...rest }: (typeof before)[number]) => rest
     const after = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
     expect(after.map(bare)).toEqual(before.map(bare))
   })

@@ -55,7 +55,11 @@ function pushCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullOptions) {
   const { client } = await connect(environment, options, { scope: 'schema:read' })
-  const text = schemaFileText(await client.schema.get())
+  const schema = await client.schema.get()
+  const text = schemaFileText(schema)
+  const withTexts = schema.consent_types.filter(type => type.text_versions > 0).map(({ key }) => key)
+  if (withTexts.length > 0)
+    printStderr(`The file does not have the texts of the consent types ${withTexts.join(', ')}: see docs/schema-file.md.`)
   if (name === '-') {
     process.stdout.write(text)
     return

@@ -15,7 +15,8 @@ export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string 
 
 /**
  * Returns the columns of an export: each field, each declared attribute, and each consent that can be answered. A consent
- * column holds answers only, no defaults. The column `attribute_values` holds, as JSON, the values that a cell cannot
+ * column holds answers only, no defaults and no grants that wait for their confirmation, and columns for the time, the
+ * method and the text of the answer follow it. The column `attribute_values` holds, as JSON, the values that a cell cannot
  * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
  */
 export function csvShape(owner: string, definitions: Definitions, listSeparator: string): CsvShape {
@@ -41,14 +42,22 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
 const field = (name: string): Column => ({ name, cellOf: entity => (entity as Record<string, unknown>)[name] as Cell })
 
 function consentColumns({ consent_types }: Definitions): Column[] {
-  return answerableConsents(consent_types).map(({ name, consent_type_id, channel }) => ({
-    name,
-    cellOf: entity => {
-      const { consents } = entity as Person
-      const found = consents.find(each => each.consent_type_id === consent_type_id && each.channel === channel)
-      return found?.source === 'answer' ? found.state : null
-    },
-  }))
+  return answerableConsents(consent_types).flatMap(({ name, consent_type_id, channel }) => {
+    const answerOf = (entity: Entity) =>
+      (entity as Person).consents.find(
+        each =>
+          each.consent_type_id === consent_type_id &&
+          each.channel === channel &&
+          each.source === 'answer' &&
+          !each.pending,
+      )
+    return [
+      { name, cellOf: entity => answerOf(entity)?.state ?? null },
+      { name: `${name}.collected_at`, cellOf: entity => answerOf(entity)?.answered_at ?? null },
+      { name: `${name}.method`, cellOf: entity => answerOf(entity)?.method ?? null },
+      { name: `${name}.text_version`, cellOf: entity => answerOf(entity)?.text_version ?? null },
+    ]
+  })
 }
 
 function attributeColumn(attribute: Attribute, listSeparator: string): Column {

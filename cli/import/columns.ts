@@ -2,12 +2,13 @@ import type { Definitions } from '../../client/index.ts'
 import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/profile-fields.ts'
 import type { CellType } from './cell-parser.ts'
 
-/** The target of a column: a field, an attribute, a consent, or nothing. `name` identifies it in messages. */
+/** The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it in messages. */
 export type Target =
   | { to: 'nothing' }
   | { to: 'field'; name: string; key: string; type: CellType; prefix?: string }
   | { to: 'attribute'; name: string; key: string; type: CellType; many: boolean; prefix?: string }
   | { to: 'consent'; name: string; consent_type_id: number; channel: string }
+  | { to: 'evidence'; name: string; consent: string; key: string; type: CellType; prefix?: string }
   | { to: 'attributes'; name: string }
   | { to: 'consents'; name: string }
 
@@ -119,6 +120,17 @@ export const answerableConsents = (types: Definitions['consent_types']) =>
       channels.map(({ channel }) => ({ name: `consents.${id}.${channel}`, consent_type_id: id, channel })),
     )
 
+/** The evidence of an answer, each in a column `consents.<consent_type_id>.<channel>.<key>`. */
+export const evidenceColumns: [key: string, type: CellType][] = [
+  ['collected_at', 'datetime'],
+  ['method', 'text'],
+  ['text_version', 'number'],
+  ['source', 'text'],
+  ['ip', 'text'],
+  ['user_agent', 'text'],
+  ['reference', 'text'],
+]
+
 /** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
 function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
@@ -133,8 +145,14 @@ function targetsOf(owner: string, { attributes, consent_types }: Definitions): M
   for (const [key, type] of fields) fieldTargets.set(key, { to: 'field', name: key, key, type })
   if (owner !== 'people') return fieldTargets
   fieldTargets.set('consents', { to: 'consents', name: 'consents' })
-  for (const answerable of answerableConsents(consent_types))
-    fieldTargets.set(answerable.name, { to: 'consent', ...answerable })
+  for (const answerable of answerableConsents(consent_types)) {
+    const { name: consent } = answerable
+    fieldTargets.set(consent, { to: 'consent', ...answerable })
+    for (const [key, type] of evidenceColumns) {
+      const name = `${consent}.${key}`
+      fieldTargets.set(name, { to: 'evidence', name, consent, key, type })
+    }
+  }
   return fieldTargets
 }
 

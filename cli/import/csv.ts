@@ -105,7 +105,7 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
     return { body: null, refusal }
   }
   if (stateAt !== null && cells[stateAt] === 'placeholder') return { body: null }
-  const parts: Parts = { fields: [], attributes: [], consents: [] }
+  const parts: Parts = { fields: [], attributes: [], consents: [], answers: new Map(), evidence: new Map() }
   const details: Refusal['details'] = []
   for (const [index, target] of targets.entries()) {
     if (target.to === 'nothing') continue
@@ -115,11 +115,24 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
+  // A constant applies to the records that have an answer.
+  for (const target of targets.slice(0, original.length))
+    if (target.to === 'evidence' && parts.evidence.get(target.consent)?.has(target.key) && !parts.answers.has(target.consent))
+      details.push({ path: target.name, message: `needs an answer in the column ${target.consent}` })
   return details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }
 }
 
-/** JSON texts: `"key":value` for fields and attributes, array elements for consents. */
-type Parts = { fields: string[]; attributes: string[]; consents: string[] }
+/**
+ * JSON texts: `"key":value` for fields and attributes, array elements for consents. The answers are the members of such an
+ * element, and their evidence is JSON by key, both by the name of the answer's column.
+ */
+type Parts = {
+  fields: string[]
+  attributes: string[]
+  consents: string[]
+  answers: Map<string, string>
+  evidence: Map<string, Map<string, string>>
+}
 
 function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell: string, settings: CsvSettings) {
   const isEmpty = cell.trim() === ''
@@ -137,7 +150,14 @@ function addCell(parts: Parts, target: Exclude<Target, { to: 'nothing' }>, cell:
     case 'consent': {
       const { consent_type_id, channel } = target
       const state = isEmpty ? null : jsonOf(cell, 'boolean', settings)
-      if (state) parts.consents.push(`{"consent_type_id":${consent_type_id},"channel":"${channel}","state":${state}}`)
+      if (state)
+        parts.answers.set(target.name, `"consent_type_id":${consent_type_id},"channel":"${channel}","state":${state}`)
+      break
+    }
+    case 'evidence': {
+      if (isEmpty) break
+      const evidence = parts.evidence.get(target.consent) ?? new Map<string, string>()
+      parts.evidence.set(target.consent, evidence.set(target.key, jsonOf(cell, target.type, settings, target.prefix)))
       break
     }
     default:
@@ -152,9 +172,13 @@ function inner(cell: string, brackets: '{}' | '[]', settings: CsvSettings): stri
   return text.slice(1, -1).trim()
 }
 
-function join({ fields, attributes, consents }: Parts): string {
+function join({ fields, attributes, consents, answers, evidence }: Parts): string {
   const attributeTexts = attributes.filter(Boolean)
   const consentTexts = consents.filter(Boolean)
+  for (const [name, answer] of answers) {
+    const members = [...(evidence.get(name) ?? [])].map(([key, value]) => `,"${key}":${value}`)
+    consentTexts.push(`{${answer}${members.join('')}}`)
+  }
   if (attributeTexts.length > 0) fields.push(`"attribute_values":{${attributeTexts.join()}}`)
   if (consentTexts.length > 0) fields.push(`"consents":[${consentTexts.join()}]`)
   return `{${fields.join()}}`

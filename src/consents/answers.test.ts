@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
-import { type Answers, type ConsentBody, consentDefaults, expandAnswers, summaryFlag, withAnswers } from './answers.ts'
+import {
+  type Answers,
+  type ConsentAssignment,
+  type ConsentBody,
+  consentDefaults,
+  expandAnswers,
+  summaryFlag,
+  withAnswers,
+} from './answers.ts'
+import type { Method } from './evidence.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 
@@ -172,4 +181,169 @@ describe('the consents of a person without answers', () => {
 it('an archived purpose no longer grants, but its stored answer still counts as an answer', () => {
   const archived = [type(1, { state: 'archived' })]
   expect(summaryFlag('email', { '1:email': { state: true, answered_at: at } }, archived)).toBe(false)
+})
+
+describe('answers with a time of collection', () => {
+  const doubleOptIn = [
+    { channel: 'email' as const, is_default: true, double_opt_in: true },
+    { channel: 'sms' as const, is_default: true, double_opt_in: false },
+  ]
+  const types = [type(1, { channels: doubleOptIn })]
+  const times = ['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.001Z', '2021-01-01T00:00:00.000Z']
+  const entry = fc.record(
+    {
+      consent_type_id: fc.constant(1),
+      channel: fc.constantFrom<Channel>('email', 'sms'),
+      state: fc.boolean(),
+      collected_at: fc.constantFrom(...times),
+      method: fc.constantFrom<Method>('double_opt_in', 'web_form', 'import'),
+      text_version: fc.constantFrom(1, 2, 3),
+    },
+    { requiredKeys: ['consent_type_id', 'channel', 'state', 'collected_at'] },
+  )
+  const question = { consent_type_id: 1, channel: 'sms' as const }
+  const write = (current: Answers, consents: ConsentBody['consents'], now = at) => {
+    const { answers, faults } = expandAnswers({ consents: consents ?? null }, current, types, now)
+    expect(faults).toEqual([])
+    return { answers, current: withAnswers(current, answers) }
+  }
+
+  /** The model: the latest answer stands. At equal times a refusal wins, then a confirmation, then the later text. */
+  function standing(entries: ConsentAssignment[]): Answers {
+    const strengthOf = (given: ConsentAssignment) => {
+      if (!given.state) return 2
+      return given.channel === 'sms' || given.method === 'double_opt_in' ? 1 : 0
+    }
+    const sorted = entries.toSorted(
+      (a, b) =>
+        Date.parse(a.collected_at!) - Date.parse(b.collected_at!) ||
+        strengthOf(a) - strengthOf(b) ||
+        (a.text_version ?? 0) - (b.text_version ?? 0) ||
+        ((a.method ?? '') < (b.method ?? '') ? -1 : 1),
+    )
+    return Object.fromEntries(
+      sorted.map(given => {
+        const { channel, collected_at, method, text_version } = given
+        const strength = strengthOf(given)
+        const rest = {
+          ...(strength === 0 && { pending: true }),
+          ...(method && { method }),
+          ...(text_version && { text_version }),
+        }
+        return [`1:${channel}`, { state: strength === 1, answered_at: collected_at!, ...rest }]
+      }),
+    ) as Answers
+  }
+
+  it('end in the state of the model, in any order of arrival', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { minLength: 1, maxLength: 8 }), entries => {
+        let current: Answers = {}
+        for (const given of entries) {
+          const written = write(current, [given as ConsentAssignment])
+          current = written.current
+          const [answer] = written.answers
+          expect(answer!.state).toBe(given.state)
+        }
+        expect(current).toEqual(standing(entries as ConsentAssignment[]))
+      }),
+    )
+  })
+
+  it('change nothing if they are superseded', () => {
+    const refused = write({}, [{ ...question, state: false, collected_at: times[1]! }]).current
+    for (const [collected_at, superseded] of [
+      [times[0]!, true],
+      [times[1]!, true],
+      [times[2]!, false],
+    ] as const) {
+      const { answers, current } = write(refused, [{ ...question, state: true, collected_at }])
+      expect([collected_at, answers[0]!.superseded, answers[0]!.previous_state]).toEqual([
+        collected_at,
+        superseded,
+        false,
+      ])
+      expect(current['1:sms']!.state).toBe(!superseded)
+      if (superseded) expect(current).toEqual(refused)
+    }
+  })
+
+  it('move the time of an equal answer only forward', () => {
+    const first = write({}, [{ ...question, state: true, collected_at: times[1]! }]).current
+    expect(write(first, [{ ...question, state: true, collected_at: times[2]! }]).current['1:sms']!.answered_at).toBe(
+      times[2],
+    )
+    expect(write(first, [{ ...question, state: true, collected_at: times[0]! }]).current).toEqual(first)
+  })
+
+  it('stand in the order of writes without a time, even if the clock of a client was ahead', () => {
+    const ahead = '2026-01-01T00:00:30.000Z'
+    const { current } = write({}, [{ ...question, state: false, collected_at: ahead }])
+    const { answers, current: next } = write(current, [{ ...question, state: true }])
+    expect(answers[0]).toMatchObject({ superseded: false, collected_at: '2026-01-01T00:00:30.001Z' })
+    expect(next['1:sms']).toEqual({ state: true, answered_at: '2026-01-01T00:00:30.001Z' })
+  })
+
+  it('are kept in UTC with milliseconds, whatever their offset', () => {
+    const { current } = write({}, [{ ...question, state: true, collected_at: '2020-06-01t02:00:00.5000+02:00' }])
+    expect(current['1:sms']!.answered_at).toBe('2020-06-01T00:00:00.500Z')
+  })
+
+  describe('on a channel with double opt-in', () => {
+    const email = { consent_type_id: 1, channel: 'email' as const }
+    const pending = { state: false, pending: true, answered_at: at }
+
+    it.each<[string, ConsentBody]>([
+      ['an entry', { consents: [{ ...email, state: true }] }],
+      ['a flag', { email_consent: true }],
+    ])('a grant by %s is pending and gives no consent', (_name, body) => {
+      const { answers } = expandAnswers(body, {}, types, at)
+      const current = withAnswers({}, answers)
+      expect(answers).toMatchObject([{ state: true, pending: true, superseded: false }])
+      expect(current).toEqual({ '1:email': pending })
+      expect(summaryFlag('email', current, types)).toBe(false)
+    })
+
+    it('a confirmation grants, also without a pending grant, and a refusal is never pending', () => {
+      const confirmation = { ...email, state: true, method: 'double_opt_in' as const }
+      for (const current of [{}, write({}, [{ ...email, state: true }]).current])
+        expect(write(current, [confirmation], '2026-01-01T00:00:01.000Z').current['1:email']).toEqual({
+          state: true,
+          answered_at: '2026-01-01T00:00:01.000Z',
+          method: 'double_opt_in',
+        })
+      expect(
+        write({ '1:email': { ...pending, pending: true } }, [{ ...email, state: false }]).answers[0],
+      ).toMatchObject({
+        state: false,
+        pending: false,
+        superseded: false,
+      })
+    })
+
+    it('a repeated grant without a time keeps a confirmed one, and one with a later time waits again', () => {
+      const { current } = write({}, [{ ...email, state: true, method: 'double_opt_in', collected_at: times[0]! }])
+      expect(write(current, [{ ...email, state: true }]).current['1:email']!.state).toBe(true)
+      expect(write(current, [{ ...email, state: true, collected_at: times[1]! }]).current['1:email']).toMatchObject({
+        state: false,
+        pending: true,
+      })
+    })
+  })
+
+  it.each([
+    [{ text_version: 4 }, '/consents/0/text_version', 'is not a text of the consent type: its versions are 1 to 3'],
+    [{ source: 'é'.repeat(1_025) }, '/consents/0/source', 'must be at most 2048 bytes in UTF-8'],
+    [{ user_agent: 'é'.repeat(1_025) }, '/consents/0/user_agent', 'must be at most 2048 bytes in UTF-8'],
+  ])('are refused with the evidence %j', (evidence, path, message) => {
+    const consents = [{ ...question, state: true, ...evidence }]
+    expect(expandAnswers({ consents }, {}, types, at)).toMatchObject({ answers: [], faults: [{ path, message }] })
+  })
+
+  it('accept texts of exactly 2 KiB, and keep only the given evidence', () => {
+    const source = 'é'.repeat(1_024)
+    const { answers } = write({}, [{ ...question, state: true, source, ip: '::FFFF:192.0.2.7', text_version: 3 }])
+    expect(answers[0]!.evidence).toEqual({ source, ip: '192.0.2.7', text_version: 3 })
+    expect(write({}, [{ ...question, state: true }]).answers[0]!.evidence).toBeNull()
+  })
 })

@@ -59,3 +59,108 @@ it('a filter finds exactly the people whose reads show such a consent, and is re
   })
   await fc.assert(property, { numRuns: 12 })
 })
+
+type Answered = Consent & { text_version?: number; method?: string; answered_at: string | null }
+
+const times = ['2020-01-01T00:00:00.000Z', '2020-06-01T12:00:00.001Z', '2021-01-01T00:00:00.000Z']
+const answered = fc.record(
+  {
+    consent_type_id: fc.constantFrom(1, 2),
+    channel: fc.constantFrom('email', 'sms'),
+    state: fc.boolean(),
+    collected_at: fc.constantFrom(...times),
+    method: fc.constantFrom('import', 'web_form', 'double_opt_in'),
+    text_version: fc.constantFrom(1, 2, 3),
+  },
+  { requiredKeys: ['consent_type_id', 'channel', 'state', 'collected_at'] },
+)
+const tests = <T>(value: fc.Arbitrary<T>, isOrdered: boolean) =>
+  fc.oneof(
+    fc.option(value),
+    ...['$eq', '$neq', ...(isOrdered ? ['$lt', '$lte', '$gt', '$gte'] : [])].map(operator =>
+      value.map(operand => ({ [operator]: operand })),
+    ),
+    ...['$in', '$nin'].map(operator =>
+      fc.array(fc.option(value), { maxLength: 2 }).map(operands => ({ [operator]: operands })),
+    ),
+    fc.boolean().map($exists => ({ $exists })),
+  )
+const evidence = fc.record(
+  {
+    consent_type_id: fc.constantFrom(1, 2),
+    channel: fc.constantFrom('email', 'sms'),
+    state: fc.boolean(),
+    text_version: tests(fc.constantFrom(1, 2, 3, 4), true),
+    method: tests(fc.constantFrom('import', 'web_form', 'phone'), false),
+    answered_at: tests(fc.constantFrom(...times, '2020-06-01T14:00:00.001+02:00', '2020-06-01T12:00:00.0011Z'), true),
+  },
+  { requiredKeys: [] },
+)
+
+/** The time in tenths of a millisecond. */
+const tenths = (text: string) => Date.parse(text) * 10 + Number(/\.\d{3}(\d)/.exec(text)?.[1] ?? 0)
+
+/** Whether a value of a read passes a test, by the documentation. */
+function passes(value: unknown, test: unknown): boolean {
+  const comparable = (one: unknown) => (typeof one === 'string' && one.includes('T') ? tenths(one) : one) as number
+  const equals = (operand: unknown) => comparable(operand) === comparable(value ?? null)
+  if (typeof test !== 'object' || test === null) return equals(test)
+  return Object.entries(test).every(([operator, operand]) => {
+    if (operator === '$eq') return equals(operand)
+    if (operator === '$neq') return !equals(operand)
+    if (operator === '$in') return operand.some(equals)
+    if (operator === '$nin') return !operand.some(equals)
+    if (operator === '$exists') return ((value ?? null) !== null) === operand
+    if ((value ?? null) === null) return false
+    const difference = comparable(value) - comparable(operand)
+    if (operator === '$lt') return difference < 0
+    if (operator === '$lte') return difference <= 0
+    return operator === '$gt' ? difference > 0 : difference >= 0
+  })
+}
+
+it('a filter on evidence and its negation split the people as their reads do', async () => {
+  const { send } = await service.organization()
+  const both = [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }]
+  await send('POST', '/v1/schema/consent-types', { key: 'letters', channels: both, default_state: true })
+  await send('POST', '/v1/schema/consent-types', { key: 'law', channels: [{ channel: 'sms' }], mandatory: true })
+  for (const type of [1, 2])
+    for (const text of ['a', 'b', 'c'])
+      await send('POST', `/v1/schema/consent-types/${type}/texts`, { language: 'en', text })
+  for (const given of [[], ...fc.sample(fc.array(answered, { maxLength: 3 }), 40)]) {
+    const { body } = await send('POST', '/v1/people', {})
+    for (const consents of given) await send('PATCH', `/v1/people/internal/${body.data.id}`, { consents: [consents] })
+  }
+  const { items } = (await send('POST', '/v1/people/list', { cursor_configuration: { size: 100 } })).body.data
+  type Person = { id: string; consents: Answered[] }
+  const idsOf = (people: Person[]) => people.map(({ id }) => id)
+  const property = fc.asyncProperty(evidence, async condition => {
+    const matches = (consent: Answered) =>
+      Object.entries(condition).every(([name, test]) => passes(consent[name as keyof Answered], test))
+    const filter = { consents: { $some: condition } }
+    for (const isNegated of [false, true]) {
+      const expected = items.filter(({ consents }: Person) => consents.some(matches) !== isNegated)
+      const reply = await send('POST', '/v1/people/filter', {
+        filter: isNegated ? { $not: filter } : filter,
+        cursor_configuration: { size: 100 },
+      })
+      expect([reply.status, idsOf(reply.body.data.items)]).toEqual([200, idsOf(expected)])
+    }
+  })
+  await fc.assert(property, { numRuns: 60 })
+})
+
+it('a filter on evidence in a query string has the types of its fields', async () => {
+  const { send } = await service.organization()
+  await send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'a' })
+  const consents = [{ consent_type_id: 1, channel: 'email', state: true, text_version: 1, method: 'paper' }]
+  await send('POST', '/v1/people', { external_id: 'ada', consents })
+  const path = '/v1/people/filter?filter[consents][$some]'
+  for (const [condition, count] of [
+    ['[text_version]=1', 1],
+    ['[text_version][$gt]=1', 0],
+    ['[method][$in][0]=paper', 1],
+    ['[answered_at][$exists]=true', 1],
+  ] as const)
+    expect((await send('POST', `${path}${condition}`)).body.data.items).toHaveLength(count)
+})

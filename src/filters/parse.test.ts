@@ -94,6 +94,16 @@ describe('a filter', () => {
     [{ consents: { $some: { consent_type_id: 0 } } }, '/filter/consents/$some/consent_type_id'],
     [{ consents: { $some: { state: 'granted' } } }, '/filter/consents/$some/state'],
     [{ consents: { $some: { source: 'answer' } } }, '/filter/consents/$some/source'],
+    [{ consents: { $some: { method: 'pigeon' } } }, '/filter/consents/$some/method'],
+    [{ consents: { $some: { method: { $in: ['import', 1] } } } }, '/filter/consents/$some/method/$in/1'],
+    [{ consents: { $some: { method: { $gt: 'import' } } } }, '/filter/consents/$some/method/$gt'],
+    [{ consents: { $some: { method: { $contains: 'import' } } } }, '/filter/consents/$some/method/$contains'],
+    [{ consents: { $some: { method: {} } } }, '/filter/consents/$some/method'],
+    [{ consents: { $some: { text_version: 0 } } }, '/filter/consents/$some/text_version'],
+    [{ consents: { $some: { text_version: { $gte: '2' } } } }, '/filter/consents/$some/text_version/$gte'],
+    [{ consents: { $some: { answered_at: '2020-01-01' } } }, '/filter/consents/$some/answered_at'],
+    [{ consents: { $some: { answered_at: { $lt: null } } } }, '/filter/consents/$some/answered_at/$lt'],
+    [{ consents: { $some: { answered_at: { $some: {} } } } }, '/filter/consents/$some/answered_at/$some'],
   ])('%j is refused at %s', (filter, path) => {
     expect(refusedAt(filter)).toBe(path)
   })

@@ -28,6 +28,7 @@ const tables = [
   'stacks',
   'attributes',
   'consent_types',
+  'consent_texts',
   'change_heads',
 ]
 

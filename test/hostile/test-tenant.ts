@@ -73,6 +73,7 @@ const tables = [
   'stacks',
   'attributes',
   'consent_types',
+  'consent_texts',
   'change_heads',
   'fills',
   'followers',

@@ -47,11 +47,16 @@ const links = fc.record(
   { requiredKeys: [] },
 )
 const consents = fc.array(
-  fc.record({
-    consent_type_id: fc.constantFrom(1, 1, 2, 3),
-    channel: fc.constantFrom('email', 'sms'),
-    state: fc.boolean(),
-  }),
+  fc.record(
+    {
+      consent_type_id: fc.constantFrom(1, 1, 2, 3),
+      channel: fc.constantFrom('email', 'sms'),
+      state: fc.boolean(),
+      collected_at: fc.constantFrom('2020-01-01T00:00:00Z', '2020-01-02T00:00:00Z'),
+      method: fc.constantFrom('double_opt_in', 'paper'),
+    },
+    { requiredKeys: ['consent_type_id', 'channel', 'state'] },
+  ),
   { minLength: 1, maxLength: 2 },
 )
 const profile = fc.record(
@@ -114,7 +119,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
           state: fc.constantFrom('active', 'archived'),
           mandatory: flag,
           default_state: flag,
-          channels: channels.map(list => list.map(channel => ({ channel }))),
+          channels: channels.chain(list => flag.map(double_opt_in => list.map(channel => ({ channel, double_opt_in })))),
         },
         { requiredKeys: [] },
       ),

@@ -49,6 +49,10 @@ beforeAll(async () => {
         attribute_values: { ...person.attribute_values, referrer: 'gone' },
       }),
     )
+  await expectSuccess(send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes.' }))
+  await expectSuccess(
+    importLines(shop, '/v1/people/import', linesFrom(answered)).then(() => send('GET', '/v1/people/eve')),
+  )
   // A page with this person is read in portions.
   const large = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(key => [key, 'x'.repeat(60_000)]))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'large', attribute_values: large }))
@@ -88,6 +92,12 @@ const person = {
   consents: [{ consent_type_id: 1, channel: 'email', state: true }],
   attribute_values: { city: 'Rome', late: 'x', employer: 'acme', friends: ['ada', 'bob'] },
 }
+
+/** Answers with evidence, of which the second is superseded. */
+const answered = ['2021-01-01T00:00:00Z', '2020-01-01T00:00:00Z'].map(collected_at => ({
+  external_id: 'eve',
+  consents: [{ consent_type_id: 1, channel: 'email', state: true, collected_at, text_version: 1, source: 'file' }],
+}))
 
 /** Returns the reply. Throws if it is an error. */
 async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
@@ -209,6 +219,7 @@ async function useEveryEndpoint(shop: Shop) {
     created: 299,
     updated: 1,
   })
+  expect((await importLines(shop, '/v1/people/import', linesFrom(answered))).counts).toMatchObject({ unchanged: 2 })
   for (const direction of ['asc', 'desc']) {
     const cursor_configuration = { size: 2, after_id: ada.id }
     await ok('POST', '/v1/people/list', { sorting_type: direction, cursor_configuration })
@@ -330,6 +341,7 @@ const filters = (id: string) => [
   { 'attribute_values.friends': { $some: { 'attribute_values.city': { $exists: true } } } },
   { 'attribute_values.employer': { $none: { 'attribute_values.founder': { $every: { state: 'active' } } } } },
   { consents: { $some: { consent_type_id: 1, state: true } } },
+  { consents: { $some: { text_version: { $gte: 1 }, method: null, answered_at: { $gt: '2020-06-01T00:00:00Z' } } } },
   { $not: { state: 'placeholder' }, created_at: { $gt: '2020-01-01T00:00:00Z' } },
 ]
 
@@ -339,9 +351,18 @@ async function changeDefinitions(send: Shop['send']) {
   await ok('PATCH', 'stacks/made', { name: 'Made' })
   await ok('POST', 'consent-types', { key: 'made', channels: [{ channel: 'email', is_default: true }] })
   await ok('PATCH', 'consent-types/2', { state: 'archived' })
+  await ok('POST', 'consent-types/1/texts', { language: 'en', text: 'Yes, please.' })
   await ok('POST', 'attributes', { key: 'made', owner: 'made', type: 'date' })
   await ok('PATCH', 'attributes/5', { indexed: true })
-  for (const path of ['stacks', 'attributes', 'consent-types', 'stacks/made', 'attributes/5', 'consent-types/1'])
+  for (const path of [
+    'stacks',
+    'attributes',
+    'consent-types',
+    'stacks/made',
+    'attributes/5',
+    'consent-types/1',
+    'consent-types/1/texts',
+  ])
     await expectSuccess(send('GET', `/v1/schema/${path}`))
   await expectSuccess(send('GET', '/v1/schema'))
   await expectSuccess(send('GET', '/v1/organization'))
