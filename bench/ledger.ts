@@ -2,12 +2,12 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
+import { createFollowers } from '../src/followers/followers.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
-import { proveInclusion, readStoredLedger, signCheckpoint } from '../src/ledger/ledger.ts'
 import { readLedgerSigner } from '../src/ledger/keys.ts'
+import { proveInclusion, readStoredLedger, signCheckpoint } from '../src/ledger/ledger.ts'
 import { ledgerFollower } from '../src/ledger/seal.ts'
 import { GrowingTree, hashBytes } from '../src/ledger/tree.ts'
-import { createFollowers } from '../src/followers/followers.ts'
 import { inDatabase, serverVersion } from './database.ts'
 import { percentile } from './measure.ts'
 import { minPeople } from './options.ts'
@@ -76,7 +76,11 @@ async function measureHistory(db: Database, organization: Organization, answers:
 }
 
 /** Measures how late answers are sealed that arrive at a rate, and what that costs. */
-async function measureLag(db: Database, organization: Organization, { rate, seconds }: { rate: number; seconds: number }) {
+async function measureLag(
+  db: Database,
+  organization: Organization,
+  { rate, seconds }: { rate: number; seconds: number },
+) {
   const [head] = await db.query<{ sequence: number }>(
     statement('', 'select sequence from change_heads where organization_id = $1'),
     [organization.id],
@@ -152,7 +156,11 @@ async function fillTree(db: Database, { id, key }: Organization, size: number) {
   )
   const flush = async () => {
     const batch = tiles.splice(0)
-    const values = [batch.map(each => each.level), batch.map(each => each.index), Buffer.concat(batch.map(each => each.data))]
+    const values = [
+      batch.map(each => each.level),
+      batch.map(each => each.index),
+      Buffer.concat(batch.map(each => each.data)),
+    ]
     await db.query(insert, [id, ...values])
   }
   for (let index = 0; index < size; index++) {
@@ -163,7 +171,10 @@ async function fillTree(db: Database, { id, key }: Organization, size: number) {
   await flush()
   const checkpoint = signCheckpoint(`bench/${key}/none`, tree, await readLedgerSigner(db))
   await db.query(
-    statement('', 'insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $2, $3, $4, now())'),
+    statement(
+      '',
+      'insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $2, $3, $4, now())',
+    ),
     [id, size, tree.edge(), checkpoint],
   )
   await db.query(statement('', 'vacuum (analyze) ledger_tiles'), [])

@@ -51,7 +51,7 @@ create table changes (
   link_targets jsonb,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text]))) NOT VALID,
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text]))) NOT VALID
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text]))) NOT VALID
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
@@ -232,6 +232,16 @@ create table ledgers (
   constraint ledgers_size_check CHECK ((size > 0))
 ) with (fillfactor = 50);
 
+create table link_keys (
+  organization_id integer not null,
+  id integer not null,
+  secret bytea not null,
+  created_at timestamp with time zone not null,
+  constraint link_keys_pkey PRIMARY KEY (organization_id, id),
+  constraint link_keys_id_check CHECK ((id > 0)),
+  constraint link_keys_secret_check CHECK ((length(secret) = 32))
+);
+
 create table links (
   organization_id integer not null,
   source_id uuid not null,
@@ -243,6 +253,18 @@ create table links (
 );
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
 alter table links alter column organization_id set (n_distinct=1);
+
+create table organization_settings (
+  organization_id integer not null,
+  display_name text,
+  accent_color text,
+  language text,
+  privacy_url text,
+  contact_email text,
+  page_texts jsonb default '{}'::jsonb not null,
+  updated_at timestamp with time zone not null,
+  constraint organization_settings_pkey PRIMARY KEY (organization_id)
+);
 
 create table organizations (
   id integer generated always as identity not null,

@@ -25,7 +25,9 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
+import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { schema } from '../src/schema/schema.ts'
@@ -75,6 +77,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
     schema: recordBody(limits),
   },
+  ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
+  ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
+  Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
+  SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
   Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
   Organization: { about: 'The organization of the token: GET /v1/organization.', schema: organization },
   Stack: { about: 'A stack as reads return it.', schema: stack },

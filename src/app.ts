@@ -9,9 +9,11 @@ import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-ta
 import { createRouter } from './http/pipeline/router.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
+import { registerPages } from './http/routes/pages.ts'
 import { type App, createServer } from './http/server/server.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { linkPages, linkRoutes } from './links/routes.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
 import { organizationRoutes } from './organizations/routes.ts'
@@ -29,6 +31,7 @@ const responses = { person, record }
 export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
   return [
     ...peopleRoutes(config, responses),
+    ...linkRoutes(config),
     ...recordRoutes(config, responses),
     ...stackRoutes(),
     ...attributeRoutes(),
@@ -93,6 +96,7 @@ export function createApp(services: Services): App {
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
+  registerPages(router, services, linkPages(config))
   serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }

@@ -33,9 +33,10 @@ describe('an empty environment', () => {
       outsideIssuer: undefined,
       tls: undefined,
       behindProxy: 0,
+      publicUrl: undefined,
       refusalShortcut: true,
       corsOrigins: [],
-      rates: { read: undefined, write: undefined, store: 'memory' },
+      rates: { read: undefined, write: undefined, pages: { perSecond: 20, burst: 600 }, store: 'memory' },
       traces: undefined,
       webhookAllow: [],
       limits: {
@@ -252,7 +253,8 @@ describe('the external issuer', () => {
 describe('KITH_RATE_*', () => {
   it('are off by default, and set rate and burst separately for reads and writes', () => {
     const { rates } = loadConfig({ KITH_RATE_READ: '100', KITH_RATE_READ_BURST: '20', KITH_RATE_STORE: 'postgresql' })
-    expect(rates).toEqual({ read: { perSecond: 100, burst: 20 }, write: undefined, store: 'postgresql' })
+    const pages = { perSecond: 20, burst: 600 }
+    expect(rates).toEqual({ read: { perSecond: 100, burst: 20 }, write: undefined, pages, store: 'postgresql' })
     expect(loadConfig({ KITH_RATE_WRITE: '5' }).rates.write).toEqual({ perSecond: 5, burst: 0 })
     expect(loadConfig({ KITH_RATE_STORE: 'redis://cache.example:6379' }).rates.store).toBe('redis://cache.example:6379')
   })
@@ -262,6 +264,39 @@ describe('KITH_RATE_*', () => {
     expect(problemsOf({ KITH_RATE_READ: '0' })).toEqual([expect.stringMatching(/^KITH_RATE_READ must /)])
     for (const store of ['disk', 'http://cache.example', 'redis://'])
       expect(problemsOf({ KITH_RATE_STORE: store })).toEqual([expect.stringMatching(/^KITH_RATE_STORE must /)])
+  })
+})
+
+describe('KITH_RATE_PAGES', () => {
+  it('is never off, and has a burst of its own', () => {
+    expect(loadConfig({ KITH_RATE_PAGES: '5', KITH_RATE_PAGES_BURST: '0' }).rates.pages).toEqual({
+      perSecond: 5,
+      burst: 0,
+    })
+    expect(problemsOf({ KITH_RATE_PAGES: '0' })).toEqual([expect.stringMatching(/^KITH_RATE_PAGES must /)])
+  })
+})
+
+describe('KITH_PUBLIC_URL', () => {
+  it.each([
+    ['https://contact.example', 'https://contact.example'],
+    ['https://Contact.Example:8443/kith//', 'https://contact.example:8443/kith'],
+    ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080'],
+  ])('%s makes links that begin with %s', (KITH_PUBLIC_URL, publicUrl) => {
+    expect(loadConfig({ KITH_PUBLIC_URL }).publicUrl).toBe(publicUrl)
+  })
+
+  it.each([
+    'contact.example',
+    'http://contact.example',
+    'https://user:word@contact.example',
+    'https://contact.example?a=1',
+    'https://contact.example/#p',
+    'https://contact.example/a b',
+    'ftp://contact.example',
+    'javascript:alert(1)',
+  ])('refuses %s', KITH_PUBLIC_URL => {
+    expect(problemsOf({ KITH_PUBLIC_URL })).toEqual([expect.stringMatching(/^KITH_PUBLIC_URL must be an https URL/)])
   })
 })
 

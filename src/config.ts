@@ -72,6 +72,7 @@ const variables = Type.Object({
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
+  KITH_PUBLIC_URL: optionalText,
   KITH_REFUSAL_SHORTCUT: Type.Enum(['on', 'off'], { default: 'on' }),
   KITH_CORS_ORIGINS: optionalText,
   KITH_WEBHOOK_ALLOW: optionalText,
@@ -80,6 +81,8 @@ const variables = Type.Object({
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_WRITE_BURST: wholeNumber(0, 0, 10_000_000),
+  KITH_RATE_PAGES: wholeNumber(20, 1, 1_000_000),
+  KITH_RATE_PAGES_BURST: wholeNumber(600, 0, 10_000_000),
   KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
   KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
   ...traceVariables,
@@ -118,11 +121,14 @@ export const defaultLimits: Readonly<Limits> = Object.freeze(
   limitsOf(name => (limitVariables[name] as unknown as { default: number }).default),
 )
 
-/** The rate limit of one token subject: `perSecond` requests per second, and `burst` additional requests per minute. */
+/** A rate limit: `perSecond` requests per second, and `burst` additional requests per minute. */
 export type Budget = Readonly<{ perSecond: number; burst: number }>
 
-/** The rate limits. An undefined budget is unlimited. `store` is the place where requests are counted: memory, postgresql, or the URL of Redis. */
-export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; store: string }>
+/**
+ * The rate limits: of one token subject, where an undefined budget is unlimited, and of one address that requests pages.
+ * `store` is the place where the requests of subjects are counted: memory, postgresql, or the URL of Redis.
+ */
+export type Rates = Readonly<{ read: Budget | undefined; write: Budget | undefined; pages: Budget; store: string }>
 
 /** The sampling of traces: a sampler of the OpenTelemetry specification, and its ratio from 0 to 1. */
 export type Traces = Readonly<{ sampler: string; ratio: number }>
@@ -143,6 +149,8 @@ export type Config = Readonly<{
   tls: { certFile: string; keyFile: string } | undefined
   /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
   behindProxy: number
+  /** The URL at which people reach the service, without a slash at the end. */
+  publicUrl: string | undefined
   /** Whether repeated overload refusals are answered without Node's HTTP parser. */
   refusalShortcut: boolean
   /** The origins of web pages that may call the API from a browser. */
@@ -183,6 +191,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   problems.push(...problemsOfDatabase(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
+  problems.push(...problemsOfPublicUrl(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -226,6 +235,15 @@ function isSafeUrl(text: string): boolean {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   return url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHosts.has(host))
 }
+
+/** Links begin with this URL, and a link in a mail must not travel in plain text. */
+function problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): string[] {
+  if (url === undefined || (isSafeUrl(url) && !/[?#\s]/.test(url))) return []
+  return [
+    'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only',
+  ]
+}
+
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
   origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
 
@@ -262,6 +280,9 @@ function problemsOfRates(values: Variables): string[] {
     .filter(kind => values[`KITH_RATE_${kind}_BURST`] > 0 && values[`KITH_RATE_${kind}`] === undefined)
     .map(kind => `KITH_RATE_${kind}_BURST needs KITH_RATE_${kind}, which is not set`)
 }
+
+/** The form in which links begin: with a host in lower case and no slash at the end. */
+const withoutSlash = (url: string | undefined) => url && new URL(url).href.replace(/\/+$/, '')
 
 const budgetOf = (perSecond: number | undefined, burst: number): Budget | undefined =>
   perSecond === undefined ? undefined : Object.freeze({ perSecond, burst })
@@ -320,6 +341,7 @@ function freeze(values: Variables): Config {
       : undefined,
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
     behindProxy: values.KITH_BEHIND_PROXY,
+    publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
     refusalShortcut: values.KITH_REFUSAL_SHORTCUT === 'on',
     corsOrigins: Object.freeze(originsOf(values)),
     webhookAllow: Object.freeze(rangesOf(values)),
@@ -327,6 +349,7 @@ function freeze(values: Variables): Config {
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),
+      pages: Object.freeze({ perSecond: values.KITH_RATE_PAGES, burst: values.KITH_RATE_PAGES_BURST }),
       store: values.KITH_RATE_STORE,
     }),
     traces: hasTraces(values)

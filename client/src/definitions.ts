@@ -14,6 +14,8 @@ import type {
   NewConsentText,
   NewConsentType,
   NewStack,
+  Settings,
+  SettingsPatch,
   Stack,
   StackPatch,
 } from './wire.ts'
@@ -158,5 +160,39 @@ export class SchemaEndpoints {
   async get(options?: CallOptions): Promise<Definitions> {
     const request = { method: 'GET', path: '/v1/schema', options, repeatable: true, writes: false } as const
     return (await this.#send(request)) as Definitions
+  }
+
+  /**
+   * Reads the settings of the pages for people: name, accent color, language, privacy notice, contact and texts.
+   *
+   * ```ts
+   * const { display_name, updated_at } = await client.schema.settings()
+   * console.log(display_name, updated_at) // null null
+   * ```
+   */
+  async settings(options?: CallOptions): Promise<Settings> {
+    const request = { method: 'GET', path: '/v1/schema/settings', options, repeatable: true, writes: false } as const
+    return (await this.#send(request)) as Settings
+  }
+
+  /**
+   * Changes the settings that the body names. A null clears one.
+   *
+   * ```ts
+   * const settings = await client.schema.patchSettings({ display_name: 'Northwind Books', accent_color: '#0b6e4f' })
+   * console.log(settings.display_name, settings.language) // Northwind Books null
+   * ```
+   */
+  async patchSettings(body: SettingsPatch, options?: WriteOptions): Promise<Settings> {
+    // Repeating the request is safe: the same values are no change.
+    const request = {
+      method: 'PATCH',
+      path: '/v1/schema/settings',
+      body,
+      options,
+      repeatable: true,
+      writes: true,
+    } as const
+    return (await this.#send(request)) as Settings
   }
 }

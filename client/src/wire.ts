@@ -339,6 +339,121 @@ export type RecordBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
+/** The links of a person: POST /v1/people/{external_id}/consent-links. */
+export type ConsentLinks = {
+  /** The page with all purposes, where the person grants and refuses. */
+  preferences_url: string
+  /** The page that refuses. It also takes the one-click request of RFC 8058. */
+  unsubscribe_url: string
+  /** The page that confirms a grant. Present if the request names a purpose and a channel with `double_opt_in`, or on which a grant waits for its confirmation. */
+  confirm_url?: string
+}
+
+/** Body of POST /v1/people/{external_id}/consent-links. */
+export type ConsentLinksBody = {
+  /** The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes. */
+  consent_type_id?: number
+  /** The channel of these. Without it: all channels. */
+  channel?: 'email' | 'sms'
+  /** Seconds until the links expire. The default is a year, and 7 days for `confirm_url`. The law may ask for a minimum: CAN-SPAM wants the link in a mail to work for 30 days. */
+  expires_in?: number
+}
+
+/** The settings of the pages for people. Unset ones are null. */
+export type Settings = {
+  /** The name that people know the organization by. */
+  display_name: string | null
+  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
+  accent_color: string | null
+  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
+  language: 'en' | 'de' | 'fr' | 'it' | 'es' | null
+  /** The privacy notice: an https URL without a user. */
+  privacy_url: string | null
+  /** Where people can ask. */
+  contact_email: string | null
+  page_texts: {
+    en?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    }
+    de?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    }
+    fr?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    }
+    it?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    }
+    es?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    }
+  }
+  /** Null if the settings were never changed. */
+  updated_at: string | null
+}
+
+/** Body of PATCH /v1/schema/settings. A null clears the setting. */
+export type SettingsPatch = {
+  /** The name that people know the organization by. */
+  display_name?: string | null
+  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
+  accent_color?: string | null
+  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
+  language?: 'en' | 'de' | 'fr' | 'it' | 'es' | null
+  /** The privacy notice: an https URL without a user. */
+  privacy_url?: string | null
+  /** Where people can ask. */
+  contact_email?: string | null
+  /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
+  page_texts?: {
+    en?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    } | null
+    de?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    } | null
+    fr?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    } | null
+    it?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    } | null
+    es?: {
+      /** The heading. At most 2 KiB. */
+      title?: string
+      /** The text below it. At most 2 KiB. */
+      introduction?: string
+    } | null
+  } | null
+}
+
 /** All definitions of an organization: GET /v1/schema. */
 export type Definitions = {
   stacks: Stack[]
@@ -500,8 +615,8 @@ export type Change = {
   sequence: number
   at: string
   /** The kind of thing that changed. */
-  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook'
-  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack. */
+  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings'
+  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings. */
   id: string | number
   /** The external identifier of now, or the last one of a deleted person or record. */
   external_id: string | null
@@ -543,7 +658,7 @@ export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: string[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -573,7 +688,7 @@ export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: string[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -604,7 +719,7 @@ export type WebhookWithSecret = {
 export type NewWebhook = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: string[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -621,7 +736,7 @@ export type NewWebhook = {
 export type WebhookPatch = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url?: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events?: string[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null

@@ -68,7 +68,7 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
  * The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses stay as they
  * are.
  */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('%')[0]!.split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))

@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 /** The kinds of things that change, in the order of the documentation. */
-export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook'] as const
+export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook', 'settings'] as const
 export type Subject = (typeof subjects)[number]
 
 export const operations = ['create', 'update', 'delete', 'restore'] as const
@@ -38,7 +38,7 @@ export const change = Type.Object(
     subject: Type.Enum([...subjects], { description: 'The kind of thing that changed.' }),
     id: Type.Union([Type.String(), Type.Integer()], {
       description:
-        'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack.',
+        'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings.',
     }),
     external_id: nullable(
       Type.String({ description: 'The external identifier of now, or the last one of a deleted person or record.' }),

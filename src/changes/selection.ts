@@ -15,6 +15,7 @@ export const readScopes = {
   attribute: 'schema:read',
   consent_type: 'schema:read',
   webhook: 'webhooks:read',
+  settings: 'schema:read',
 } as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */

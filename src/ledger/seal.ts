@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { awaitPipelined, type Database } from '../db/db.ts'
-import type { Follower, Progress, Task } from '../followers/followers.ts'
+import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'

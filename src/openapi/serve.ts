@@ -6,6 +6,7 @@ import { refuse } from '../errors.ts'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
+import { pageHeaders } from '../http/server/security-headers.ts'
 import type { OpenApiDocument } from './document.ts'
 import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
 
@@ -23,7 +24,7 @@ export const documentRow: OpenRoute = {
 }
 
 // The pages load everything from this service and send requests only to it. The Swagger UI uses inline styles.
-const contentSecurityPolicy = [
+const securityHeaders = pageHeaders([
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -33,19 +34,7 @@ const contentSecurityPolicy = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-].join('; ')
-
-/** The security headers of pages, as helmet sets them. */
-const pageHeaders = {
-  'Content-Security-Policy': contentSecurityPolicy,
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Origin-Agent-Cluster': '?1',
-  'Referrer-Policy': 'no-referrer',
-  'X-DNS-Prefetch-Control': 'off',
-  'X-Frame-Options': 'DENY',
-  'X-Permitted-Cross-Domain-Policies': 'none',
-}
+])
 
 const require = createRequire(import.meta.url)
 const { version } = require('swagger-ui-dist/package.json') as { version: string }
@@ -110,7 +99,7 @@ export function serveDocument(router: Router, createDocument: () => OpenApiDocum
 const acceptsHtml = ({ request }: Exchange) => /\btext\/html\b/i.test(request.headers.accept ?? '')
 
 function sendFile(exchange: Exchange, content: string | Buffer, contentType: string) {
-  exchange.headers(pageHeaders)
+  exchange.headers(securityHeaders)
   if (exchange.url.startsWith(versionedPath)) exchange.headers(cacheHeaders)
   exchange.send(200, content, contentType)
 }

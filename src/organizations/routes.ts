@@ -1,7 +1,13 @@
 import { type Route, route } from '../http/pipeline/route.ts'
+import { authorOf } from './change-definitions.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'
+import { patchSettings, readSettings } from './settings.ts'
+import { type SettingsPatch, settings, settingsPatch } from './settings-schema.ts'
 
+const settingsPath = { path: '/v1/schema/settings', tag: 'Organization', answer: settings } as const
+
+/** The route table of the organization and its settings. */
 export function organizationRoutes(): Route[] {
   return [
     route({
@@ -16,6 +22,28 @@ export function organizationRoutes(): Route[] {
         status: 200,
         data: await describeOrganization(db, caller.organization.id, limits, signal),
       }),
+    }),
+    route({
+      method: 'GET',
+      ...settingsPath,
+      scope: 'schema:read',
+      operationId: 'getSettings',
+      summary: 'Read the settings of the pages for people',
+      description: 'The pages are those that the links of POST /v1/people/{external_id}/consent-links lead to.',
+      handle: async ({ db, caller, signal }) => ({
+        status: 200,
+        data: await readSettings(db, caller.organization.id, signal),
+      }),
+    }),
+    route<SettingsPatch>({
+      method: 'PATCH',
+      ...settingsPath,
+      scope: 'schema:write',
+      operationId: 'patchSettings',
+      summary: 'Change the settings of the pages for people',
+      description: 'Only the given settings change. `null` clears one.',
+      body: settingsPatch,
+      handle: async call => ({ status: 200, data: await patchSettings(authorOf(call), call.body) }),
     }),
   ]
 }

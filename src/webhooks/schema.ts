@@ -12,7 +12,7 @@ const events = Type.Array(Type.String({ pattern: eventPattern }), {
   maxItems: 50,
   description:
     'The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, ' +
-    '`stack`, `attribute`, `consent_type` and `webhook`. `consent.*` are the changes of people that have consents. `.*` ' +
+    '`stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` ' +
     'means all of a subject.',
 })
 const stacks = nullable(

@@ -101,6 +101,7 @@ const shared: FieldGenerators = {
   consent_type_id: fc.constant(1),
   external_ids: fc.array(padded(external_id), { minLength: 1, maxLength: 4 }),
   at: fc.constantFrom(...dateTimes),
+  privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }
 
@@ -114,6 +115,7 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     attribute_values: attributeValues(model),
     filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
+  if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (template.includes('/related')) {
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
     generators.direction = fc.constant('both')

@@ -79,6 +79,8 @@ const tables = [
   'followers',
   'webhooks',
   'webhook_deliveries',
+  'organization_settings',
+  'link_keys',
 ]
 /**
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a

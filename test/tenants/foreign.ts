@@ -37,6 +37,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
+  if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.endsWith('/texts')) return { language: 'en', text: 'x' }
   if (path.startsWith('/v1/schema')) return { name: 'x' }

@@ -18,6 +18,7 @@ import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
+import { formOf, requestPage } from '../support/pages.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../support/receiver.ts'
 import { type Reply, useService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
@@ -71,6 +72,8 @@ beforeAll(async () => {
   await deliver()
   // The log of earlier releases has only the names of linked targets.
   await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
+  await expectSuccess(send('POST', '/v1/people/ada/consent-links'))
+  await expectSuccess(send('PATCH', '/v1/schema/settings', { display_name: 'Shop' }))
   await copyRows(service, tables, shop.id, twin.id)
 })
 afterAll(() => receiver.close())
@@ -250,6 +253,7 @@ async function useEveryEndpoint(shop: Shop) {
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
   await useWebhooks(shop)
   await useLedger(shop)
+  await useLinks(shop)
   await followLog(shop)
 }
 
@@ -282,6 +286,24 @@ async function useLedger(shop: Shop) {
     )
   )[0]!
   expect(await findEntry(service.db, shop.id, { sequence, consent_type_id, channel })).toMatchObject({ index: 3 })
+}
+
+/** Makes links with the key that the twin has too, and with a new one, and submits their pages. */
+async function useLinks(shop: Shop) {
+  const { send, id } = shop
+  await expectSuccess(send('GET', '/v1/schema/settings'))
+  await expectSuccess(send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'I agree.' }))
+  await expectSuccess(send('PATCH', '/v1/schema/settings', { display_name: 'Our shop' }))
+  const { body } = await expectSuccess(send('GET', '/v1/people/bob'))
+  for (const path of ['bob', `internal/${body.data.id}`]) {
+    const reply = await expectSuccess(send('POST', `/v1/people/${path}/consent-links`, { consent_type_id: 1 }))
+    const { preferences_url, unsubscribe_url } = reply.body.data
+    const page = await requestPage(preferences_url)
+    for (const form of [formOf(page), { shown: formOf(page).shown }]) await requestPage(preferences_url, { form })
+    const { status } = await requestPage(unsubscribe_url, { method: 'POST' })
+    expect([page.status, status]).toEqual([200, 200])
+    await service.sql('delete from link_keys where organization_id = $1', [id])
+  }
 }
 
 async function useWebhooks({ send }: Shop) {

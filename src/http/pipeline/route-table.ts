@@ -270,6 +270,7 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
       bytes: bound.source.length,
       preferences,
       request_id: exchange.id,
+      localUrl: () => localUrlOf(exchange, services.config),
       memory: memoryOf(services, exchange, caller),
       within: deadline.within,
       signal: deadline.signal,
@@ -284,6 +285,13 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
 function laneOf({ method, scope, streams }: Route): Lane {
   if (scope.endsWith(':write')) return 'writes'
   return method === 'GET' || streams ? 'reads' : 'pages'
+}
+
+function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string {
+  const { localAddress = '', localPort } = socket
+  // An IPv6 socket shows the address of an IPv4 client as an IPv4-mapped one.
+  const address = localAddress.replace(/^::ffff:(?=.*\.)/, '')
+  return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${localPort}`
 }
 
 const unbound = (): Bound => ({ value: {}, boundFrom: 'query', source: '' })

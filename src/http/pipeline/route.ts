@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Config } from '../../config.ts'
-import type { Database } from '../../db/db.ts'
+import type { Database, DatabasePool } from '../../db/db.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Scope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
@@ -22,6 +22,8 @@ export type Call<Body = unknown> = {
   bytes: number
   preferences: Preferences
   request_id: string
+  /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
+  localUrl: () => string
   /** Memory for large responses, within the organization's share (response-memory.ts). */
   memory: {
     take(bytes: number): Release | undefined
@@ -220,6 +222,39 @@ export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' |
   enveloped: boolean
   /** Refusals in the format of another standard instead of kith's error format, by status. */
   ownRefusals?: Record<number, { description: string; answer: TSchema }>
+}
+
+/** A request for a page. The path names what it may see, so it needs no token of the API. */
+export type PageCall = {
+  db: DatabasePool
+  limits: Config['limits']
+  /** The last segment of the path. */
+  token: string
+  /** The body of a POST. Undefined if it is empty. */
+  body: Buffer | undefined
+  contentType: string | undefined
+  /** The address of the client; see `clientAddress`. */
+  address: string
+  userAgent: string | undefined
+  acceptLanguage: string | undefined
+  request_id: string
+  /** Aborts at the deadline. */
+  signal: Signal
+}
+
+/** A page in HTML. It may load nothing but the styles, which are all its `style` element contains, and submits forms to kith. */
+export type Page = { status: number; html: string; style: string }
+
+/** A page for people at a path outside `/v1`: what GET shows and what POST changes. */
+export type PageRoute = {
+  /** A path with one parameter at its end. */
+  path: string
+  /** The limit of the body of a POST in bytes. */
+  bodyBytes: number
+  show(call: PageCall): Promise<Page>
+  submit(call: PageCall): Promise<Page>
+  /** The page for a request that is refused or fails. */
+  refuse(call: PageCall, refusal: Refusal): Page
 }
 
 /** Whether a row honors Idempotency-Key: every write but DELETE and streams. A POST that only reads ignores it. */

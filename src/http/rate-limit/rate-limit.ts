@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import type { Caller } from '../../auth/caller.ts'
+import { networkOf } from '../../auth/login-throttle.ts'
 import type { Budget, Rates } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
 import { type Counter, memoryStore, postgresqlStore, redisStore, type Store } from './rate-store.ts'
 
-type BudgetName = 'read' | 'write'
+type BudgetName = 'read' | 'write' | 'page'
 
 /** The headers of a response: `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-10. */
 export type RateHeaders = Record<string, string>
@@ -16,22 +17,32 @@ export type RateLimiter = {
    * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
    * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
    */
-  spend(caller: Caller, name: BudgetName): Promise<RateHeaders>
+  spend(caller: Caller, name: 'read' | 'write'): Promise<RateHeaders>
   close(): Promise<void>
 }
 
-type RateLimiterOptions = { rates: Rates; db: Database; report: (message: string) => void }
+type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
 /** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
 export async function createRateLimiter({ rates, db, report }: RateLimiterOptions): Promise<RateLimiter | undefined> {
   if (!rates.read && !rates.write) return undefined
   const store = await openStore(rates.store, db)
-  const limit = (name: BudgetName, budget: Budget | undefined) => budget && createLimit(name, budget, store, report)
+  const limit = (name: 'read' | 'write', budget: Budget | undefined) =>
+    budget && createLimit(name, budget, store, report)
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
     spend: async (caller, name) => (await limits[name]?.(keyOf(caller))) ?? {},
     close: () => store.close(),
   }
+}
+
+/**
+ * Makes the limiter of the pages, which takes one request from the budget of a client's network. Throws a Fault of 429 with
+ * `Retry-After` if the budget is used up. It counts in this process, so that a page costs no statement for its limit.
+ */
+export function createPageLimiter(budget: Budget): (address: string) => Promise<RateHeaders> {
+  const spend = createLimit('page', budget, memoryStore(), () => {})
+  return address => spend(networkOf(address))
 }
 
 function openStore(store: string, db: Database): Store | Promise<Store> {

@@ -15,3 +15,15 @@ export const securityHeaders = ({ tls }: Pick<Config, 'tls'>): Record<string, st
   ...baseHeaders,
   ...(tls && httpsHeaders),
 })
+
+/** The security headers of a page, as helmet sets them. The policy names what the page may load. */
+export const pageHeaders = (contentSecurityPolicy: readonly string[]): Record<string, string> => ({
+  'Content-Security-Policy': contentSecurityPolicy.join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Origin-Agent-Cluster': '?1',
+  'Referrer-Policy': 'no-referrer',
+  'X-DNS-Prefetch-Control': 'off',
+  'X-Frame-Options': 'DENY',
+  'X-Permitted-Cross-Domain-Policies': 'none',
+})

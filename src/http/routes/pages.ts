@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { Exchange } from '../pipeline/exchange.ts'
+import { explain, type Services } from '../pipeline/pipeline.ts'
+import type { Page, PageCall, PageRoute } from '../pipeline/route.ts'
+import type { Router } from '../pipeline/router.ts'
+import { pageHeaders } from '../server/security-headers.ts'
+import { clientAddress } from '../server/server.ts'
+
+const html = 'text/html; charset=utf-8'
+
+/**
+ * Adds the pages for people, which lie outside `/v1`. GET and HEAD only show, and POST changes. The requests of one network
+ * are limited before their body is read. Refusals of a page are pages too.
+ */
+export function registerPages(router: Router, services: Services, pages: readonly PageRoute[]): void {
+  const { config, db, logger } = services
+  const { limits, rates, behindProxy } = config
+  let limiter: Promise<(address: string) => Promise<unknown>> | undefined
+  const spend = async (address: string) => {
+    // The libraries of rate limits are loaded with the first page.
+    limiter ??= import('../rate-limit/rate-limit.ts').then(({ createPageLimiter }) => createPageLimiter(rates.pages))
+    return (await limiter)(address)
+  }
+
+  const callOf = ({ request, url, id, deadline }: Exchange): PageCall => {
+    const [path = ''] = url.split('?')
+    return {
+      db,
+      limits,
+      token: path.slice(path.lastIndexOf('/') + 1),
+      body: undefined,
+      contentType: request.headers['content-type'],
+      address: clientAddress(request, behindProxy),
+      userAgent: request.headers['user-agent'],
+      acceptLanguage: request.headers['accept-language'],
+      request_id: id,
+      signal: deadline.signal,
+    }
+  }
+
+  for (const { path, bodyBytes, show, submit, refuse } of pages) {
+    const sendRefusal = (exchange: Exchange, call: PageCall, error: unknown) => {
+      const refusal = explain(exchange, error, logger)
+      exchange.refused = refusal.code
+      if (refusal.headers) exchange.headers(refusal.headers)
+      sendPage(exchange, refuse(call, refusal))
+    }
+    const addMethod = (method: 'GET' | 'POST', answer: (call: PageCall) => Promise<Page>) =>
+      router.add({
+        method,
+        path,
+        bodyBytes,
+        guard: async exchange => {
+          const call = callOf(exchange)
+          try {
+            await spend(call.address)
+          } catch (error) {
+            sendRefusal(exchange, call, error)
+            return () => {}
+          }
+          exchange.isRead = method === 'GET'
+          return async (_, body) => {
+            try {
+              sendPage(exchange, await answer({ ...call, body }))
+            } catch (error) {
+              sendRefusal(exchange, call, error)
+            }
+          }
+        },
+      })
+    addMethod('GET', show)
+    addMethod('POST', submit)
+  }
+}
+
+function sendPage(exchange: Exchange, { status, html: text, style }: Page) {
+  exchange.headers(
+    pageHeaders([
+      "default-src 'none'",
+      `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+      // The icon of the page is empty, so that the browser asks for none.
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'self'",
+      "frame-ancestors 'none'",
+    ]),
+  )
+  exchange.header('X-Robots-Tag', 'noindex, nofollow')
+  exchange.send(status, text, html)
+}

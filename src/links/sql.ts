@@ -1,0 +1,56 @@
+import { statement } from '../db/db.ts'
+
+/** The key that signs new links: the newest. */
+export const readNewestLinkKeySql = statement(
+  'read_newest_link_key',
+  'select k.id, k.secret from link_keys k where k.organization_id = $1 order by k.id desc limit 1',
+)
+
+/** $2: the id of the key. */
+export const readLinkKeySql = statement(
+  'read_link_key',
+  'select k.id, k.secret from link_keys k where k.organization_id = $1 and k.id = $2',
+)
+
+/** Inserts the first key, $2. Requests that arrive together store one. */
+export const insertFirstLinkKeySql = statement(
+  'insert_first_link_key',
+  `insert into link_keys (organization_id, id, secret, created_at) values ($1, 1, $2, now())
+   on conflict (organization_id, id) do nothing`,
+)
+
+const person = 'select e.id, e.version, e.language, e.answers from entities e'
+
+/** A person by an external identifier, $2. */
+export const readLinkedPersonByNameSql = statement(
+  'read_linked_person_by_name',
+  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2`,
+)
+
+/** A person by the internal identifier, $2. */
+export const readLinkedPersonSql = statement(
+  'read_linked_person',
+  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
+)
+
+/** The newest version of the texts of each consent type in each language, with the size of its text. The newest is first. */
+export const readNewestTextVersionsSql = statement(
+  'read_newest_text_versions',
+  `select t.consent_type_id, t.version, t.language, octet_length(t.text) as bytes
+   from (
+     select n.consent_type_id, max(n.version) as version from consent_texts n where n.organization_id = $1
+     group by n.consent_type_id, n.language
+   ) newest
+   join consent_texts t on t.organization_id = $1 and t.consent_type_id = newest.consent_type_id
+     and t.version = newest.version
+   order by t.consent_type_id, t.version desc`,
+)
+
+/** $2: consent types, $3: a version of the texts of each. */
+export const readTextsSql = statement(
+  'read_texts',
+  `select t.consent_type_id, t.version, t.language, t.text, t.url
+   from unnest($2::integer[], $3::integer[]) as wanted (consent_type_id, version)
+   join consent_texts t on t.organization_id = $1 and t.consent_type_id = wanted.consent_type_id
+     and t.version = wanted.version`,
+)

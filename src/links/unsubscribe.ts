@@ -1,0 +1,69 @@
+import { refuse } from '../errors.ts'
+import type { Page, PageCall } from '../http/pipeline/route.ts'
+import { writeAnswers } from './answer.ts'
+import { isOneClick } from './form.ts'
+import { html } from './html.ts'
+import { layOut } from './layout.ts'
+import { type Choice, choicesOf, isAnswered, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
+import type { Words } from './words.ts'
+
+/** The page that asks whether the person wants to unsubscribe. */
+export async function showUnsubscribe(call: PageCall): Promise<Page> {
+  const open = await openLink(call, 'unsubscribe')
+  const choices = linkedChoices(open)
+  if (choices.every(choice => isAnswered(choice, false))) return unsubscribedPage(open, choices)
+  const { words } = open.frame
+  const content = html`<p>${words.unsubscribeQuestion}</p>
+${choiceList(choices, words)}
+<form method="post"><button type="submit" name="unsubscribe" value="yes">${words.unsubscribe}</button></form>`
+  return layOut(open.frame, words.unsubscribeTitle, content)
+}
+
+/**
+ * Refuses what the link is for. A person's mail program (RFC 8058) and the button on the page send the same request; the
+ * answer's `source` tells them apart.
+ */
+export async function unsubscribe(call: PageCall): Promise<Page> {
+  const open = await openLink(call, 'unsubscribe')
+  const source = isOneClick(call) ? 'List-Unsubscribe=One-Click' : 'page'
+  const done = await writeAnswers(call, open, current =>
+    linkedChoices(current)
+      .filter(choice => !isAnswered(choice, false))
+      .map(({ type, channel }) => ({
+        consent_type_id: type.id,
+        channel,
+        state: false,
+        method: 'unsubscribe_link',
+        source,
+      })),
+  )
+  return unsubscribedPage(done, linkedChoices(done))
+}
+
+/** The choices that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
+function linkedChoices(open: OpenLink): Choice[] {
+  const { consent_type_id, channel } = open.link
+  const choices = choicesOf(open).filter(
+    choice =>
+      (consent_type_id === null || choice.type.id === consent_type_id) &&
+      (channel === null || choice.channel === channel),
+  )
+  return choices.length > 0
+    ? choices
+    : refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
+}
+
+/** A list of purposes with their channels. */
+export const choiceList = (choices: readonly Choice[], words: Words) =>
+  html`<ul>${choices.map(
+    ({ type, channel }) => html`<li dir="auto">${words.by(type.name, words.channels[channel])}</li>
+`,
+  )}</ul>`
+
+function unsubscribedPage(open: OpenLink, choices: readonly Choice[]): Page {
+  const { words } = open.frame
+  const content = html`<p>${words.unsubscribedIntroduction}</p>
+${choiceList(choices, words)}
+<p><a href="${preferencesPathOf(open)}">${words.toPreferences}</a></p>`
+  return layOut(open.frame, words.unsubscribedTitle, content)
+}

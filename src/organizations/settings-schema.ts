@@ -1,0 +1,88 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from './definition-schema.ts'
+
+/** The languages that the pages of links exist in. */
+export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
+export type PageLanguage = (typeof pageLanguages)[number]
+
+const pageText = Type.Object(
+  {
+    title: Type.Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'The heading. At most 2 KiB.' })),
+    introduction: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 2_048, description: 'The text below it. At most 2 KiB.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type PageText = Static<typeof pageText>
+
+const forEachLanguage = <Value>(createValue: () => Value) =>
+  Object.fromEntries(pageLanguages.map(language => [language, createValue()])) as Record<PageLanguage, Value>
+
+const fields = {
+  display_name: nullable(
+    Type.String({ minLength: 1, maxLength: 255, description: 'The name that people know the organization by.' }),
+  ),
+  accent_color: nullable(
+    Type.String({
+      pattern: '^#[0-9A-Fa-f]{6}$',
+      description: 'The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better.',
+    }),
+  ),
+  language: nullable(
+    Type.Enum([...pageLanguages], {
+      description: 'The language of a page if neither the person nor the browser names one that the pages exist in.',
+    }),
+  ),
+  privacy_url: nullable(
+    Type.String({ maxLength: 2_048, description: 'The privacy notice: an https URL without a user.' }),
+  ),
+  contact_email: nullable(Type.String({ format: 'email', maxLength: 254, description: 'Where people can ask.' })),
+}
+
+const example = {
+  display_name: 'Northwind Books',
+  accent_color: '#0b6e4f',
+  language: 'en',
+  privacy_url: 'https://books.example/privacy',
+  contact_email: 'privacy@books.example',
+  page_texts: {
+    en: { title: 'What may we write to you about?', introduction: 'You can change this at any time.' },
+  },
+}
+
+/** The settings of an organization. Unset ones are null. */
+export const settings = Type.Object(
+  {
+    ...fields,
+    page_texts: Type.Object(forEachLanguage(() => Type.Optional(pageText))),
+    updated_at: nullable(Type.String({ format: 'date-time', description: 'Null if the settings were never changed.' })),
+  },
+  { title: 'Settings', examples: [{ ...example, updated_at: '2026-01-01T12:00:00.000Z' }] },
+)
+export type SettingsShape = Static<typeof settings>
+
+/** Body of PATCH /v1/schema/settings. Only the given settings change, and null clears one. */
+export const settingsPatch = Type.Object(
+  {
+    display_name: Type.Optional(fields.display_name),
+    accent_color: Type.Optional(fields.accent_color),
+    language: Type.Optional(fields.language),
+    privacy_url: Type.Optional(fields.privacy_url),
+    contact_email: Type.Optional(fields.contact_email),
+    page_texts: Type.Optional(
+      nullable(
+        Type.Object(
+          forEachLanguage(() => Type.Optional(nullable(pageText))),
+          {
+            additionalProperties: false,
+            description:
+              'Title and introduction of the preference page by language. A language that is given is replaced; null removes it.',
+          },
+        ),
+      ),
+    ),
+  },
+  { additionalProperties: false, title: 'SettingsPatch', examples: [{}] },
+)
+export type SettingsPatch = Static<typeof settingsPatch>

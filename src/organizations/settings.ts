@@ -1,0 +1,94 @@
+import { announceCommit } from '../changes/commit-events.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { pointer } from '../errors.ts'
+import type { Signal } from '../signal.ts'
+import { type Author, differences, throwInvalidField } from './change-definitions.ts'
+import { lockHeadSql } from './definitions-sql.ts'
+import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
+import { appendSettingsChangeSql, readSettingsSql, storeSettingsSql } from './settings-sql.ts'
+
+const maxPageTextBytes = 2_048
+
+const unset: SettingsShape = {
+  display_name: null,
+  accent_color: null,
+  language: null,
+  privacy_url: null,
+  contact_email: null,
+  page_texts: {},
+  updated_at: null,
+}
+
+/** Reads the settings of an organization. Unset ones are null. */
+export async function readSettings(
+  db: Pick<Database | Transaction, 'query'>,
+  organization_id: number,
+  signal?: Signal,
+): Promise<SettingsShape> {
+  const [stored] = await db.query<SettingsShape>(readSettingsSql, [organization_id], signal)
+  return stored ?? unset
+}
+
+/**
+ * Changes the settings that the patch names, and logs them as a change of the subject `settings`. The head is locked first,
+ * so that concurrent patches change the settings one after the other. Throws a Fault of 400.
+ */
+export async function patchSettings(
+  { db, organization_id, actor, request_id, signal }: Omit<Author, 'limits'>,
+  patch: SettingsPatch,
+): Promise<SettingsShape> {
+  checkPatch(patch)
+  const { changed, next } = await db.transaction(
+    async tx => {
+      await tx.query(lockHeadSql, [organization_id])
+      const { updated_at, ...stored } = await readSettings(tx, organization_id)
+      const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
+      const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
+      const changed = differences(current, next)
+      if (!changed) return { changed, next: { ...current, updated_at } }
+      const at = new Date().toISOString()
+      const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
+      const values = [display_name, accent_color, language, privacy_url, contact_email, JSON.stringify(page_texts), at]
+      await tx.query(storeSettingsSql, [organization_id, ...values])
+      const operation = updated_at === null ? 'create' : 'update'
+      const logged = [at, operation, JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
+      await tx.query(appendSettingsChangeSql, [organization_id, ...logged])
+      return { changed, next: { ...next, updated_at: at } }
+    },
+    { signal },
+  )
+  if (changed) announceCommit(db, organization_id)
+  return next
+}
+
+/** The texts after a patch, in a fixed order, so that equal texts compare as equal. */
+function mergeTexts(
+  current: SettingsShape['page_texts'],
+  patch: SettingsPatch['page_texts'],
+): SettingsShape['page_texts'] {
+  if (patch === null) return {}
+  const merged = pageLanguages.flatMap(language => {
+    const text = patch?.[language] === undefined ? current[language] : patch[language]
+    return text?.title || text?.introduction ? [[language, orderedText(text)] as const] : []
+  })
+  return Object.fromEntries(merged)
+}
+
+const orderedText = ({ title, introduction }: PageText): PageText => ({
+  ...(title !== undefined && { title }),
+  ...(introduction !== undefined && { introduction }),
+})
+
+function checkPatch({ privacy_url, page_texts }: SettingsPatch) {
+  if (privacy_url != null && !isPublicLink(privacy_url))
+    throwInvalidField('/privacy_url', 'must be an https URL without a user')
+  for (const language of pageLanguages)
+    for (const name of ['title', 'introduction'] as const)
+      if (Buffer.byteLength(page_texts?.[language]?.[name] ?? '') > maxPageTextBytes)
+        throwInvalidField(pointer('page_texts', language, name), `must have at most ${maxPageTextBytes} bytes`)
+}
+
+function isPublicLink(text: string): boolean {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' && url.username === '' && url.password === ''
+}
