@@ -269,7 +269,10 @@ describe('KITH_RATE_*', () => {
 
 describe('KITH_RATE_PAGES', () => {
   it('is never off, and has a burst of its own', () => {
-    expect(loadConfig({ KITH_RATE_PAGES: '5', KITH_RATE_PAGES_BURST: '0' }).rates.pages).toEqual({ perSecond: 5, burst: 0 })
+    expect(loadConfig({ KITH_RATE_PAGES: '5', KITH_RATE_PAGES_BURST: '0' }).rates.pages).toEqual({
+      perSecond: 5,
+      burst: 0,
+    })
     expect(problemsOf({ KITH_RATE_PAGES: '0' })).toEqual([expect.stringMatching(/^KITH_RATE_PAGES must /)])
   })
 })
