@@ -142,7 +142,9 @@ b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
     const header = `external_id,${columns.map(column => `consents.1.email${column}`).join()}\n`
     const text = `${header}a,yes,2020-01-01 12:00 +0100,paper,the fair,192.0.2.7,,17\nb,,2020-01-01T00:00:00Z,,,,,\nc,,,,,,,\n`
     expect((await importCsv(text)).counts).toMatchObject({ created: 2, failed: 1 })
-    expect(await refusedText()).toContain('consents.1.email.collected_at needs an answer in the column consents.1.email')
+    expect(await refusedText()).toContain(
+      'consents.1.email.collected_at needs an answer in the column consents.1.email',
+    )
     const [email] = (await client.people.get('a')).consents
     expect(email).toMatchObject({ state: true, answered_at: '2020-01-01T11:00:00.000Z', method: 'paper' })
     expect((await importCsv(text)).counts).toMatchObject({ unchanged: 2, failed: 1 })

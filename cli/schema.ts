@@ -59,7 +59,9 @@ async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullO
   const text = schemaFileText(schema)
   const withTexts = schema.consent_types.filter(type => type.text_versions > 0).map(({ key }) => key)
   if (withTexts.length > 0)
-    printStderr(`The file does not have the texts of the consent types ${withTexts.join(', ')}: see docs/schema-file.md.`)
+    printStderr(
+      `The file does not have the texts of the consent types ${withTexts.join(', ')}: see docs/schema-file.md.`,
+    )
   if (name === '-') {
     process.stdout.write(text)
     return

@@ -117,7 +117,11 @@ function bodyOf(original: string[], { targets, stateAt, constants }: Columns, se
   }
   // A constant applies to the records that have an answer.
   for (const target of targets.slice(0, original.length))
-    if (target.to === 'evidence' && parts.evidence.get(target.consent)?.has(target.key) && !parts.answers.has(target.consent))
+    if (
+      target.to === 'evidence' &&
+      parts.evidence.get(target.consent)?.has(target.key) &&
+      !parts.answers.has(target.consent)
+    )
       details.push({ path: target.name, message: `needs an answer in the column ${target.consent}` })
   return details.length > 0 ? { body: null, refusal: buildUnfitRefusal('', details) } : { body: join(parts) }
 }
