@@ -55,5 +55,5 @@ export function isOneClick({ contentType, body }: PageCall): boolean {
   const isForm = type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data'
   if (body && body.length > 0 && !isForm)
     refuse('invalid_parameter', 'The body must be a form, or empty.', { status: 415 })
-  return /List-Unsubscribe("\s+|=)One-Click/i.test(body?.toString('latin1') ?? '')
+  return /List-Unsubscribe[\s\S]{1,200}One-Click/i.test(body?.toString('latin1') ?? '')
 }

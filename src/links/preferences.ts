@@ -93,7 +93,7 @@ ${choices.map(
 
 /** A text that people answer to, with the link to its whole, in its own language. */
 export function consentText({ language, text, url }: ShownText, purpose: string, words: Words): Html {
-  return html`<div class="text"><p class="plain" dir="auto" lang="${language}">${text}</p>
+  return html`<div class="text"><p class="plain" dir="auto" lang="${language.replaceAll('_', '-')}">${text}</p>
 ${url && html`<p><a href="${url}" rel="noreferrer">${words.moreAbout(purpose)}</a></p>`}</div>`
 }
 

@@ -22,7 +22,8 @@ type GateOptions = {
 
 /**
  * Requests outside `/v1` that a process runs at a time, apart from those below it. One client address has at most half
- * of them. Each request holds at most the body of a token request, 16 KiB.
+ * of them. Each request holds at most the body of a page's form, 23 KiB by
+ * default.
  */
 const maxUnversioned = 128
 

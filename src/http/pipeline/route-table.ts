@@ -288,7 +288,7 @@ function laneOf({ method, scope, streams }: Route): Lane {
 }
 
 function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string {
-  const { localAddress = '', localPort } = socket
+  const { localAddress = '0.0.0.0', localPort = 0 } = socket
   // An IPv6 socket shows the address of an IPv4 client as an IPv4-mapped one.
   const address = localAddress.replace(/^::ffff:(?=.*\.)/, '')
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${localPort}`
