@@ -4,6 +4,7 @@ import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
+import { ensureLedgerKey } from '../src/ledger/keys.ts'
 import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
 import { printStderr } from './stderr.ts'
 
@@ -30,6 +31,7 @@ export async function withSession<T>(
     try {
       await ensureDefaultOrganization(db)
       await loadOrCreateKeys(db)
+      await ensureLedgerKey(db)
       return await work({ config, db, migrations })
     } finally {
       await db.close()

@@ -189,6 +189,49 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_at ON public.idempotency_keys USING btree (organization_id, at);
 
+create table ledger_entries (
+  organization_id integer not null,
+  index bigint not null,
+  sequence bigint not null,
+  consent_type_id integer not null,
+  channel text not null,
+  salt bytea,
+  hash bytea not null,
+  constraint ledger_entries_pkey PRIMARY KEY (organization_id, index),
+  constraint ledger_entries_organization_id_sequence_consent_type_id_cha_key UNIQUE (organization_id, sequence, consent_type_id, channel),
+  constraint ledger_entries_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
+  constraint ledger_entries_hash_check CHECK ((length(hash) = 32)),
+  constraint ledger_entries_salt_check CHECK ((length(salt) = 32))
+);
+
+create table ledger_keys (
+  kid text not null,
+  public_jwk jsonb not null,
+  private_jwk jsonb,
+  created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
+  constraint ledger_keys_pkey PRIMARY KEY (kid)
+);
+
+create table ledger_tiles (
+  organization_id integer not null,
+  level integer not null,
+  index bigint not null,
+  data bytea not null,
+  constraint ledger_tiles_pkey PRIMARY KEY (organization_id, level, index),
+  constraint ledger_tiles_data_check CHECK ((length(data) = 8192))
+);
+
+create table ledgers (
+  organization_id integer not null,
+  size bigint not null,
+  edge bytea not null,
+  checkpoint text not null,
+  sealed_at timestamp with time zone not null,
+  constraint ledgers_pkey PRIMARY KEY (organization_id),
+  constraint ledgers_size_check CHECK ((size > 0))
+) with (fillfactor = 50);
+
 create table links (
   organization_id integer not null,
   source_id uuid not null,

@@ -11,6 +11,7 @@ import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { type App, createServer } from './http/server/server.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
+import { ledgerRoutes } from './ledger/routes.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
 import { organizationRoutes } from './organizations/routes.ts'
@@ -36,6 +37,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...organizationRoutes(),
     ...changeRoutes(),
     ...webhookRoutes(config),
+    ...ledgerRoutes(config),
   ]
 }
 
@@ -59,6 +61,7 @@ const tags = [
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
+  { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

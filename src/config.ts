@@ -75,6 +75,7 @@ const variables = Type.Object({
   KITH_REFUSAL_SHORTCUT: Type.Enum(['on', 'off'], { default: 'on' }),
   KITH_CORS_ORIGINS: optionalText,
   KITH_WEBHOOK_ALLOW: optionalText,
+  KITH_LEDGER_ORIGIN: text('kith'),
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -148,6 +149,8 @@ export type Config = Readonly<{
   corsOrigins: readonly string[]
   /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
   webhookAllow: readonly string[]
+  /** The first part of the origin of ledgers, as `kith.example.org`. */
+  ledgerOrigin: string
   rates: Rates
   /** Undefined if traces are off. */
   traces: Traces | undefined
@@ -179,6 +182,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     )
   problems.push(...problemsOfDatabase(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
+  problems.push(...problemsOfLedgerOrigin(values))
   if (problems.length > 0) throw new ConfigError(problems)
   return freeze(values)
 }
@@ -240,6 +244,17 @@ const problemsOfRanges = (values: Variables): string[] =>
   rangesOf(values)
     .filter(range => !ipaddr.isValidCIDR(range))
     .map(range => `KITH_WEBHOOK_ALLOW has ${range}, which is not a range of addresses such as 10.1.0.0/16`)
+
+const maxLedgerOriginCharacters = 255
+
+/** The origin is part of the names of keys in signed notes. */
+function problemsOfLedgerOrigin({ KITH_LEDGER_ORIGIN: origin }: Variables): string[] {
+  const isName = /^[^\p{White_Space}\p{Cc}+/]+(\/[^\p{White_Space}\p{Cc}+/]+)*$/u.test(origin)
+  if (isName && origin.isWellFormed() && origin.length <= maxLedgerOriginCharacters) return []
+  return [
+    `KITH_LEDGER_ORIGIN must be a name such as kith.example.org/consents: at most ${maxLedgerOriginCharacters} characters, without spaces, plus signs and empty parts`,
+  ]
+}
 
 function problemsOfRates(values: Variables): string[] {
   const kinds = ['READ', 'WRITE'] as const
@@ -304,6 +319,7 @@ function freeze(values: Variables): Config {
     refusalShortcut: values.KITH_REFUSAL_SHORTCUT === 'on',
     corsOrigins: Object.freeze(originsOf(values)),
     webhookAllow: Object.freeze(rangesOf(values)),
+    ledgerOrigin: values.KITH_LEDGER_ORIGIN,
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

@@ -25,6 +25,9 @@ import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { collectWhenIdle } from './idle-memory.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
+import { ensureLedgerKey } from './ledger/keys.ts'
+import { countEntries } from './ledger/ledger.ts'
+import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { installShutdown } from './shutdown.ts'
@@ -163,9 +166,11 @@ async function start(starting: StartContext): Promise<string> {
     queues: () => queueLengths(db),
     followers: () => readFollowerLag(db, followers),
     webhooks: () => readWebhookStates(db),
+    ledgerEntries: () => countEntries(db),
   })
   await ensureDefaultOrganization(db)
   const keys = await loadOrCreateKeys(db)
+  await ensureLedgerKey(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
   closing.push(async () => rateLimiter?.close())
@@ -262,10 +267,14 @@ function startHousekeeping(db: Database, logger: Logger): Background[] {
 }
 
 /** The followers of the change log. */
-function followersOf({ limits }: Config, sender: Sender, logger: Logger): Follower[] {
+function followersOf({ limits, ledgerOrigin }: Config, sender: Sender, logger: Logger): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
-  return [danglingLinkFollower({ graceMs: 2 * limits.requestMs }), webhookFollower({ sender, onDisabled })]
+  return [
+    danglingLinkFollower({ graceMs: 2 * limits.requestMs }),
+    webhookFollower({ sender, onDisabled }),
+    ledgerFollower({ originName: ledgerOrigin }),
+  ]
 }
 
 function startFollowers(db: Database, followers: Follower[], logger: Logger): Followers {

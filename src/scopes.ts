@@ -5,6 +5,7 @@ export const scopes = [
   'people:write',
   'records:read',
   'records:write',
+  'consents:read',
   'schema:read',
   'schema:write',
   'changes:read',

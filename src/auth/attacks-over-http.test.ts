@@ -21,6 +21,8 @@ const examples: Record<ParameterKind, string> = {
   object_id: '6740a1b2c3d4e5f60718293a',
   key: 'orders',
   number: '1',
+  count: '0',
+  path: '0/000',
 }
 
 /** Every row of the route table, with an example path. */

@@ -14,6 +14,8 @@ export type Sources = {
   /** How far the followers of the change log are behind. */
   followers(): Promise<FollowerLag[]>
   webhooks(): Promise<WebhookStates>
+  /** The entries of the ledgers of all organizations. */
+  ledgerEntries(): Promise<number>
 }
 
 /** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
@@ -27,6 +29,7 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   const { pools, queues } = sources
   registerFollowerGauges(registry, sources)
   registerWebhookGauges(registry, sources)
+  registerLedgerGauge(registry, sources)
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -93,6 +96,15 @@ function registerWebhookGauges(registry: Registry, { webhooks }: Sources) {
   gauge(registry, retries, 'max', async () => {
     const found = await read()
     return found ? [{ value: found.retries }] : []
+  })
+}
+
+function registerLedgerGauge(registry: Registry, { ledgerEntries }: Sources) {
+  const read = cached<number | undefined>(ledgerEntries, undefined)
+  const entries = { name: 'kith_ledger_entries', help: 'Entries of the ledgers of all organizations.' }
+  gauge(registry, entries, 'max', async () => {
+    const value = await read()
+    return value === undefined ? [] : [{ value }]
   })
 }
 

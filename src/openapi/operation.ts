@@ -59,6 +59,14 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
     description: 'The id of the definition.',
   },
+  count: {
+    schema: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 },
+    description: 'A number from 0.',
+  },
+  path: {
+    schema: { type: 'string', minLength: 1 },
+    description: 'The rest of the path. Its slashes need no percent-encoding.',
+  },
 }
 
 /** The operation object of a row of the route table. */
@@ -197,13 +205,14 @@ function requestOf({ hasDefaults, example }: Route, body: TSchema, { shapes }: P
 }
 
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
-  const { successes = { 200: 'Done.' }, answer, example, versioned, prefers, method, mediaTypes = {} } = row
+  const { successes = { 200: 'Done.' }, answer, answerType, example, versioned, prefers, method, mediaTypes = {} } = row
   const names = ['X-Request-Id']
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
-  const content: Record<string, JsonSchema> = row.streams
-    ? { [ndjsonType]: contentOf(answer, example?.answer, shapes) }
+  const plainType = row.streams ? ndjsonType : answerType
+  const content: Record<string, JsonSchema> = plainType
+    ? { [plainType]: contentOf(answer, example?.answer, shapes) }
     : { [jsonType]: envelopeOf(answer, example?.answer, shapes) }
   for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentOf(schema, undefined, shapes)
   const ownHeaders = mapDescriptions(row.successHeaders)

@@ -12,6 +12,9 @@ import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
 import { createInstruments } from '../../src/instruments/instruments.ts'
+import { ensureLedgerKey } from '../../src/ledger/keys.ts'
+import { countEntries } from '../../src/ledger/ledger.ts'
+import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { createSender } from '../../src/webhooks/send.ts'
@@ -20,7 +23,7 @@ import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const allScopes =
-  'people:read people:write records:read records:write schema:read schema:write changes:read webhooks:read webhooks:write'
+  'people:read people:write records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
 
 export type Reply = {
   status: number
@@ -93,14 +96,20 @@ export async function startService(
     observer: instruments.observer,
   })
   const sender = createSender({ allowed: [], resolve: async () => [] })
-  const followers = [danglingLinkFollower({ graceMs: 0 }), webhookFollower({ sender })]
+  const followers = [
+    danglingLinkFollower({ graceMs: 0 }),
+    webhookFollower({ sender }),
+    ledgerFollower({ originName: config.ledgerOrigin }),
+  ]
   instruments.watch({
     pools: { main: db },
     queues: () => queueLengths(db),
     followers: () => readFollowerLag(db, followers),
     webhooks: () => readWebhookStates(db),
+    ledgerEntries: () => countEntries(db),
   })
   await ensureDefaultOrganization(db)
+  await ensureLedgerKey(db)
   const authenticator = wrap(createAuthenticator({ db, keys: await loadOrCreateKeys(db), config }))
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
@@ -177,6 +186,7 @@ function senderTo(address: string, token: string, checkResponse: ReturnType<type
       ...(body !== undefined && { body: isRaw ? (body as string) : JSON.stringify(body) }),
     })
     const { status, headers: responseHeaders } = response
+    if (isPlain(response)) return readPlain(response)
     const text = await response.text()
     if (isNdjson(response)) {
       const lines = text.split('\n').filter(Boolean)
@@ -188,6 +198,16 @@ function senderTo(address: string, token: string, checkResponse: ReturnType<type
     checkResponse({ method, path, ...reply })
     return reply
   }
+}
+
+/** Whether the body of a success is neither JSON nor lines of JSON. */
+const isPlain = ({ headers }: Response) =>
+  /^(text\/plain|application\/octet-stream)/.test(headers.get('Content-Type') ?? '')
+
+/** The bytes of a body that is not JSON, as the data of a reply. */
+async function readPlain(response: Response): Promise<Reply> {
+  const data = Buffer.from(await response.arrayBuffer())
+  return { status: response.status, headers: response.headers, body: { data } }
 }
 
 /** Whether a response is NDJSON: lines that are JSON documents. */

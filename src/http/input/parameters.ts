@@ -9,6 +9,8 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
   object_id: { holds: isObjectId, message: 'must be a record id of 24 hexadecimal digits' },
   key: { holds: text => text.length > 0, message: 'must be a key' },
   number: { holds: text => /^[1-9]\d{0,8}$/.test(text), message: 'must be a whole number from 1' },
+  count: { holds: text => /^(0|[1-9]\d{0,14})$/.test(text), message: 'must be a whole number from 0' },
+  path: { holds: text => text.length > 0, message: 'must be a path' },
 }
 
 /**
@@ -28,7 +30,10 @@ export function createParameterReader({
     const found: Record<string, string> = {}
     if (parameters.length === 0) return found
     const values = actualPath.split('/')
-    for (const { name, index, kind } of parameters) found[name] = readParameter(name, kind, values[index] ?? '')
+    for (const { name, index, kind } of parameters) {
+      const value = kind === 'path' ? values.slice(index).join('/') : values[index]
+      found[name] = readParameter(name, kind, value ?? '')
+    }
     return found
   }
 }

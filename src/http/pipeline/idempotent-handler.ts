@@ -76,7 +76,8 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
 async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResult>): Promise<StoredResponse> {
   try {
     const result = await handle()
-    if ('stream' in result || 'parts' in result) throw new Error('a response in parts cannot be stored')
+    if ('stream' in result || 'parts' in result || 'body' in result)
+      throw new Error('only a response of JSON in one part can be stored')
     const body = 'json' in result ? result.json : JSON.stringify(result.data)
     return { status: result.status, headers: result.headers ?? {}, body }
   } catch (error) {

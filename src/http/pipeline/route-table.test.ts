@@ -18,6 +18,8 @@ const holds: Record<ParameterKind, (text: string) => boolean> = {
   object_id: isObjectId,
   key: text => /^[a-z][a-z0-9_]{0,62}$/.test(text) && text !== 'people',
   number: text => /^\d+$/.test(text),
+  count: text => /^\d+$/.test(text),
+  path: text => text !== '',
 }
 /** Values among which two kinds find a common one, if there is any. */
 const samples = [randomUUID(), '01936f3e0a5c7c3e9d0a5b6f', 'a', '1']

@@ -104,10 +104,18 @@ export type StreamResult = {
   contentType?: string
 }
 
-export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult
+/** A response of the row's `answerType`, sent as it is. */
+export type PlainResult = {
+  status: number
+  headers?: Record<string, string>
+  body: string | Buffer
+  contentType: string
+}
 
-/** The check a path parameter must pass before the handler runs. */
-export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number'
+export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult | PlainResult
+
+/** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
+export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number' | 'count' | 'path'
 
 /** A row of a module's route table. */
 export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute
@@ -185,6 +193,8 @@ type RouteDescription = {
   hasDefaults?: boolean
   /** Whether the response is JSON lines, each of the shape `answer`. */
   streams?: boolean
+  /** The media type of the response, if it is neither JSON nor JSON lines. `answer` is then its shape, without the envelope. */
+  answerType?: string
   /** The media types that Accept can choose instead of JSON, with the shape of a line or of the whole. */
   mediaTypes?: Record<string, TSchema>
   /** Headers of a success that no other row has, with their descriptions. */

@@ -23,8 +23,12 @@ export function createRouter(): Router {
     // kith parses the query string later, by its own rules.
     querystringParser: () => noQuery,
   })
-  const add = (method: string, endpoint: Endpoint) =>
-    router.on(method as HTTPMethod, endpoint.path.replace(/\{(\w+)\}/g, ':$1'), unused, endpoint)
+  const add = (method: string, endpoint: Endpoint) => {
+    const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name) =>
+      endpoint.row?.params?.[name] === 'path' ? '*' : `:${name}`,
+    )
+    router.on(method as HTTPMethod, path, unused, endpoint)
+  }
   const find = (method: string, url: string) =>
     (router.find(method as HTTPMethod, url)?.store as Endpoint | null) ?? undefined
   return {

@@ -24,6 +24,10 @@ export function sendResult(
     return exchange.sendParts(status, stream, { contentType, idleMs })
   }
   if ('parts' in result) return sendChunked(exchange, result, idleMs)
+  if ('body' in result) {
+    exchange.send(result.status, result.body, result.contentType)
+    return undefined
+  }
   const body = success(result)
   const release =
     result.release ?? (body.length > maxUncountedCharacters ? takeMemoryFor(body, memory, isWrite) : undefined)

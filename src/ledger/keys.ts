@@ -1,0 +1,76 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { calculateJwkThumbprint, type JWK } from 'jose'
+import type { Database, Transaction } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
+import {
+  insertLedgerKeySql,
+  listLedgerKeysSql,
+  lockLedgerKeysSql,
+  readLedgerSignerSql,
+  retireLedgerKeySql,
+} from './sql.ts'
+
+/** The key that signs checkpoints and receipts, Ed25519. `kid` is its RFC 7638 thumbprint. */
+export type LedgerSigner = { kid: string; privateKey: KeyObject }
+
+/** A key that signs, or has signed. */
+export type LedgerKey = { kid: string; publicKey: KeyObject; created_at: string; retired_at: string | null }
+
+type CreatedKey = { kid: string; public_jwk: JWK; private_jwk: JWK }
+
+const generate = promisify(generateKeyPair)
+
+/** Creates the key of the ledgers if the database has none. Servers that start together create only one. */
+export async function ensureLedgerKey(db: Database): Promise<void> {
+  if ((await db.query(readLedgerSignerSql, [])).length > 0) return
+  const created = await createKey()
+  await db.transaction(async tx => {
+    await tx.query(lockLedgerKeysSql, [])
+    if ((await tx.query(readLedgerSignerSql, [])).length === 0) await insertKey(tx, created)
+  })
+}
+
+/** Reads the key that signs. */
+export async function readLedgerSigner(db: Database, signal?: Signal): Promise<LedgerSigner> {
+  const [row] = await db.query<{ kid: string; private_jwk: JWK }>(readLedgerSignerSql, [], signal)
+  if (!row) throw new Error('there is no key that signs the ledgers')
+  return { kid: row.kid, privateKey: createPrivateKey({ format: 'jwk', key: row.private_jwk as never }) }
+}
+
+/** All keys of the ledgers, newest first: the one that signs, and the retired ones. */
+export async function listLedgerKeys(db: Database, signal?: Signal): Promise<LedgerKey[]> {
+  const rows = await db.query<Omit<LedgerKey, 'publicKey'> & { public_jwk: JWK }>(listLedgerKeysSql, [], signal)
+  return rows.map(({ public_jwk, ...row }) => ({
+    ...row,
+    publicKey: createPublicKey({ format: 'jwk', key: public_jwk as never }),
+  }))
+}
+
+/**
+ * Creates a new key, which signs from now on, and returns its `kid`. The older one loses its private half. Its public half stays, so
+ * what it has signed can always be verified.
+ */
+export async function rotateLedgerKey(db: Database): Promise<string> {
+  const created = await createKey()
+  await db.transaction(async tx => {
+    await tx.query(lockLedgerKeysSql, [])
+    await tx.query(retireLedgerKeySql, [])
+    await insertKey(tx, created)
+  })
+  return created.kid
+}
+
+async function createKey(): Promise<CreatedKey> {
+  const { publicKey, privateKey } = await generate('ed25519')
+  const public_jwk = publicKey.export({ format: 'jwk' }) as JWK
+  return {
+    kid: await calculateJwkThumbprint(public_jwk),
+    public_jwk,
+    private_jwk: privateKey.export({ format: 'jwk' }) as JWK,
+  }
+}
+
+async function insertKey(tx: Transaction, { kid, public_jwk, private_jwk }: CreatedKey) {
+  await tx.query(insertLedgerKeySql, [kid, JSON.stringify(public_jwk), JSON.stringify(private_jwk)])
+}

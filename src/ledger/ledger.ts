@@ -1,0 +1,213 @@
+import type { Database } from '../db/db.ts'
+import { refuse } from '../errors.ts'
+import type { Signal } from '../signal.ts'
+import { formatCheckpoint } from './checkpoint.ts'
+import { type LedgerSigner, listLedgerKeys, readLedgerSigner } from './keys.ts'
+import { formatVerifierKey, signNote } from './note.ts'
+import { countAllEntriesSql, findEntrySql, readLeavesSql, readLedgerSql, readLogNameSql, readTilesSql } from './sql.ts'
+import type { TileName } from './tiles.ts'
+import {
+  consistencyRanges,
+  fullTiles,
+  GrowingTree,
+  hashBytes,
+  inclusionRanges,
+  keyOfTile,
+  type Range,
+  rangeHash,
+  type TileId,
+  tilesOf,
+  tileWidth,
+} from './tree.ts'
+
+/** The sealed state of an organization's ledger. `edge` has the hashes of the partial tiles. `checkpoint` is a signed note. */
+export type Ledger = { size: number; edge: Buffer; checkpoint: string; sealed_at: string | null }
+
+/** An entry as it is stored. The salt of an erased answer is null. */
+export type StoredEntry = {
+  index: number
+  sequence: number
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  salt: Buffer | null
+  hash: Buffer
+}
+
+/** The origin of a ledger's checkpoints, which is also the name of its keys: `<name>/<organization>/<log_id>`. */
+export async function readOrigin(
+  db: Database,
+  organization_id: number,
+  name: string,
+  signal?: Signal,
+): Promise<string> {
+  const [row] = await db.query<{ organization: string; log_id: string }>(readLogNameSql, [organization_id], signal)
+  if (!row) throw new Error(`there is no organization ${organization_id}`)
+  return `${name}/${row.organization}/${row.log_id}`
+}
+
+/** Signs a state of a tree. Ed25519 signatures are deterministic: the same state always has the same checkpoint. */
+export function signCheckpoint(origin: string, tree: GrowingTree, { privateKey }: LedgerSigner): string {
+  return signNote(formatCheckpoint({ origin, size: tree.size, rootHash: tree.root() }), [{ name: origin, privateKey }])
+}
+
+/** Reads the sealed state. That of a ledger without entries is signed when it is read. `name` begins the origin. */
+export async function readLedger(
+  db: Database,
+  organization_id: number,
+  name: string,
+  signal?: Signal,
+): Promise<Ledger> {
+  const stored = await readStoredLedger(db, organization_id, signal)
+  if (stored) return stored
+  const [origin, signer] = await Promise.all([
+    readOrigin(db, organization_id, name, signal),
+    readLedgerSigner(db, signal),
+  ])
+  return {
+    size: 0,
+    edge: Buffer.alloc(0),
+    checkpoint: signCheckpoint(origin, new GrowingTree(), signer),
+    sealed_at: null,
+  }
+}
+
+/** Reads the sealed state; undefined if nothing is sealed yet. */
+export async function readStoredLedger(
+  db: Database,
+  organization_id: number,
+  signal?: Signal,
+): Promise<Ledger | undefined> {
+  const [ledger] = await db.query<Ledger>(readLedgerSql, [organization_id], signal)
+  return ledger
+}
+
+/** The number of entries of all ledgers. */
+export async function countEntries(db: Database): Promise<number> {
+  const [row] = await db.query<{ entries: number }>(countAllEntriesSql, [])
+  return row!.entries
+}
+
+/** The keys of a ledger as note keys, `name+hash+base64`, newest first. */
+export async function readVerifierKeys(
+  db: Database,
+  organization_id: number,
+  name: string,
+  signal?: Signal,
+): Promise<{ key: string; created_at: string; retired_at: string | null }[]> {
+  const [origin, keys] = await Promise.all([readOrigin(db, organization_id, name, signal), listLedgerKeys(db, signal)])
+  return keys.map(({ publicKey, created_at, retired_at }) => ({
+    key: formatVerifierKey(origin, publicKey),
+    created_at,
+    retired_at,
+  }))
+}
+
+/** Finds the entry of an answer; undefined while it is not sealed. */
+export async function findEntry(
+  db: Database,
+  organization_id: number,
+  { sequence, consent_type_id, channel }: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
+  signal?: Signal,
+): Promise<StoredEntry | undefined> {
+  const values = [organization_id, sequence, consent_type_id, channel]
+  const [entry] = await db.query<StoredEntry>(findEntrySql, values, signal)
+  return entry
+}
+
+/** Reads tiles of a sealed state, by {@link keyOfTile}: the stored full ones, and the partial ones of its edge. */
+async function readTiles(
+  db: Database,
+  organization_id: number,
+  ledger: Ledger,
+  ids: TileId[],
+  signal?: Signal,
+): Promise<Map<string, Buffer>> {
+  const edge = new Map(
+    new GrowingTree(ledger.size, ledger.edge).partialTiles().map(tile => [keyOfTile(tile), tile.data]),
+  )
+  const stored = ids.filter(({ level, index }) => index < fullTiles(level, ledger.size))
+  if (stored.length === 0) return edge
+  const values = [organization_id, stored.map(({ level }) => level), stored.map(({ index }) => index)]
+  const rows = await db.query<TileId & { data: Buffer }>(readTilesSql, values, signal)
+  for (const row of rows) edge.set(keyOfTile(row), row.data)
+  return edge
+}
+
+async function hashRanges(
+  db: Database,
+  organization_id: number,
+  { ledger, ranges }: { ledger: Ledger; ranges: Range[] },
+  signal?: Signal,
+): Promise<Buffer[]> {
+  const tiles = await readTiles(db, organization_id, ledger, tilesOf(ranges), signal)
+  return ranges.map(range => rangeHash(range, tiles))
+}
+
+/** The root hash of a tree: that of no leaves is not made of tiles. */
+const rootRange = (size: number): Range[] => (size === 0 ? [] : [{ from: 0, to: size }])
+const rootOf = (roots: Buffer[]) => roots[0] ?? new GrowingTree().root()
+
+/** Proves that the entry `index` is in the tree of `size` entries: the leaf's hash, the proof and the root hash. */
+export async function proveInclusion(
+  db: Database,
+  organization_id: number,
+  { ledger, index, size = ledger.size }: { ledger: Ledger; index: number; size?: number },
+  signal?: Signal,
+): Promise<{ leafHash: Buffer; hashes: Buffer[]; rootHash: Buffer }> {
+  const ranges = [{ from: index, to: index + 1 }, { from: 0, to: size }, ...inclusionRanges(index, size)]
+  const [leafHash, rootHash, ...hashes] = await hashRanges(db, organization_id, { ledger, ranges }, signal)
+  return { leafHash: leafHash!, hashes, rootHash: rootHash! }
+}
+
+/** Proves that the tree of `newSize` entries begins with the tree of `oldSize`: the proof and both root hashes. */
+export async function proveConsistency(
+  db: Database,
+  organization_id: number,
+  { ledger, oldSize, newSize }: { ledger: Ledger; oldSize: number; newSize: number },
+  signal?: Signal,
+): Promise<{ hashes: Buffer[]; oldRootHash: Buffer; newRootHash: Buffer }> {
+  const parts = [rootRange(oldSize), rootRange(newSize), consistencyRanges(oldSize, newSize)]
+  const found = await hashRanges(db, organization_id, { ledger, ranges: parts.flat() }, signal)
+  const [old, next, hashes] = parts.map(part => found.splice(0, part.length))
+  return { hashes: hashes!, oldRootHash: rootOf(old!), newRootHash: rootOf(next!) }
+}
+
+const outside = (message: string): never =>
+  refuse('not_found', `The ledger has no such tile: ${message}.`, { details: [{ path: '/tile', message }] })
+
+/** Reads a tile, or a bundle of entries, as tlog-tiles defines them. Throws a Fault of 404 for one beyond the ledger. */
+export async function readTile(
+  db: Database,
+  organization_id: number,
+  name: TileName,
+  signal?: Signal,
+): Promise<Buffer> {
+  const ledger = (await readStoredLedger(db, organization_id, signal)) ?? { size: 0, edge: Buffer.alloc(0) }
+  const level = name.level === 'entries' ? 0 : name.level
+  const available = Math.floor(ledger.size / tileWidth ** level) - name.index * tileWidth
+  if (available <= 0) outside(`the ledger has ${ledger.size} entries`)
+  if (name.width > available) outside(`it is ${available} wide`)
+  if (name.level === 'entries') return readBundle(db, organization_id, name, signal)
+  const id = { level, index: name.index }
+  const tiles = await readTiles(db, organization_id, ledger as Ledger, [id], signal)
+  const data = tiles.get(keyOfTile(id))
+  if (!data) throw new Error(`the tile ${keyOfTile(id)} is not stored`)
+  return data.subarray(0, name.width * hashBytes)
+}
+
+const lengthBytes = 2
+
+/** The data of the leaves, each after its length. */
+async function readBundle(db: Database, organization_id: number, { index, width }: TileName, signal?: Signal) {
+  const from = index * tileWidth
+  const values = [organization_id, from, from + width]
+  const [row] = await db.query<{ leaves: Buffer | null }>(readLeavesSql, values, signal)
+  const { leaves } = row ?? {}
+  if (leaves?.length !== width * hashBytes) throw new Error(`entries from ${from} on are not stored`)
+  const bundle = Buffer.alloc(width * (lengthBytes + hashBytes))
+  for (let entry = 0; entry < width; entry++) {
+    const at = bundle.writeUInt16BE(hashBytes, entry * (lengthBytes + hashBytes))
+    leaves.copy(bundle, at, entry * hashBytes, (entry + 1) * hashBytes)
+  }
+  return bundle
+}

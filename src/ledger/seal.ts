@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { awaitPipelined, type Database } from '../db/db.ts'
+import type { Follower, Progress, Task } from '../followers/followers.ts'
+import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
+import { readLedgerSigner } from './keys.ts'
+import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
+import { followerName, insertEntriesSql, insertTilesSql, readAnswersSql, storeLedgerSql } from './sql.ts'
+import { type FullTile, GrowingTree, hashBytes, writeLeafHash } from './tree.ts'
+
+export type SealingOptions = {
+  /** The first part of the origin of all ledgers. */
+  originName: string
+  nowMs?: () => number
+}
+
+/** One statement reads the answers of so many changes. */
+const changesPerRead = 10_000
+/** One transaction seals about so many answers. One change has at most a few hundred. */
+const answersPerBatch = 2_000
+/** Hashing this many answers takes the event loop 3 ms. */
+const answersPerTurn = 256
+/** The pause between two runs for an organization: it limits what sealing costs, and how late an answer is sealed. */
+const pauseMs = 250
+
+const saltBytes = 32
+
+/**
+ * The follower that seals the consent answers of every organization. Entries, tiles and the signed checkpoint commit together with
+ * its position, under its lease: a process that dies or loses its lease leaves no trace of an unfinished batch, so no two
+ * checkpoints disagree.
+ */
+export function ledgerFollower(options: SealingOptions): Follower {
+  return { name: followerName, isForEveryOrganization: true, maxConcurrent: 4, work: task => seal(task, options) }
+}
+
+async function seal(task: Task, options: SealingOptions): Promise<Progress> {
+  const { nowMs = Date.now } = options
+  let sealing: Sealing | undefined
+  let sequence = task.after
+  while (sequence < task.head) {
+    if (task.signal.aborted) return { sequence }
+    const until = Math.min(task.head, sequence + changesPerRead)
+    const { answers, last } = await readAnswers(task, sequence, until)
+    if (answers.length > 0) {
+      sealing ??= await beginSealing(task, options)
+      await sealBatch(task, sealing, { answers, last, at: new Date(nowMs()).toISOString() })
+    } else if (last < task.head) await task.db.transaction(tx => task.advance(tx, last))
+    sequence = last
+  }
+  return { sequence, notBeforeMs: nowMs() + pauseMs }
+}
+
+/** An answer of the consent history. */
+export type Answer = Pick<
+  LedgerEntry,
+  'sequence' | 'person_id' | 'consent_type_id' | 'channel' | 'state' | 'superseded' | 'at'
+> & {
+  previous_state: boolean | null
+  pending: boolean
+  collected_at: string | null
+  evidence: Pick<LedgerEntry, 'method' | 'source' | 'ip' | 'user_agent' | 'text_version' | 'reference'> | null
+  actor: string
+  request_id: string
+  text_sha256: string | null
+}
+
+/** The entry of an answer. */
+export function entryOf(organization: string, { evidence, pending, ...answer }: Answer): LedgerEntry {
+  const { method, source, ip, user_agent, text_version, reference } = evidence ?? {}
+  const given = { method, source, ip, user_agent, text_version, reference }
+  return buildEntry({ organization, ...answer, pending: pending || null, ...given })
+}
+
+/** Reads the answers of the changes after a number, all or those up to the number `last`. Those of one change are never split. */
+async function readAnswers(
+  { db, organization_id }: Pick<Task, 'db' | 'organization_id'>,
+  after: number,
+  until: number,
+): Promise<{ answers: Answer[]; last: number }> {
+  for (let limit = answersPerBatch; ; limit *= 4) {
+    const answers = await db.query<Answer>(readAnswersSql, [organization_id, after, until, limit])
+    if (answers.length < limit) return { answers, last: until }
+    const cut = answers.at(-1)!.sequence
+    const whole = answers.filter(({ sequence }) => sequence < cut)
+    if (whole.length > 0) return { answers: whole, last: cut - 1 }
+  }
+}
+
+/** Reads the answers of one change. */
+export async function readAnswersOf(db: Database, organization_id: number, sequence: number): Promise<Answer[]> {
+  return (await readAnswers({ db, organization_id }, sequence - 1, sequence)).answers
+}
+
+type Sealing = { origin: string; organization: string; tree: GrowingTree }
+
+async function beginSealing({ db, organization_id }: Task, { originName }: SealingOptions): Promise<Sealing> {
+  const [origin, ledger] = await Promise.all([
+    readOrigin(db, organization_id, originName),
+    readStoredLedger(db, organization_id),
+  ])
+  return { origin, organization: origin.split('/').at(-2)!, tree: new GrowingTree(ledger?.size, ledger?.edge) }
+}
+
+type Batch = { answers: Answer[]; last: number; at: string }
+
+async function sealBatch(task: Task, { origin, organization, tree }: Sealing, { answers, last, at }: Batch) {
+  const { db, organization_id } = task
+  const first = tree.size
+  const { salts, leaves, tiles } = await appendAnswers(tree, organization, answers)
+  const checkpoint = signCheckpoint(origin, tree, await readLedgerSigner(db))
+  const columns = [
+    answers.map(({ sequence }) => sequence),
+    answers.map(({ consent_type_id }) => consent_type_id),
+    answers.map(({ channel }) => channel),
+  ]
+  await db.transaction(async tx => {
+    const inserting = [
+      task.advance(tx, last),
+      tx.query(insertEntriesSql, [organization_id, first, ...columns, salts, leaves]),
+      ...(tiles.length > 0 ? [tx.query(insertTilesSql, [organization_id, ...tileColumns(tiles)])] : []),
+    ]
+    const storing = tx.query(storeLedgerSql, [organization_id, first, tree.size, tree.edge(), checkpoint, at])
+    await awaitPipelined([...inserting, storing])
+    if ((await storing).length === 0) throw new Error(`the ledger has not the size ${first} any more`)
+  })
+}
+
+const tileColumns = (tiles: FullTile[]) => [
+  tiles.map(({ level }) => level),
+  tiles.map(({ index }) => index),
+  Buffer.concat(tiles.map(({ data }) => data)),
+]
+
+async function appendAnswers(tree: GrowingTree, organization: string, answers: Answer[]) {
+  const salts = randomBytes(answers.length * saltBytes)
+  const leaves = Buffer.alloc(answers.length * hashBytes)
+  const leafHash = Buffer.alloc(hashBytes)
+  const tiles: FullTile[] = []
+  for (const [position, answer] of answers.entries()) {
+    if (position % answersPerTurn === answersPerTurn - 1) await setImmediate()
+    const salt = salts.subarray(position * saltBytes, (position + 1) * saltBytes)
+    leafData(salt, entryOf(organization, answer)).copy(leaves, position * hashBytes)
+    writeLeafHash(leaves, position * hashBytes, leafHash, 0)
+    tiles.push(...tree.append(leafHash))
+  }
+  return { salts, leaves, tiles }
+}

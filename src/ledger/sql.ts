@@ -1,0 +1,128 @@
+import { statement } from '../db/db.ts'
+
+/** The name of the follower that seals. */
+export const followerName = 'ledger'
+
+const signs = 'k.private_jwk is not null'
+
+/** The key that signs. */
+export const readLedgerSignerSql = statement(
+  'read_ledger_signer',
+  `select k.kid, k.private_jwk from ledger_keys k where ${signs}`,
+)
+
+/** All keys, newest first. */
+export const listLedgerKeysSql = statement(
+  'list_ledger_keys',
+  'select k.kid, k.public_jwk, k.created_at, k.retired_at from ledger_keys k order by k.created_at desc, k.kid',
+)
+
+/** Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait. */
+export const lockLedgerKeysSql = statement('lock_ledger_keys', 'lock table ledger_keys in share row exclusive mode')
+
+/** $1: kid, $2: public key, $3: private key. */
+export const insertLedgerKeySql = statement(
+  'insert_ledger_key',
+  'insert into ledger_keys (kid, public_jwk, private_jwk) values ($1, $2::jsonb, $3::jsonb)',
+)
+
+/** Takes the private half of the key that signs. */
+export const retireLedgerKeySql = statement(
+  'retire_ledger_key',
+  `update ledger_keys k set private_jwk = null, retired_at = now() where ${signs}`,
+)
+
+/** The organization's key and the name of its numbering, which the origin consists of. */
+export const readLogNameSql = statement(
+  'read_log_name',
+  `select o.key as organization, h.log_id from organizations o join change_heads h on h.organization_id = $1
+   where o.id = $1`,
+)
+
+export const readLedgerSql = statement(
+  'read_ledger',
+  'select l.size, l.edge, l.checkpoint, l.sealed_at from ledgers l where l.organization_id = $1',
+)
+
+/**
+ * The answers h of a change c, in order, with the hash of the text. The order keeps PostgreSQL from joining all answers of the
+ * organization: it looks up those of each change.
+ */
+const answersOfChange = `(
+     select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
+       h.collected_at, h.evidence, h.actor, h.request_id, encode(t.sha256, 'hex') as text_sha256
+     from consent_history h left join consent_texts t on t.organization_id = $1 and t.consent_type_id = h.consent_type_id
+       and t.version = (h.evidence->>'text_version')::integer
+     where h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version
+     order by h.consent_type_id, h.channel
+   )`
+
+/** $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. */
+export const readAnswersSql = statement(
+  'read_answers',
+  `select c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
+     a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256
+   from changes c cross join lateral ${answersOfChange} a
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.stack_id = 0
+   order by c.sequence, a.consent_type_id, a.channel limit $4`,
+)
+
+const part = (bytes: string, length: number) =>
+  `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
+
+/** $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, one after the other. */
+export const insertEntriesSql = statement(
+  'insert_ledger_entries',
+  `insert into ledger_entries (organization_id, index, sequence, consent_type_id, channel, salt, hash)
+   select $1, $2::bigint + v.position - 1, v.sequence, v.consent_type_id, v.channel, ${part('$6', 32)}, ${part('$7', 32)}
+   from unnest($3::bigint[], $4::integer[], $5::text[]) with ordinality as v(sequence, consent_type_id, channel, position)`,
+)
+
+/** $2: levels, $3: indexes, $4: the tiles, one after the other. */
+export const insertTilesSql = statement(
+  'insert_ledger_tiles',
+  `insert into ledger_tiles (organization_id, level, index, data)
+   select $1, v.level, v.index, ${part('$4', 8_192)}
+   from unnest($2::integer[], $3::bigint[]) with ordinality as v(level, index, position)`,
+)
+
+/** $2: the size before, $3: size, $4: edge, $5: checkpoint, $6: the time. Returns no row if the size before is another one. */
+export const storeLedgerSql = statement(
+  'store_ledger',
+  `insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $3, $4, $5, $6)
+   on conflict (organization_id) do update set size = excluded.size, edge = excluded.edge, checkpoint = excluded.checkpoint,
+     sealed_at = excluded.sealed_at where ledgers.size = $2::bigint
+   returning size`,
+)
+
+/** $2: levels, $3: indexes. */
+export const readTilesSql = statement(
+  'read_ledger_tiles',
+  `select t.level, t.index, t.data from unnest($2::integer[], $3::bigint[]) as v(level, index)
+     join ledger_tiles t on t.organization_id = $1 and t.level = v.level and t.index = v.index`,
+)
+
+/** $2: the first index, $3: the index after the last. The data of the leaves, one after the other. */
+export const readLeavesSql = statement(
+  'read_ledger_leaves',
+  `select string_agg(e.hash, ''::bytea order by e.index) as leaves
+   from ledger_entries e where e.organization_id = $1 and e.index >= $2 and e.index < $3`,
+)
+
+const entry =
+  'select e.index, e.sequence, e.consent_type_id, e.channel, e.salt, e.hash from ledger_entries e where e.organization_id = $1'
+
+/** $2: sequence, $3: consent type, $4: channel. */
+export const findEntrySql = statement(
+  'find_ledger_entry',
+  `${entry} and e.sequence = $2 and e.consent_type_id = $3 and e.channel = $4`,
+)
+
+/** $2: indexes. */
+export const readEntriesSql = statement('read_ledger_entries', `${entry} and e.index = any($2::bigint[])`)
+
+/** The entries of the ledgers of all organizations. */
+export const countAllEntriesSql = statement(
+  'count_ledger_entries',
+  'select coalesce(sum(l.size), 0)::float8 as entries from ledgers l',
+)
