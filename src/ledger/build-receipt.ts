@@ -6,8 +6,15 @@ import { formatVerifierKey } from './note.ts'
 import { formatProof, type Proof } from './proof.ts'
 import { memberHash, type Receipt, receiptFormat, type UnsignedReceipt } from './receipt.ts'
 
-/** The members that prove the rest. They are no statements of the vocabulary, so the context leaves them out of the graph. */
-const proofMembers = { entry: null, salt: null, tlog_proof: null, verifier_key: null, jws: null }
+/** The members that prove the rest. DPV has no terms for them. */
+const proofTerms = {
+  kith: 'urn:uuid:8314859d-daf1-4b99-9871-65e878093237#',
+  entry: { '@id': 'kith:entry', '@type': '@json' },
+  salt: 'kith:salt',
+  tlog_proof: 'kith:tlog_proof',
+  verifier_key: 'kith:verifier_key',
+  jws: 'kith:jws',
+}
 
 /** DPV publishes its vocabulary but no context, so each receipt has its own: the prefixes of DPV, and the types of values. */
 const context = {
@@ -24,12 +31,11 @@ const context = {
   'dpv:hasRight': { '@type': '@id' },
   'dpv:isIndicatedBy': { '@type': '@id' },
   'dpv:isIndicatedAtTime': { '@type': 'xsd:dateTime' },
-  ...proofMembers,
+  ...proofTerms,
 }
 
 /** The names that a receipt shows beside the entry, and the text that the person answered to. */
 export type ReceiptNames = {
-  organization: { key: string; name: string }
   consent_type: { key: string; name: string; description: string | null }
   text: { version: number; language: string; text: string; url: string | null; created_at: string } | null
 }
@@ -56,17 +62,21 @@ export async function buildReceipt(parts: ReceiptParts): Promise<Receipt> {
     tlog_proof: formatProof(proof),
     verifier_key: formatVerifierKey(origin, signer.privateKey),
   }
-  return { ...receipt, jws: await signMembers(receipt, signer) }
+  return signReceipt(receipt, signer)
 }
 
-/** Signs the hashes of all members, so that a verifier can name the member that was changed. */
-async function signMembers(receipt: UnsignedReceipt, { kid, privateKey }: ReceiptParts['signer']): Promise<string> {
+/** Adds the signature: it covers the hash of each member, so that a verifier can name the member that was changed. */
+export async function signReceipt(
+  receipt: UnsignedReceipt,
+  { kid, privateKey }: ReceiptParts['signer'],
+): Promise<Receipt> {
   const hashes = Object.fromEntries(Object.entries(receipt).map(([member, value]) => [member, memberHash(value)]))
-  return new CompactSign(Buffer.from(canonicalize(hashes)!)).setProtectedHeader({ alg: 'EdDSA', kid }).sign(privateKey)
+  const payload = Buffer.from(canonicalize(hashes)!)
+  const jws = await new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', kid }).sign(privateKey)
+  return { ...receipt, jws }
 }
 
 function describe({ entry, origin, proof, names, created }: ReceiptParts) {
-  const { organization } = names
   return {
     '@context': context,
     '@type': 'dpv:ConsentReceipt',
@@ -79,8 +89,7 @@ function describe({ entry, origin, proof, names, created }: ReceiptParts) {
       'dpv:hasDataSubject': { '@id': `urn:uuid:${entry.person_id}`, '@type': 'dpv:DataSubject' },
       'dpv:hasDataController': {
         '@type': 'dpv:DataController',
-        'dct:identifier': organization.key,
-        'dpv:hasName': organization.name,
+        'dpv:hasName': entry.organization,
       },
       'dpv:hasLegalBasis': 'eu-gdpr:A6-1-a',
       'dpv:hasPurpose': purposeOf(names),

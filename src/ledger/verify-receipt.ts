@@ -10,6 +10,7 @@ import { decodeBase64, FormatError } from './strict-text.ts'
 
 /** A receipt that proves nothing. `part` is the member that is wrong, `receipt` for the whole, `key` or `text` for what was given. */
 export class ReceiptError extends Error {
+  override readonly name = 'ReceiptError'
   readonly part: string
   constructor(part: string, message: string) {
     super(message)
@@ -68,7 +69,9 @@ function checkPart<Result>(part: string, check: () => Result): Result {
 
 function parseReceipt(bytes: Uint8Array): Receipt {
   if (bytes.length > maxReceiptBytes) fail('receipt', 'The receipt is larger than 1 MiB.')
-  const receipt = parseJson(bytes)
+  const content = parseJson(bytes)
+  // A saved response has the receipt in its envelope.
+  const receipt = isObject(content) && isObject(content.data) ? content.data : content
   if (!isObject(receipt)) fail('receipt', 'The receipt is not a JSON object.')
   for (const member of members) {
     const value = receipt[member]
