@@ -22,6 +22,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   client: async () => (await import('./client.ts')).clientCommand,
   keys: async () => (await import('./keys.ts')).keysCommand,
   log: async () => (await import('./log.ts')).logCommand,
+  ledger: async () => (await import('./ledger.ts')).ledgerCommand,
   codegen: async () => (await import('./codegen.ts')).codegenCommand,
   schema: async () => (await import('./schema.ts')).schemaCommand,
   seed: async () => (await import('./seed.ts')).seedCommand,

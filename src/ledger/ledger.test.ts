@@ -35,7 +35,8 @@ const readCheckpoint = async (shop: Organization) => {
   return { note, ...parseCheckpoint(text) }
 }
 const buffersOf = (hashes: string[]) => hashes.map(hash => Buffer.from(hash, 'base64'))
-const hashesOf = (tile: Buffer) => Array.from({ length: tile.length / 32 }, (_, n) => tile.subarray(n * 32, n * 32 + 32))
+const hashesOf = (tile: Buffer) =>
+  Array.from({ length: tile.length / 32 }, (_, n) => tile.subarray(n * 32, n * 32 + 32))
 
 let people = 0
 /** Creates people with one answer each. */
@@ -163,7 +164,7 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
     const reply = await get(shop, path)
     expect(reply.status).toBe(status)
     expect(reply.body.error).toBe(status === 404 ? 'not_found' : 'invalid_parameter')
-    expect(reply.body.details[0]).toMatchObject({ path: faulty, ...(message && { message }) })
+    expect(reply.body.details![0]).toMatchObject({ path: faulty, ...(message && { message }) })
   })
 
   it('is read with the scope consents:read only', async () => {
@@ -191,10 +192,10 @@ it('has a signed checkpoint of no entries before the first answer', async () => 
 
 it('names its origin by the setting, the organization and the log', async () => {
   const shop = await service.organization()
-  const [{ log_id }] = await service.sql<{ log_id: string }>(
+  const [{ log_id }] = (await service.sql<{ log_id: string }>(
     'select log_id from change_heads where organization_id = $1',
     [shop.id],
-  ) as [{ log_id: string }]
+  )) as [{ log_id: string }]
   expect((await readCheckpoint(shop)).origin).toBe(`kith/${shop.key}/${log_id}`)
 })
 

@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import type { Command } from 'commander'
+import { loadConfig } from '../src/config.ts'
+import { type Database, openDatabase } from '../src/db/db.ts'
+import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
+import { listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
+import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
+import { findOrganization, listOrganizations, type Organization } from '../src/organizations/organizations.ts'
+import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { formatCount, startProgress } from './progress.ts'
+import { withServer, withSession } from './session.ts'
+
+type OrgOptions = { org: string; json?: boolean }
+type VerifyOptions = OrgOptions & { all?: boolean; since?: string }
+
+export function ledgerCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Verifies the ledger of consent answers and prints its checkpoints. Runs on the machine of the service, on its database.'
+  return newPlainCommand('ledger', description, [
+    'ledger checkpoint --org acme > checkpoint.txt',
+    'ledger verify --org acme --since checkpoint.txt',
+  ])
+    .addCommand(checkpointCommand(environment))
+    .addCommand(verifyCommand(environment))
+    .addCommand(keysCommand(environment))
+    .addCommand(rotateKeyCommand(environment))
+}
+
+const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
+
+async function findOrThrow(db: Database, key: string): Promise<Organization> {
+  const organization = await findOrganization(db, key)
+  if (!organization) throw new Error(`There is no organization ${JSON.stringify(key)}.`)
+  return organization
+}
+
+function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Prints the newest checkpoint of a ledger. Keep it where the administrators of the service cannot change it.'
+  const command = newCommand('checkpoint', description, ['ledger checkpoint --org acme > checkpoint.txt'])
+  return addOrg(command).action((options: OrgOptions) =>
+    withSession(environment, async ({ config, db }) => {
+      const { id } = await findOrThrow(db, options.org)
+      const { checkpoint, size } = await readLedger(db, id, config.ledgerOrigin)
+      printResult(options, { value: { checkpoint, size }, lines: [checkpoint.trimEnd()] })
+    }),
+  )
+}
+
+const maxConnections = 4
+/** One statement compares a few thousand entries; counting all answers of a large organization takes the longest. */
+const statementTimeoutMs = 600_000
+
+function verifyCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Recomputes ledgers from the consent history and names what was changed: entries, salts, tiles or the checkpoint. Also names ' +
+    'answers that were never sealed. Changes nothing. Exits with 1 if anything was changed.'
+  const command = newCommand('verify', description, [
+    'ledger verify --all',
+    'ledger verify --org acme --since checkpoint.txt',
+  ])
+  return addOrg(command)
+    .option('--all', 'All organizations.')
+    .option('--since <file>', 'A checkpoint that was kept elsewhere. Proves that the ledger has only grown since.')
+    .action(async (options: VerifyOptions) => {
+      if (options.all && options.since !== undefined)
+        throw new UsageError('A checkpoint belongs to one organization. Give --org instead of --all.')
+      const config = loadConfig(environment)
+      const kept = options.since === undefined ? undefined : await readFile(options.since, 'utf8')
+      const connections = Math.min(maxConnections, availableParallelism())
+      await withServer(config, async url => {
+        const db = openDatabase(url, { connections, statementTimeoutMs, application_name: 'kith command' })
+        try {
+          const organizations = options.all ? await listOrganizations(db) : [await findOrThrow(db, options.org)]
+          const value: AuditResult[] = []
+          for (const organization of organizations) value.push(await verify(db, organization, { kept, connections }))
+          printResult(options, { value, lines: value.flatMap(linesOf) })
+          if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
+        } finally {
+          await db.close()
+        }
+      })
+    })
+}
+
+type Verification = { kept: string | undefined; connections: number }
+
+async function verify(
+  db: Database,
+  { id, key }: Organization,
+  { kept, connections }: Verification,
+): Promise<AuditResult> {
+  const since = kept === undefined ? undefined : await readKeptCheckpoint(db, key, kept)
+  let [count, size] = [0, 0]
+  const progress = startProgress('entries', () => ({ count, fraction: size === 0 ? null : count / size }))
+  const onProgress = (done: number, all: number) => {
+    count = done
+    size = all
+  }
+  try {
+    return await auditLedger(db, id, { since, concurrency: connections, onProgress })
+  } finally {
+    progress.end()
+  }
+}
+
+function linesOf({ organization, size, root_hash, waiting, findings, has_more }: AuditResult): string[] {
+  const count = `${formatCount(size)} ${size === 1 ? 'entry' : 'entries'}`
+  const rest = waiting > 0 ? ` ${formatCount(waiting)} new answers wait to be sealed.` : ''
+  if (findings.length === 0) return [`${organization}: ${count} verified. The root hash is ${root_hash}.${rest}`]
+  return [
+    `${organization}: the ledger of ${count} was changed.${rest}`,
+    ...findings.map(({ message }) => `  ${message}`),
+    ...(has_more ? ['  There is more. Only the first findings are listed.'] : []),
+  ]
+}
+
+function keysCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Lists the keys that verify the checkpoints of an organization, newest first, one per line: note key, time of creation, use, ' +
+    'separated by tabs.'
+  return addOrg(newCommand('keys', description, ['ledger keys --org acme'])).action((options: OrgOptions) =>
+    withSession(environment, async ({ config, db }) => {
+      const { id } = await findOrThrow(db, options.org)
+      const value = await readVerifierKeys(db, id, config.ledgerOrigin)
+      const lines = value.map(({ key, created_at, retired_at }) =>
+        [key, created_at, retired_at === null ? 'signs' : `retired at ${retired_at}`].join('\t'),
+      )
+      printResult(options, { value, lines })
+    }),
+  )
+}
+
+function rotateKeyCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Signs the ledgers of all organizations with a new key from now on. What older keys have signed stays verifiable: only their ' +
+    'private halves are deleted.'
+  return newCommand('rotate-key', description, ['ledger rotate-key']).action((options: { json?: boolean }) =>
+    withSession(environment, async ({ db }) => {
+      const kid = await rotateLedgerKey(db)
+      const retired = (await listLedgerKeys(db)).length - 1
+      const message = `The key ${kid} signs from now on. Earlier keys that verify: ${retired}.`
+      printResult(options, { value: { kid }, messages: [message] })
+    }),
+  )
+}
