@@ -40,6 +40,19 @@ const statusOf = async (change: Partial<LedgerEntry>) => {
   return at(record, term('hasConsentStatus'))['@type']
 }
 
+describe('The example of a receipt', () => {
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+  it('in the contract is the receipt of the test data', async () => {
+    expect(JSON.parse(read('src/ledger/receipt-example.json'))).toEqual(await receiptOf())
+  })
+
+  it('in docs/receipts.md is the same', () => {
+    const [, example] = /```json\n(\{\n  "@context"[\s\S]*?\n\}\n)```/.exec(read('docs/receipts.md')) ?? []
+    expect(JSON.parse(example!)).toEqual(JSON.parse(read('src/ledger/receipt-example.json')))
+  })
+})
+
 describe('A receipt as JSON-LD', () => {
   it('expands without the network to a consent receipt with one consent record', async () => {
     const node = await expand(await receiptOf())

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>
   Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: `${description}, in base64.` })
@@ -146,7 +147,7 @@ export const consentReceipt = Type.Object(
       description: 'A JWS in compact form by the same key. Its payload has the hash of each other member.',
     }),
   },
-  { title: 'ConsentReceipt' },
+  { title: 'ConsentReceipt', examples: [receiptExample] },
 )
 
 /** The query of GET …/receipt. */
