@@ -48,7 +48,7 @@ describe('The example of a receipt', () => {
   })
 
   it('in docs/receipts.md is the same', () => {
-    const [, example] = /```json\n(\{\n  "@context"[\s\S]*?\n\}\n)```/.exec(read('docs/receipts.md')) ?? []
+    const [, example] = /```json\n(\{\n {2}"@context"[\s\S]*?\n\}\n)```/.exec(read('docs/receipts.md')) ?? []
     expect(JSON.parse(example!)).toEqual(JSON.parse(read('src/ledger/receipt-example.json')))
   })
 })

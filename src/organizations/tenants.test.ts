@@ -163,7 +163,7 @@ async function statements(): Promise<Statement[]> {
 }
 
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
-const sharedTables = ['organizations', 'signing_keys', 'rate_limits']
+const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits']
 
 /**
  * The statements that read several organizations. Background tasks and metrics use them, and they return only ids, versions and
@@ -178,6 +178,7 @@ const crossTenantStatements = [
   'read_webhook_states',
   'list_failing_webhooks',
   'list_failing_followers',
+  'count_ledger_entries',
 ]
 
 describe('SQL statements', () => {

@@ -2,6 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
+import { sealLedgers } from '../support/ledger.ts'
 import { useService } from '../support/service.ts'
 import { formatRequest, sendAllowed } from './invariants.ts'
 import { operationsOf } from './operations.ts'
@@ -9,7 +10,7 @@ import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts
 import { planOf } from './requests.ts'
 import { fuzzSeed } from './seed.ts'
 import { createSender, type RawRequest, type Sender } from './sender.ts'
-import { createTestTenant, readDigest, type TestTenant } from './test-tenant.ts'
+import { createTestTenant, readDigest, readHead, type TestTenant } from './test-tenant.ts'
 
 const tenantCount = 12
 const roundsPerTenant = 45
@@ -22,10 +23,21 @@ let tenants: TestTenant[]
 beforeAll(async () => {
   sender = createSender(service)
   tenants = await Promise.all(Array.from({ length: tenantCount }, () => createTestTenant(service, sender)))
+  await Promise.all(tenants.map(giveAnswers))
+  await sealLedgers(service)
 })
 afterAll(async () => {
   sender.close()
 })
+
+/** Gives a tenant two sealed answers, of a person that is deleted. */
+async function giveAnswers(tenant: TestTenant) {
+  const path = '/v1/people'
+  const body = JSON.stringify({ external_id: 'sealed', email_consent: true, sms_consent: false })
+  await sender.send(tenant.token, { method: 'POST', path, body })
+  await sender.send(tenant.token, { method: 'DELETE', path: `${path}/sealed` })
+  tenant.head = await readHead(tenant)
+}
 
 /** The look-ups of names by DNS. */
 const lookups = [vi.spyOn(Resolver.prototype, 'resolve4'), vi.spyOn(Resolver.prototype, 'resolve6')]

@@ -61,6 +61,10 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
     consent_type_id: fc.constant('999999999'),
     channel: fc.constantFrom('email', 'sms'),
     id: fc.oneof(fc.integer({ min: firstId, max: firstId + 8 }).map(String), fc.constant('999999999')),
+    // The fuzzer's ledgers have two entries.
+    tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
+    index: fc.constantFrom('0', '1', '2', '999999999999999'),
+    old_size: fc.constantFrom('0', '1', '2'),
   }
   return fc.record(Object.fromEntries(params.map(name => [name, kinds[name]!])), { noNullPrototype: true })
 }

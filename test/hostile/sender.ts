@@ -63,7 +63,7 @@ function exchange(agent: Agent, address: string, token: string, rawRequest: RawR
 
 function parseBody(text: string, headers: Record<string, string>): Reply['body'] {
   if (text === '') return {}
-  if (headers['content-type']?.startsWith('text/plain')) return text as never
+  if (/^(text\/plain|application\/octet-stream)/.test(headers['content-type'] ?? '')) return text as never
   // For an NDJSON response, only the last line is parsed. After hostile keys, JSON.parse may confuse keys (parse-json.ts).
   return parseExactly(text.trimEnd().split('\n').at(-1)!) as Reply['body']
 }

@@ -92,6 +92,8 @@ export function templateOf(templates: string[], address: string): string | undef
   const isParameter = (segment: string) => segment.startsWith('{')
   const matching = templates.filter(template => {
     const templateSegments = template.split('/')
+    // A tile is the rest of the path.
+    if (template.endsWith('/{tile}')) return address.startsWith(template.slice(0, -'{tile}'.length))
     return (
       templateSegments.length === segments.length &&
       templateSegments.every((segment, index) =>

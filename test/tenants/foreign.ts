@@ -47,15 +47,15 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   return pairs[name as keyof Pairs]
 }
 
-/** The path parameters that are no identifiers. */
-const wordParameters = ['channel']
+/** Whether a path parameter is an identifier. Positions in a ledger and channels belong to nobody. */
+export const isIdentifier = ({ path }: Route, name: string) => !path.startsWith('/v1/ledger/') && name !== 'channel'
 
 /** Returns a case for every path parameter of a route. The other parameters are the requesting organization's own. */
 export function pathCases(route: Route, pairs: Pairs): Case[] {
   const { method, path, params = {}, line } = route
   const takesLines = line !== undefined
   const body = takesLines ? {} : bodyOf(route)
-  const probes = Object.keys(params).filter(name => !wordParameters.includes(name))
+  const probes = Object.keys(params).filter(name => isIdentifier(route, name))
   return probes.map(probed => ({
     where: `${method} ${path}: ${probed}`,
     pair: pairOf(route, probed, pairs),

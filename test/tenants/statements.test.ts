@@ -10,6 +10,9 @@ import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.t
 import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import { createFollowers, type Follower } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { auditLedger } from '../../src/ledger/audit.ts'
+import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
+import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
@@ -114,6 +117,12 @@ const exportStatements = ['prepare_copy', 'copy_all']
 const globalStatements = [
   'analyze_entities',
   'analyze_terms',
+  'count_ledger_entries',
+  'insert_ledger_key',
+  'list_ledger_keys',
+  'lock_ledger_keys',
+  'read_ledger_signer',
+  'retire_ledger_key',
   'find_news',
   'find_organization',
   'insert_change_head',
@@ -228,7 +237,63 @@ async function useEveryEndpoint(shop: Shop) {
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
   await useWebhooks(shop)
+  await useLedger(shop)
   await followLog(shop)
+}
+
+const { consents } = person
+
+/** Seals and audits the ledger, whose answers are read from the change log again and again. */
+async function useLedger(shop: Shop) {
+  const ok = (path: string) => expectSuccess(shop.send('GET', `/v1/ledger/${path}`))
+  for (let batch = 0; batch < 3; batch++) {
+    const create = (n: number) => ({ op: 'create', body: { external_id: `answered${batch}:${n}`, consents } })
+    const operations = Array.from({ length: 100 }, (_, n) => create(n))
+    const { items } = (await expectSuccess(shop.send('POST', '/v1/people/batch', { operations }))).body.data
+    expect(items.every(({ status }: { status: number }) => status === 201)).toBe(true)
+  }
+  await nameText(shop, 'answered0:0')
+  // The ledger of the twin is not watched.
+  const follower = ledgerFollower({ originName: 'kith' })
+  const work: Follower['work'] = async task =>
+    task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: () => Date.now() + 3_600_000 })
+  for (const path of ['checkpoint', 'keys', 'tile/0/000', 'tile/entries/000', 'inclusion/3', 'consistency/3'])
+    await ok(path)
+  const { size, findings } = await auditLedger(service.db, shop.id)
+  expect([size > 300, findings]).toEqual([true, []])
+  await readReceipts(shop, 'answered0:0')
+  await service.sql('update ledger_entries set salt = null where organization_id = $1 and index = 3', [shop.id])
+  expect((await auditLedger(service.db, shop.id)).findings).toHaveLength(1)
+  const { sequence, consent_type_id, channel } = (
+    await service.sql<Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>>(
+      'select * from ledger_entries where organization_id = $1 and index = 3',
+      [shop.id],
+    )
+  )[0]!
+  expect(await findEntry(service.db, shop.id, { sequence, consent_type_id, channel })).toMatchObject({ index: 3 })
+}
+
+/** Names the text that a person answered to, before the answer is sealed. */
+async function nameText({ id }: Shop, external_id: string) {
+  await service.sql(
+    `insert into consent_texts (organization_id, consent_type_id, version, language, text, sha256, created_at)
+     values ($1, 1, 1, 'en', 'Yes.', sha256('Yes.'), now()) on conflict do nothing`,
+    [id],
+  )
+  await service.sql(
+    `update consent_history set evidence = '{"text_version": 1}' where organization_id = $1 and person_id =
+       (select id from entities where organization_id = $1 and stack_id = 0 and external_id = $2)`,
+    [id, external_id],
+  )
+}
+
+async function readReceipts({ send }: Shop, external_id: string) {
+  const { id } = (await expectSuccess(send('GET', `/v1/people/${external_id}`))).body.data
+  for (const address of [external_id, `internal/${id}`]) {
+    const reply = await expectSuccess(send('GET', `/v1/people/${address}/consents/1/email/receipt`))
+    expect(reply.body.data.entry).toMatchObject({ person_id: id, text_version: 1 })
+  }
 }
 
 async function useWebhooks({ send }: Shop) {
