@@ -13,6 +13,7 @@ export type {
   ConsentHistoryOptions,
   ContactOptions,
   ContactPurpose,
+  ReceiptOptions,
 } from './src/consents.ts'
 export type { ClientCredentials } from './src/credentials.ts'
 export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'

@@ -25,6 +25,7 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
@@ -110,6 +111,14 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   NewConsentText: { about: 'Body of POST /v1/schema/consent-types/{id}/texts.', schema: newConsentText },
   ConsentTextPage: { about: 'A page of GET /v1/schema/consent-types/{id}/texts.', schema: textPage },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
+  LedgerEntry: {
+    about: 'An answer as the ledger sealed it. A member without a value is absent.',
+    schema: ledgerEntry,
+  },
+  ConsentReceipt: {
+    about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
+    schema: consentReceipt,
+  },
 }
 
 type JsonSchema = {
@@ -170,7 +179,8 @@ function objectOf({ properties = {}, required = [] }: JsonSchema, indent: string
   const fields = Object.entries(properties).map(([key, schema]) => {
     const about = aboutOf(schema)
     const mark = required.includes(key) ? '' : '?'
-    return `${about ? `${inner}/** ${about} */\n` : ''}${inner}${key}${mark}: ${typeOf(schema, inner)}\n`
+    const name = /^\w+$/.test(key) ? key : literal(key)
+    return `${about ? `${inner}/** ${about} */\n` : ''}${inner}${name}${mark}: ${typeOf(schema, inner)}\n`
   })
   return `{\n${fields.join('')}${indent}}`
 }

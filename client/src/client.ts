@@ -2,12 +2,11 @@ import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
-import { pathOf, pathOfId } from './entity-reads.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
-import type { ConsentLinks, ConsentLinksBody, Organization } from './wire.ts'
+import type { Organization } from './wire.ts'
 
 /**
  * The endpoints of a stack's records. Records of an event stack are immutable, so it has no methods that change them.
@@ -86,39 +85,6 @@ export class Client<S extends OrganizationSchema = AnySchema> {
       repeatable: true,
       writes: false,
     })) as Organization
-  }
-
-  /**
-   * Makes links to the pages where a person sees and changes consents, without a session. Everyone who has a link can do so.
-   * Nothing is stored, so make them for each message. Takes the scope `people:write`.
-   *
-   * ```ts
-   * const { preferences_url, unsubscribe_url } = await client.consentLinks('ada', { consent_type_id: 1, channel: 'email' })
-   * console.log(new URL(preferences_url).pathname.slice(0, 3), new URL(unsubscribe_url).pathname.slice(0, 3)) // /p/ /u/
-   * ```
-   */
-  consentLinks(external_id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#makeLinks(pathOf(external_id), body, options)
-  }
-
-  /**
-   * Makes the links of a person by the internal identifier.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * const links = await client.consentLinksById(id, { expires_in: 3600 })
-   * console.log('confirm_url' in links) // false
-   * ```
-   */
-  consentLinksById(id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#makeLinks(pathOfId(id), body, options)
-  }
-
-  async #makeLinks(person: string, body: ConsentLinksBody, options: CallOptions | undefined): Promise<ConsentLinks> {
-    const path = `/v1/people${person}/consent-links`
-    // Links are not stored, so a repeated request makes others that are as good.
-    const request = { method: 'POST', path, body, options, repeatable: true, writes: false } as const
-    return (await this.#transport.send(request)) as ConsentLinks
   }
 
   #get(path: string, options: CallOptions | undefined): Promise<unknown> {

@@ -2,7 +2,15 @@ import { pathOf, pathOfId } from './entity-reads.ts'
 import type { CallOptions } from './options.ts'
 import { queryOf } from './query.ts'
 import type { Request, Send } from './transport.ts'
-import type { ConsentHistoryPage, ContactableBody, ContactDecision, ContactDecisions } from './wire.ts'
+import type {
+  ConsentHistoryPage,
+  ConsentLinks,
+  ConsentLinksBody,
+  ConsentReceipt,
+  ContactableBody,
+  ContactDecision,
+  ContactDecisions,
+} from './wire.ts'
 
 /** A purpose on a channel. */
 export type ContactPurpose = Pick<ContactableBody, 'consent_type_id' | 'channel'>
@@ -16,7 +24,13 @@ export type ConsentHistoryOptions = Partial<ContactPurpose> & { before_version?:
 /** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
 export type ContactOptions = CallOptions & { at?: string | Date }
 
-/** The consents of people: what they answered, and whether they may be written to. The scope is `consents:read`. */
+/** The options of a receipt: `sequence`, the number of a change, selects an older answer than the one that stands. */
+export type ReceiptOptions = { sequence?: number } & CallOptions
+
+/**
+ * The consents of people: what they answered, the proof of it, whether they may be written to, and the links by which they answer. The
+ * scope is `consents:read`, and `people:write` to make links.
+ */
 export class ConsentEndpoints {
   readonly #send: Send
 
@@ -97,6 +111,60 @@ export class ConsentEndpoints {
     return this.#read('POST', '/contactable', { external_ids, consent_type_id, channel }, options)
   }
 
+  /**
+   * Reads the receipt of the answer that stands. The service waits until the answer is sealed, usually less than a second. Verify it
+   * without a server by `kith verify`.
+   *
+   * ```ts
+   * await client.people.patch('ada', { consents: [{ consent_type_id: 1, channel: 'email', state: true }] })
+   * const receipt = await client.consents.receipt('ada', { consent_type_id: 1, channel: 'email' })
+   * console.log(receipt.entry.state, receipt.tlog_proof.split('\n')[0]) // true c2sp.org/tlog-proof@v1
+   * ```
+   */
+  receipt(external_id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
+    return this.#receipt(pathOf(external_id), purpose, options)
+  }
+
+  /**
+   * Reads the receipt of an answer by the internal identifier of the person, also of a deleted one.
+   *
+   * ```ts
+   * const { id } = await client.people.patch('ada', { email_consent: false }, { representation: true })
+   * await client.people.delete('ada')
+   * const receipt = await client.consents.receiptById(id, { consent_type_id: 1, channel: 'email' })
+   * console.log(receipt.entry.person_id === id, receipt.entry.state) // true false
+   * ```
+   */
+  receiptById(id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
+    return this.#receipt(pathOfId(id), purpose, options)
+  }
+
+  /**
+   * Makes links to the pages where a person sees and changes consents, without a session. Everyone who has a link can do so.
+   * Nothing is stored, so make them for each message. Takes the scope `people:write`.
+   *
+   * ```ts
+   * const { preferences_url, unsubscribe_url } = await client.consents.links('ada', { consent_type_id: 1, channel: 'email' })
+   * console.log(new URL(preferences_url).pathname.slice(0, 3), new URL(unsubscribe_url).pathname.slice(0, 3)) // /p/ /u/
+   * ```
+   */
+  links(external_id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
+    return this.#read('POST', `${pathOf(external_id)}/consent-links`, body, options)
+  }
+
+  /**
+   * Makes the links of a person by the internal identifier.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * const links = await client.consents.linksById(id, { expires_in: 3600 })
+   * console.log('confirm_url' in links) // false
+   * ```
+   */
+  linksById(id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
+    return this.#read('POST', `${pathOfId(id)}/consent-links`, body, options)
+  }
+
   #history(path: string, options: ConsentHistoryOptions = {}): Promise<ConsentHistoryPage> {
     const { consent_type_id, channel, before_version, limit, ...rest } = options
     const query = queryOf({ consent_type_id, channel, before_version, limit })
@@ -109,6 +177,15 @@ export class ConsentEndpoints {
     { at, ...options }: ContactOptions = {},
   ): Promise<ContactDecision> {
     return this.#read('POST', `${path}/contactable`, { consent_type_id, channel, at }, options)
+  }
+
+  #receipt(
+    path: string,
+    { consent_type_id, channel }: ContactPurpose,
+    { sequence, ...options }: ReceiptOptions = {},
+  ): Promise<ConsentReceipt> {
+    const query = queryOf({ sequence })
+    return this.#read('GET', `${path}/consents/${consent_type_id}/${channel}/receipt${query}`, undefined, options)
   }
 
   async #read<T>(method: Request['method'], path: string, body: unknown, options: CallOptions | undefined): Promise<T> {

@@ -4,7 +4,7 @@ import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers, type FollowerOptions } from '../../src/followers/followers.ts'
 
 /** Throws what a follower reports. */
-const throwReported: FollowerOptions['report'] = error => {
+export const throwReported: FollowerOptions['report'] = error => {
   throw error
 }
 
