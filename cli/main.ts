@@ -26,6 +26,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   codegen: async () => (await import('./codegen.ts')).codegenCommand,
   schema: async () => (await import('./schema.ts')).schemaCommand,
   seed: async () => (await import('./seed.ts')).seedCommand,
+  verify: async () => (await import('./verify.ts')).verifyCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
 }

@@ -42,6 +42,7 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
+export type { AnsweredPurpose, ReceiptEndpoints, ReceiptOptions } from './src/receipts.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -11,6 +11,7 @@ import { change, changePage, historyPage } from '../src/changes/schema.ts'
 import { loadConfig } from '../src/config.ts'
 import { consent_type, consentTypePatch, effectiveConsent, newConsentType } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
@@ -78,6 +79,14 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
   WebhookReplayed: { about: 'The range that POST /v1/webhooks/{id}/replay sends again.', schema: replayResult },
   ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
+  LedgerEntry: {
+    about: 'An answer as the ledger sealed it. A member without a value is absent.',
+    schema: ledgerEntry,
+  },
+  ConsentReceipt: {
+    about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
+    schema: consentReceipt,
+  },
 }
 
 type JsonSchema = {
@@ -138,7 +147,8 @@ function objectOf({ properties = {}, required = [] }: JsonSchema, indent: string
   const fields = Object.entries(properties).map(([key, schema]) => {
     const about = aboutOf(schema)
     const mark = required.includes(key) ? '' : '?'
-    return `${about ? `${inner}/** ${about} */\n` : ''}${inner}${key}${mark}: ${typeOf(schema, inner)}\n`
+    const name = /^\w+$/.test(key) ? key : literal(key)
+    return `${about ? `${inner}/** ${about} */\n` : ''}${inner}${name}${mark}: ${typeOf(schema, inner)}\n`
   })
   return `{\n${fields.join('')}${indent}}`
 }

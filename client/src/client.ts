@@ -3,6 +3,7 @@ import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
+import { ReceiptEndpoints } from './receipts.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -18,6 +19,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
   readonly people: Entities<S, 'people'>
+  readonly receipts: ReceiptEndpoints
   readonly schema: SchemaEndpoints
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
@@ -25,6 +27,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
     this.people = new Entities<S, 'people'>(this.#transport, 'people')
+    this.receipts = new ReceiptEndpoints(this.#transport.send)
     this.schema = new SchemaEndpoints(this.#transport.send)
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)

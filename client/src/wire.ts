@@ -487,3 +487,53 @@ export type ConsentTypePatch = {
   default_state?: boolean
   state?: 'active' | 'archived'
 }
+
+/** An answer as the ledger sealed it. A member without a value is absent. */
+export type LedgerEntry = {
+  organization: string
+  /** The number of the change in the change log. */
+  sequence: number
+  person_id: string
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  state: boolean
+  previous_state?: boolean
+  superseded: boolean
+  pending?: true
+  at: string
+  collected_at?: string
+  method?: string
+  source?: string
+  text_version?: number
+  text_sha256?: string
+  ip?: string
+  user_agent?: string
+  reference?: string
+  actor?: string
+  request_id?: string
+}
+
+/** The signed receipt of a consent answer. docs/receipts.md describes it. */
+export type ConsentReceipt = {
+  /** The JSON-LD context: the terms of DPV 2. */
+  '@context': unknown
+  '@type': 'dpv:ConsentReceipt'
+  /** The origin of the ledger and the index of the entry. */
+  'dct:identifier': string
+  /** The format of the receipt. */
+  'dct:conformsTo': string
+  /** When the receipt was issued. */
+  'dct:created': string
+  /** The consent record in the terms of DPV 2. */
+  'dpv:hasRecordOfActivity': unknown
+  /** The answer as the ledger sealed it. A member without a value is absent. */
+  entry: LedgerEntry
+  /** The salt of the entry, in base64. */
+  salt: string
+  /** A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint. */
+  tlog_proof: string
+  /** The note key that signed the receipt and the checkpoint. */
+  verifier_key: string
+  /** A JWS in compact form by the same key. Its payload has the hash of each other member. */
+  jws: string
+}

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
@@ -15,10 +16,15 @@ const examples = readExamples()
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
+let stopSealing: () => Promise<void>
 beforeAll(async () => {
   receiver = await startReceiver()
+  stopSealing = startSealing(service)
 })
-afterAll(() => receiver.close())
+afterAll(async () => {
+  await stopSealing?.()
+  await receiver.close()
+})
 
 /** An organization with two stacks, two people, an order and a webhook, in which every example runs. */
 async function openShop() {
@@ -90,8 +96,10 @@ describe('every public method', () => {
   it('has an example', async () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
-    const { people, schema, changes, webhooks } = client
-    const methods = [client, people, people.list(), schema, schema.stacks, changes, webhooks].flatMap(methodsOf)
+    const { people, receipts, schema, changes, webhooks } = client
+    const methods = [client, people, people.list(), receipts, schema, schema.stacks, changes, webhooks].flatMap(
+      methodsOf,
+    )
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -41,7 +41,7 @@ describe('A checkpoint', () => {
   })
 
   it.each([
-    ['', 'does not end with a newline'],
+    ['', 'three lines'],
     ['\n', 'three lines'],
     ['log\n1\n', 'three lines'],
     [`log\n1\n${root}`, 'does not end with a newline'],
@@ -58,7 +58,6 @@ describe('A checkpoint', () => {
     [`log\n١\n${root}\n`, 'The size'],
     [`log\n9007199254740992\n${root}\n`, 'up to 2^53 - 1'],
     [`log\n18446744073709551616\n${root}\n`, 'up to 2^53 - 1'],
-    [`log\n${'9'.repeat(1_000_000)}\n${root}\n`, 'up to 2^53 - 1'],
     [`log\r\n1\r\n${root}\r\n`, 'The size'],
     ['log\n1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2J=\n', 'The root hash'],
     ['log\n1\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I\n', 'The root hash'],
@@ -68,6 +67,10 @@ describe('A checkpoint', () => {
   ])('is refused as %j', (malformed, message) => {
     expect(() => parseCheckpoint(malformed)).toThrow(FormatError)
     expect(() => parseCheckpoint(malformed)).toThrow(message)
+  })
+
+  it('is refused with a size of a million digits', () => {
+    expect(() => parseCheckpoint(`log\n${'9'.repeat(1_000_000)}\n${root}\n`)).toThrow('up to 2^53 - 1')
   })
 
   it('is not formatted with an origin that cannot name a key, with a wrong size or a wrong root hash', () => {

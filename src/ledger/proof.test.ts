@@ -54,9 +54,10 @@ const knownRoots = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ].map(hex => Buffer.from(hex, 'hex'))
 
-const someLeaves = fc.array(
+/** Different leaves: with equal ones, a proof can be valid for several indexes. */
+const someLeaves = fc.uniqueArray(
   fc.uint8Array({ maxLength: 4 }).map(bytes => Buffer.from(bytes)),
-  { minLength: 1, maxLength: 70 },
+  { minLength: 1, maxLength: 70, selector: bytes => bytes.toString('hex') },
 )
 const leafOf = (leaves: Buffer[], index: number) => ({
   index,
@@ -235,10 +236,13 @@ describe('A proof as text', () => {
     [`c2sp.org/tlog-proof@v1\nindex 0\n${hash}\n${hash.slice(0, 40)}\n\n${checkpoint}`, 'The hash 2'],
     [`c2sp.org/tlog-proof@v1\nindex 0\n${hash.replace('c=', 'd=')}\n\n${checkpoint}`, 'The hash 1'],
     [`c2sp.org/tlog-proof@v1\nindex 0\n${hash} \n\n${checkpoint}`, 'The hash 1'],
-    [`c2sp.org/tlog-proof@v1\nindex 0\n${`${hash}\n`.repeat(54)}\n${checkpoint}`, 'more than 53 hashes'],
-    [`c2sp.org/tlog-proof@v1\nindex 0\n${`${hash}\n`.repeat(100_000)}\n${checkpoint}`, 'more than 53 hashes'],
   ])('is refused as %j', (malformed, message) => {
     expect(() => parseProof(malformed)).toThrow(FormatError)
     expect(() => parseProof(malformed)).toThrow(message)
+  })
+
+  it.each([54, 100_000])('is refused with %d hashes', count => {
+    const text = `c2sp.org/tlog-proof@v1\nindex 0\n${`${hash}\n`.repeat(count)}\n${checkpoint}`
+    expect(() => parseProof(text)).toThrow('more than 53 hashes')
   })
 })

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>
   Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: `${description}, in base64.` })
@@ -96,3 +97,70 @@ export const sizeQuery = Type.Object(
   { additionalProperties: false },
 )
 export type SizeQuery = Static<typeof sizeQuery>
+
+const time = Type.String({ format: 'date-time' })
+const optionalText = Type.Optional(Type.String())
+
+/** The answer as the ledger seals it. */
+export const ledgerEntry = Type.Object(
+  {
+    organization: Type.String(),
+    sequence: Type.Integer({ minimum: 1, description: 'The number of the change in the change log.' }),
+    person_id: Type.String({ format: 'uuid' }),
+    consent_type_id: Type.Integer({ minimum: 1 }),
+    channel: Type.Enum(['email', 'sms']),
+    state: Type.Boolean(),
+    previous_state: Type.Optional(Type.Boolean()),
+    superseded: Type.Boolean(),
+    pending: Type.Optional(Type.Literal(true)),
+    at: time,
+    collected_at: Type.Optional(time),
+    method: optionalText,
+    source: optionalText,
+    text_version: Type.Optional(Type.Integer({ minimum: 1 })),
+    text_sha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+    ip: optionalText,
+    user_agent: optionalText,
+    reference: optionalText,
+    actor: optionalText,
+    request_id: optionalText,
+  },
+  { title: 'LedgerEntry', description: 'The answer as the ledger sealed it. A member without a value is absent.' },
+)
+
+/** The response of GET …/receipt. */
+export const consentReceipt = Type.Object(
+  {
+    '@context': Type.Unknown({ description: 'The JSON-LD context: the terms of DPV 2.' }),
+    '@type': Type.Literal('dpv:ConsentReceipt'),
+    'dct:identifier': Type.String({ description: 'The origin of the ledger and the index of the entry.' }),
+    'dct:conformsTo': Type.String({ description: 'The format of the receipt.' }),
+    'dct:created': Type.String({ format: 'date-time', description: 'When the receipt was issued.' }),
+    'dpv:hasRecordOfActivity': Type.Unknown({ description: 'The consent record in the terms of DPV 2.' }),
+    entry: ledgerEntry,
+    salt: base64('The salt of the entry'),
+    tlog_proof: Type.String({
+      description: 'A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint.',
+    }),
+    verifier_key: Type.String({ description: 'The note key that signed the receipt and the checkpoint.' }),
+    jws: Type.String({
+      description: 'A JWS in compact form by the same key. Its payload has the hash of each other member.',
+    }),
+  },
+  { title: 'ConsentReceipt', examples: [receiptExample] },
+)
+
+/** The query of GET …/receipt. */
+export const receiptQuery = Type.Object(
+  {
+    sequence: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'The number of the change that gave the answer. The default is the answer that stands.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ReceiptQuery = Static<typeof receiptQuery>

@@ -130,3 +130,20 @@ export const countAllEntriesSql = statement(
   'count_ledger_entries',
   'select coalesce(sum(l.size), 0)::float8 as entries from ledgers l',
 )
+
+/** $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer that stands. */
+export const findAnswerSql = statement(
+  'find_answer',
+  `select c.sequence from consent_history h join changes c on c.organization_id = $1 and c.entity_id = h.person_id
+     and c.version = h.version
+   where h.organization_id = $1 and h.person_id = $2 and h.consent_type_id = $3 and h.channel = $4
+     and (c.sequence = $5::bigint or ($5 is null and not h.superseded))
+   order by h.version desc limit 1`,
+)
+
+/** $2: consent type, $3: version. */
+export const readTextSql = statement(
+  'read_text',
+  `select t.version, t.language, t.text, t.url, t.created_at from consent_texts t
+   where t.organization_id = $1 and t.consent_type_id = $2 and t.version = $3`,
+)

@@ -4,12 +4,13 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
+import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
 /** The route table of people. `schemas` are the response schemas of both kinds of entity. */
-export function peopleRoutes({ limits }: Config, schemas: EntitySchemas): Route[] {
+export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySchemas): Route[] {
   const people: EntityKind = {
     noun: 'person',
     singular: 'Person',
@@ -36,5 +37,6 @@ export function peopleRoutes({ limits }: Config, schemas: EntitySchemas): Route[
     ...readingEndpoints(people, schemas, limits),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
+    ...receiptEndpoints({ ledgerOrigin }),
   ]
 }

@@ -83,6 +83,8 @@ const wrongParams: Record<string, string[]> = {
     '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00',
   ],
   record_id: ['x', '%00', 'g'.repeat(24), 'f'.repeat(25), '..%2F..%2Fx'],
+  consent_type_id: ['0', '-1', '1.0', '01', '1000000000', 'x', '%31%00'],
+  channel: ['post', 'Email', 'email%20sms', '%00', '%FF'],
   tile: ['0', '0/0', '64/000', '0/000.p/0', '0/000.p/256', '%00', '0/%FF', 'entries', '..%2F..%2Fx'],
   index: ['-1', '1.0', '01', '1e3', 'x', '1000000000000000', '%31%00'],
   old_size: ['-1', '1.0', '00', '1e3', 'x', '9'.repeat(20)],

@@ -57,6 +57,9 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
     stack_key: fc.constant(stack_key),
     uuid: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
+    // Nothing seals answers here: the receipt of an answer would be waited for.
+    consent_type_id: fc.constant('999999999'),
+    channel: fc.constantFrom('email', 'sms'),
     id: fc.oneof(fc.integer({ min: firstId, max: firstId + 8 }).map(String), fc.constant('999999999')),
     // The fuzzer's ledgers have two entries.
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),

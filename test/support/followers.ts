@@ -3,7 +3,7 @@ import { type CleanupOptions, danglingLinkFollower } from '../../src/entities/da
 import { createFollowers, type Follower, type FollowerOptions } from '../../src/followers/followers.ts'
 
 /** Throws what a follower reports. */
-const throwReported: FollowerOptions['report'] = error => {
+export const throwReported: FollowerOptions['report'] = error => {
   throw error
 }
 

@@ -1,9 +1,21 @@
+import { createFollowers } from '../../src/followers/followers.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
-import { follow } from './followers.ts'
+import { follow, throwReported } from './followers.ts'
 import type { Service } from './service.ts'
 
+type Sealed = Pick<Service, 'db' | 'config'>
+
 /** Seals all answers of all organizations, without the pause between two runs. */
-export async function sealLedgers({ db, config }: Pick<Service, 'db' | 'config'>): Promise<void> {
+export async function sealLedgers({ db, config }: Sealed): Promise<void> {
   const nowMs = () => Date.now() + 3_600_000
   await follow(db, [ledgerFollower({ originName: config.ledgerOrigin })], { nowMs })
+}
+
+/** Seals answers as they arrive, as the program does, until the returned function is called. */
+export function startSealing({ db, config }: Sealed): () => Promise<void> {
+  const followers = createFollowers(db, [ledgerFollower({ originName: config.ledgerOrigin })], {
+    report: throwReported,
+  })
+  followers.start()
+  return followers.stop
 }

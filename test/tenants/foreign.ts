@@ -22,7 +22,7 @@ export type OwnIds = Record<string, string>
 /** A request with `identifier` at one position. `where` describes the position, `pair` has the identifiers of its kind. */
 export type Case = { where: string; pair: Pair; buildRequest(identifier: string, ownIds: OwnIds): RawRequest }
 
-const defaultIds: OwnIds = { external_id: 'ada', stack_key: 'orders', id: '1' }
+const defaultIds: OwnIds = { external_id: 'ada', stack_key: 'orders', id: '1', consent_type_id: '1', channel: 'sms' }
 
 const bodies: Record<string, object> = {
   people: { first_name: 'x' },
@@ -47,14 +47,16 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   return pairs[name as keyof Pairs]
 }
 
+/** Whether a path parameter is an identifier. Positions in a ledger and channels belong to nobody. */
+export const isIdentifier = ({ path }: Route, name: string) => !path.startsWith('/v1/ledger/') && name !== 'channel'
+
 /** Returns a case for every path parameter of a route. The other parameters are the requesting organization's own. */
 export function pathCases(route: Route, pairs: Pairs): Case[] {
   const { method, path, params = {}, line } = route
   const takesLines = line !== undefined
   const body = takesLines ? {} : bodyOf(route)
-  // The parameters of the ledger are positions, which belong to nobody.
-  const probedParams = path.startsWith('/v1/ledger/') ? [] : Object.keys(params)
-  return probedParams.map(probed => ({
+  const probes = Object.keys(params).filter(name => isIdentifier(route, name))
+  return probes.map(probed => ({
     where: `${method} ${path}: ${probed}`,
     pair: pairOf(route, probed, pairs),
     buildRequest: (identifier, ownIds) => ({

@@ -50,6 +50,8 @@ type Values = Record<string, unknown>
 const addresses: Record<string, string> = { external_id: 'ada', stack_key: 'orders', id: '1', uuid: '', record_id: '' }
 addresses.uuid = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 addresses.record_id = 'f'.repeat(24)
+addresses.consent_type_id = '1'
+addresses.channel = 'email'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)
 

@@ -252,6 +252,7 @@ async function useLedger(shop: Shop) {
     const { items } = (await expectSuccess(shop.send('POST', '/v1/people/batch', { operations }))).body.data
     expect(items.every(({ status }: { status: number }) => status === 201)).toBe(true)
   }
+  await nameText(shop, 'answered0:0')
   // The ledger of the twin is not watched.
   const follower = ledgerFollower({ originName: 'kith' })
   const work: Follower['work'] = async task =>
@@ -261,6 +262,7 @@ async function useLedger(shop: Shop) {
     await ok(path)
   const { size, findings } = await auditLedger(service.db, shop.id)
   expect([size > 300, findings]).toEqual([true, []])
+  await readReceipts(shop, 'answered0:0')
   await service.sql('update ledger_entries set salt = null where organization_id = $1 and index = 3', [shop.id])
   expect((await auditLedger(service.db, shop.id)).findings).toHaveLength(1)
   const { sequence, consent_type_id, channel } = (
@@ -270,6 +272,28 @@ async function useLedger(shop: Shop) {
     )
   )[0]!
   expect(await findEntry(service.db, shop.id, { sequence, consent_type_id, channel })).toMatchObject({ index: 3 })
+}
+
+/** Names the text that a person answered to, before the answer is sealed. */
+async function nameText({ id }: Shop, external_id: string) {
+  await service.sql(
+    `insert into consent_texts (organization_id, consent_type_id, version, language, text, sha256, created_at)
+     values ($1, 1, 1, 'en', 'Yes.', sha256('Yes.'), now()) on conflict do nothing`,
+    [id],
+  )
+  await service.sql(
+    `update consent_history set evidence = '{"text_version": 1}' where organization_id = $1 and person_id =
+       (select id from entities where organization_id = $1 and stack_id = 0 and external_id = $2)`,
+    [id, external_id],
+  )
+}
+
+async function readReceipts({ send }: Shop, external_id: string) {
+  const { id } = (await expectSuccess(send('GET', `/v1/people/${external_id}`))).body.data
+  for (const address of [external_id, `internal/${id}`]) {
+    const reply = await expectSuccess(send('GET', `/v1/people/${address}/consents/1/email/receipt`))
+    expect(reply.body.data.entry).toMatchObject({ person_id: id, text_version: 1 })
+  }
 }
 
 async function useWebhooks({ send }: Shop) {

@@ -1,0 +1,75 @@
+import type { Command } from 'commander'
+import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../src/ledger/verify-receipt.ts'
+import { newCommand, printResult } from './command.ts'
+import { readInput } from './files.ts'
+
+type Options = { key?: string; text?: string; json?: boolean }
+
+export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Verifies a consent receipt, without a server, a database or a network, and says what it proves and what it does not. ' +
+    'Exits with 1 if the receipt proves nothing.'
+  return newCommand('verify', description, ['verify receipt.json', 'verify receipt.json --text newsletter.txt --json'])
+    .argument('<receipt>', 'The file of the receipt; - reads standard input.')
+    .option(
+      '--key <key>',
+      'The key of the ledger that must have signed, name+hash+base64, from a source that you trust.',
+    )
+    .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
+    .action(async (file: string, options: Options) => {
+      const receipt = await readInput(environment, file)
+      const text = options.text === undefined ? undefined : await readInput(environment, options.text)
+      try {
+        const verified = await verifyReceipt(receipt, { key: options.key, text })
+        printVerified(options, verified)
+      } catch (error) {
+        if (!(error instanceof ReceiptError)) throw error
+        const { part, message } = error
+        const lines = [`The receipt is not valid: ${part}.`, message]
+        printResult(options, { value: { valid: false, part, message }, lines })
+        process.exitCode = 1
+      }
+    })
+}
+
+function printVerified(options: Options, verified: VerifiedReceipt) {
+  const proved = provedBy(verified)
+  const not_proved = notProvedBy(verified, options.key !== undefined)
+  const entry = Object.entries(verified.entry).map(([member, value]) => `${member.padEnd(16)} ${JSON.stringify(value)}`)
+  const lines = [
+    'The receipt is valid.',
+    ...section('The entry', entry),
+    ...section('Proved', proved),
+    ...section('Not proved', not_proved),
+  ]
+  const { text, ...facts } = verified
+  printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines })
+}
+
+const section = (title: string, lines: string[]) => ['', title, ...lines.map(line => `  ${line}`)]
+
+function provedBy({ entry, key, origin, index, size, text }: VerifiedReceipt): string[] {
+  return [
+    `The key ${key} signed the receipt, and no member of it was changed since.`,
+    `The same key signed the checkpoint of the log ${origin} with ${size} ${size === 1 ? 'entry' : 'entries'}.`,
+    `The entry ${index} of that log is this entry with this salt: neither was changed since it was sealed.`,
+    ...(text === 'none'
+      ? []
+      : [`The text of the receipt is version ${entry.text_version}, whose hash is in the entry.`]),
+    ...(text === 'given' ? ['The text that you gave is the same text.'] : []),
+  ]
+}
+
+function notProvedBy({ entry, key, origin, text }: VerifiedReceipt, isKeyGiven: boolean): string[] {
+  return [
+    ...(isKeyGiven
+      ? []
+      : [
+          `The key ${key} is the organization's own. Compare it with the key that the organization publishes, or give --key.`,
+        ]),
+    `Others are shown the same log ${origin}. Compare the checkpoint with one that was kept elsewhere.`,
+    `The person who answered is the person ${entry.person_id}, and the evidence and the times of the entry are true: the organization states them.`,
+    ...(text === 'none' ? ['The person saw a certain text: the entry names none.'] : []),
+    'The person has not answered again since.',
+  ]
+}

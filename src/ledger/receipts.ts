@@ -1,0 +1,130 @@
+import { setTimeout } from 'node:timers/promises'
+import { findEntitySql } from '../changes/sql.ts'
+import type { Database } from '../db/db.ts'
+import { refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
+import { buildReceipt, type ReceiptNames } from './build-receipt.ts'
+import { type LedgerEntry, leafData } from './entry.ts'
+import { readLedgerSigner } from './keys.ts'
+import { findEntry, proveInclusion, readOrigin, readStoredLedger, type StoredEntry, signCheckpoint } from './ledger.ts'
+import type { Receipt } from './receipt.ts'
+import type { ReceiptQuery } from './schema.ts'
+import { entryOf, readAnswersOf } from './seal.ts'
+import { findAnswerSql, readTextSql } from './sql.ts'
+import { GrowingTree } from './tree.ts'
+
+/** An answer is sealed within a second. A request waits longer if the process that seals has just ended. */
+const maxWaitMs = 4_000
+const pollMs = 50
+
+type ReceiptCall = Call<ReceiptQuery>
+
+/** Answers with the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
+export async function answerReceipt(originName: string, call: ReceiptCall): Promise<HandlerResult> {
+  const { db, caller, params, body, signal } = call
+  const { organization } = caller
+  const consent_type_id = Number(params.consent_type_id)
+  const channel = channelOf(params.channel!)
+  const person_id = await findPerson(call)
+  const values = [organization.id, person_id, consent_type_id, channel, body.sequence ?? null]
+  const [found] = await db.query<{ sequence: number }>(findAnswerSql, values, signal)
+  if (!found) throwNoAnswer(body)
+  const { sequence } = found
+  const sealed = await waitForEntry(db, organization.id, { sequence, consent_type_id, channel }, signal)
+  const answers = await readAnswersOf(db, organization.id, sequence)
+  const answer = answers.find(given => given.consent_type_id === consent_type_id && given.channel === channel)
+  if (!answer) throwNoAnswer(body)
+  const entry = entryOf(organization.key, answer)
+  const data = await issueReceipt(db, { organization_id: organization.id, originName, entry, sealed }, signal)
+  return { status: 200, data }
+}
+
+function channelOf(text: string): LedgerEntry['channel'] {
+  if (text === 'email' || text === 'sms') return text
+  const details = [{ path: '/channel', message: 'must be email or sms' }]
+  return refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
+}
+
+async function findPerson({ db, caller, params, signal }: ReceiptCall): Promise<string> {
+  if (params.uuid !== undefined) return params.uuid.toLowerCase()
+  const values = [caller.organization.id, peopleStackId, params.external_id]
+  const [person] = await db.query<{ id: string }>(findEntitySql, values, signal)
+  return person?.id ?? refuse('not_found', 'There is no such person.')
+}
+
+function throwNoAnswer({ sequence }: ReceiptQuery): never {
+  if (sequence === undefined)
+    return refuse('not_found', 'The person has not answered for this consent type on this channel.')
+  const message = 'is no change in which the person answered for this consent type on this channel'
+  return refuse('not_found', 'There is no such answer.', { details: [{ path: '/sequence', message }] })
+}
+
+/** Waits until an answer is sealed. Throws a Fault of 503 if it takes too long. */
+async function waitForEntry(
+  db: Database,
+  organization_id: number,
+  answer: Pick<StoredEntry, 'sequence' | 'consent_type_id' | 'channel'>,
+  signal: Signal,
+): Promise<StoredEntry> {
+  for (let waitedMs = 0; ; waitedMs += pollMs) {
+    const entry = await findEntry(db, organization_id, answer, signal)
+    if (entry) return entry
+    if (waitedMs >= maxWaitMs)
+      refuse('operation_failed', 'The answer is stored, but not yet sealed in the ledger. Retry after 1 second.', {
+        status: 503,
+        headers: { 'Retry-After': '1' },
+      })
+    await setTimeout(pollMs)
+  }
+}
+
+type SealedAnswer = { organization_id: number; originName: string; entry: LedgerEntry; sealed: StoredEntry }
+
+async function issueReceipt(
+  db: Database,
+  { organization_id, originName, entry, sealed }: SealedAnswer,
+  signal: Signal,
+): Promise<Receipt> {
+  const { index, salt, hash } = sealed
+  if (salt === null)
+    return refuse(
+      'invalid_parameter',
+      'The answer was erased. The ledger has only a hash of it, which tells nothing.',
+      {
+        status: 410,
+      },
+    )
+  if (!leafData(salt, entry).equals(hash))
+    return refuse(
+      'operation_failed',
+      'The stored answer is not the one that the ledger sealed, so there is no receipt of it. An administrator finds the ' +
+        'difference with kith ledger verify.',
+    )
+  const [names, origin, signer, ledger] = await Promise.all([
+    readNames(db, organization_id, entry, signal),
+    readOrigin(db, organization_id, originName, signal),
+    readLedgerSigner(db, signal),
+    readStoredLedger(db, organization_id, signal),
+  ])
+  const { hashes } = await proveInclusion(db, organization_id, { ledger: ledger!, index }, signal)
+  // The stored checkpoint may be older than the key. The current key signs the same tree, so that one key verifies all.
+  const checkpoint = signCheckpoint(origin, new GrowingTree(ledger!.size, ledger!.edge), signer)
+  const proof = { index, hashes, checkpoint }
+  return buildReceipt({ entry, salt, origin, proof, names, created: new Date().toISOString(), signer })
+}
+
+async function readNames(
+  db: Database,
+  organization_id: number,
+  { consent_type_id, text_version }: LedgerEntry,
+  signal: Signal,
+): Promise<ReceiptNames> {
+  const { consent_types } = await currentDefinitions(db, organization_id, signal)
+  const consent_type = consent_types.find(({ id }) => id === consent_type_id)!
+  if (text_version === undefined) return { consent_type, text: null }
+  const values = [organization_id, consent_type_id, text_version]
+  const [text] = await db.query<ReceiptNames['text'] & {}>(readTextSql, values, signal)
+  return { consent_type, text: text ?? null }
+}
