@@ -1,24 +1,24 @@
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
+import { urlOfDatabase } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
 import { createFollowers } from '../src/followers/followers.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
-import { readLedgerSigner } from '../src/ledger/keys.ts'
+import { ensureLedgerKey, readLedgerSigner } from '../src/ledger/keys.ts'
 import { proveInclusion, readStoredLedger, signCheckpoint } from '../src/ledger/ledger.ts'
 import { ledgerFollower } from '../src/ledger/seal.ts'
 import { GrowingTree, hashBytes } from '../src/ledger/tree.ts'
-import { inDatabase, serverVersion } from './database.ts'
+import { prepareCleanup } from './cleanup.ts'
+import { serverVersion } from './database.ts'
+import { startPostgres } from './environment.ts'
 import { percentile } from './measure.ts'
-import { minPeople } from './options.ts'
 import { printPlatform } from './report.ts'
-import { type BenchTarget, withPostgres } from './run.ts'
 
 const maxLagMs = 1_000
 const maxProofMs = 5
 const minVerified = 200_000
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const count = (number: number) => Math.round(number).toLocaleString('en')
 
@@ -210,26 +210,26 @@ async function main() {
   })
   const [answers, entries, rate, seconds] = [values.answers, values.entries, values.rate, values.seconds].map(Number)
   const connections = Number(values.connections)
-  const options = { people: minPeople, rounds: 1, seconds: 1, workers: 1, rows: [] }
-  await withPostgres(options, async ({ addTarget }) => {
-    // Its own follower must not seal the answers of this benchmark.
-    const target = await addTarget(checkout, 'bench')
-    const url = target.service.url
-    await target.service.stop()
-    printPlatform(await serverVersion(target.service))
-    const db = openDatabase(url, { connections: 2 + connections, statementTimeoutMs: 600_000 })
-    try {
-      const organization = await createOrganization(db, 'answers')
-      await measureHistory(db, organization, answers!)
-      await measureAudit(db, organization, connections)
-      await measureLag(db, organization, { rate: rate!, seconds: seconds! })
-      const large = await createOrganization(db, 'large')
-      await fillTree(db, large, entries!)
-      await measureProofs(db, large, 1_000)
-    } finally {
-      await db.close()
-    }
-  })
+  const cleanup = prepareCleanup()
+  try {
+    const postgres = await cleanup.acquire(startPostgres, started => started.stop())
+    await postgres.createDatabase('bench')
+    const url = urlOfDatabase(postgres.url, 'bench')
+    await migrate(url)
+    printPlatform(await serverVersion({ url }))
+    const open = async () => openDatabase(url, { connections: 2 + connections, statementTimeoutMs: 600_000 })
+    const db = await cleanup.acquire(open, opened => opened.close())
+    await ensureLedgerKey(db)
+    const organization = await createOrganization(db, 'answers')
+    await measureHistory(db, organization, answers!)
+    await measureAudit(db, organization, connections)
+    await measureLag(db, organization, { rate: rate!, seconds: seconds! })
+    const large = await createOrganization(db, 'large')
+    await fillTree(db, large, entries!)
+    await measureProofs(db, large, 1_000)
+  } finally {
+    await cleanup.close()
+  }
 }
 
 await main()
