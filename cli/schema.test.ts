@@ -125,6 +125,13 @@ it('copies the schema of one organization to another, with the example of the do
   expect(pulled.stdout).toBe(await readFile(join(directory, 'kith.schema.json'), 'utf8'))
 })
 
+it('says that the file does not have the texts of consent types, and pushes nothing for them', async () => {
+  await client.schema.consentTypes.addText(1, { language: 'en', text: 'Yes.' })
+  const notice = 'The file does not have the texts of the consent types marketing: see docs/schema-file.md.\n'
+  expect((await schema(['pull'])).stderr).toBe(`${notice}Wrote kith.schema.json.\n`)
+  expect((await schema(['diff'])).code).toBe(0)
+})
+
 it.each([
   ['an unreachable service', ['--url', 'http://127.0.0.1:1'], 1, /127\.0\.0\.1:1/],
   ['a token without the scope', [], 1, /schema:write/],

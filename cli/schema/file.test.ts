@@ -41,7 +41,10 @@ it('parses a file as the service parses a body: it trims texts and fills in defa
       },
     ],
     consent_types: [
-      { ...marketing, name: 'marketing', description: null, mandatory: false, default_state: false, state: 'active' },
+      {
+        ...{ ...marketing, channels: marketing.channels.map(entry => ({ ...entry, double_opt_in: false })) },
+        ...{ name: 'marketing', description: null, mandatory: false, default_state: false, state: 'active' },
+      },
     ],
   })
 })

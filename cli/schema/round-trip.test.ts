@@ -41,7 +41,10 @@ const consent_type = fc.record(
     mandatory: fc.boolean(),
     default_state: fc.boolean(),
     channels: fc.uniqueArray(
-      fc.record({ channel: fc.constantFrom('email', 'sms'), is_default: fc.boolean() }, { noNullPrototype: true }),
+      fc.record(
+        { channel: fc.constantFrom('email', 'sms'), is_default: fc.boolean(), double_opt_in: fc.boolean() },
+        { noNullPrototype: true },
+      ),
       { minLength: 1, selector: ({ channel }) => channel },
     ),
     state,
@@ -66,7 +69,8 @@ const file = fc
       attributes,
       consent_types: consent_types.map(type => ({
         ...type,
-        channels: type.channels.map(({ channel, is_default }) => ({
+        channels: type.channels.map(({ channel, is_default, double_opt_in }) => ({
+          double_opt_in,
           channel,
           is_default: is_default && Boolean(marks(type, channel)),
         })),

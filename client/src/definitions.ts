@@ -119,6 +119,7 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
    * Reads a page of the texts of a consent type, in order of version. The next page follows the last version.
    *
    * ```ts
+   * await client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me the newsletter.' })
    * const page = await client.schema.consentTypes.texts(1, { after: 0, limit: 100 })
    * console.log(page.items.map(text => text.language).join(), page.has_more) // en false
    * ```

@@ -253,7 +253,7 @@ export type ContactDecision = {
   allowed: boolean
   /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
   reasons: ContactReason[]
-  /** The number of the last change that the decision rests on. It holds until a later change. */
+  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
 }
 
@@ -266,7 +266,7 @@ export type ContactDecisions = {
     /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
     reasons: ContactReason[]
   }[]
-  /** The number of the last change that the decision rests on. It holds until a later change. */
+  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
   sequence: number
 }
 

@@ -215,15 +215,23 @@ describe('writing back what was read', () => {
     await client.schema.consentTypes.create({ key: 'bills', channels: [{ channel: 'sms' }], mandatory: true })
     const consents = [{ consent_type_id: surveys.id, channel: 'sms' as const, state: false }]
     const read = await client.people.create({ external_id: 'ada', email: 'a@example.org', consents })
-    expect(writable(read).consents).toEqual(consents)
+    expect(writable(read).consents).toEqual([{ ...consents[0], collected_at: read.updated_at }])
     const replaced = await client.people.replace('ada', writable(read), { representation: true })
-    const timeless = (person: typeof read) => ({
-      ...person,
-      version: 0,
-      updated_at: '',
-      consents: person.consents.map(consent => ({ ...consent, answered_at: '' })),
-    })
+    const timeless = (person: typeof read) => ({ ...person, version: 0, updated_at: '' })
     expect(timeless(replaced)).toEqual(timeless(read))
+  })
+
+  it('keeps the evidence of consent answers, and leaves out a grant that waits for its confirmation', async () => {
+    const channels = [{ channel: 'email' as const, double_opt_in: true }, { channel: 'sms' as const }]
+    const { id } = await client.schema.consentTypes.create({ key: 'letters', channels })
+    await client.schema.consentTypes.addText(id, { language: 'en', text: 'Yes.' })
+    const answer = { consent_type_id: id, channel: 'sms' as const, state: true, text_version: 1 }
+    const given = { ...answer, method: 'paper' as const, collected_at: '2020-01-01T00:00:00.000Z' }
+    const consents = [given, { consent_type_id: id, channel: 'email' as const, state: true }]
+    const read = await client.people.create({ external_id: 'bob', consents })
+    expect(writable(read).consents).toEqual([given])
+    const replaced = await client.people.replace('bob', writable(read), { representation: true })
+    expect(replaced.consents).toEqual(read.consents)
   })
 
   it('does not change a record', async () => {

@@ -207,7 +207,9 @@ it('logs changes of definitions, and a moved default on both consent types', asy
   ])
   expect(rows[1]!.after).toMatchObject({ key: 'total', owner: 'orders', type: 'number', cardinality: 'one' })
   expect([rows[2]!.before, rows[2]!.after]).toEqual([{ state: 'active' }, { state: 'archived' }])
-  const sms = (is_default: boolean) => ({ channels: expect.arrayContaining([{ channel: 'sms', is_default }]) })
+  const sms = (is_default: boolean) => ({
+    channels: expect.arrayContaining([{ channel: 'sms', is_default, double_opt_in: false }]),
+  })
   expect([rows[3]!.before, rows[3]!.after, rows[4]!.after]).toMatchObject([sms(true), sms(false), sms(true)])
   expect(rows.map(row => row.sequence)).toEqual([1, 2, 3, 4, 5].map(number => start + number))
 })

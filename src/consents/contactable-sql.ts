@@ -1,30 +1,31 @@
 import { statement } from '../db/db.ts'
-import { answerColumns, answerReferences, personNamed, personWithId } from './recorded-answers-sql.ts'
+import { answerColumns, answerReferences, deletedWith, personNamed, personWithId } from './recorded-answers-sql.ts'
 
 /** The answer of a person that stands: the last one that was not superseded. */
 const standingAnswer = (person: string, condition = '') =>
   `select ${answerColumns} from consent_history a
-   where a.organization_id = $1 and a.person_id = ${person} and a.consent_type_id = $3 and a.channel = $4 and not a.superseded${condition}
+   where a.organization_id = $1 and a.person_id = ${person} and a.consent_type_id = $3 and a.channel = $4
+     and not a.superseded${condition}
    order by a.version desc limit 1`
 
-/** The facts of decisions about the people p of a relation with `id` and `position`, all of one snapshot. */
-const facts = (people: string) =>
+/** The facts of decisions, all of one snapshot. The people e are found by a condition, the deleted ones by an expression. */
+const facts = (asked: string, condition: string, deleted: string) =>
   `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
      t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
      e.id is not null as is_present, e.address, d.sequence as deleted_sequence, d.at as deleted_at, a.*, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
-     cross join ${people} p
+     cross join ${asked}
      left join lateral (
        select e.id, case $4::text when 'email' then e.email else e.mobile_number end as address from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+       where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
      ) e on true
      left join lateral (
        select c.sequence, c.at from changes c
-       where e.id is null and c.organization_id = $1 and c.entity_id = p.id order by c.version desc limit 1
+       where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
      ) d on true
      left join lateral (${standingAnswer('e.id')}) a on true
-   where h.organization_id = $1 order by p.position`
+   where h.organization_id = $1 order by n.position`
 
 /**
  * $2: external identifiers, or one internal identifier, $3: consent type, $4: channel. Returns a row for each identifier, in
@@ -33,11 +34,9 @@ const facts = (people: string) =>
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
-    facts(
-      `(select n.position, ${personNamed('n.name')} as id from unnest($2::text[]) with ordinality as n(name, position) offset 0)`,
-    ),
+    facts('unnest($2::text[]) with ordinality as n(name, position)', 'e.external_id = n.name', deletedWith('n.name')),
   ),
-  id: statement('read_contact_facts_by_id', facts(`(select 1 as position, ${personWithId('$2')} as id offset 0)`)),
+  id: statement('read_contact_facts_by_id', facts('(select 1 as position) n', 'e.id = $2', '$2')),
 }
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */

@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 /** The newest person who was deleted with a name and does not exist. The outer condition cannot choose the index of the inner scan. */
-const deletedWith = (name: string) =>
+export const deletedWith = (name: string): string =>
   `select d.entity_id from (
      select c.entity_id, c.sequence, c.operation from changes c
      where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = ${name}
@@ -23,12 +23,12 @@ export const personWithId = (id: string): string =>
   `(select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = ${id} and c.stack_id = 0 limit 1)`
 
 /** The columns of an answer a of the consent history. */
-export const answerColumns = `a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.at,
+export const answerColumns = `a.person_id, a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.at,
        a.collected_at, a.evidence, a.actor, a.request_id`
 
-/** The number of the change that an answer a of the person p is part of, and the hash of the text that it names. */
+/** The number of the change that an answer a is part of, and the hash of the text that it names. */
 export const answerReferences = `(
-     select c.sequence from changes c where c.organization_id = $1 and c.entity_id = p.id and c.version = a.version
+     select c.sequence from changes c where c.organization_id = $1 and c.entity_id = a.person_id and c.version = a.version
    ) as sequence, (
      select encode(t.sha256, 'hex') from consent_texts t
      where t.organization_id = $1 and t.consent_type_id = a.consent_type_id and t.version = (a.evidence->>'text_version')::integer

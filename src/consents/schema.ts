@@ -137,7 +137,10 @@ export const consentHistoryQuery = Type.Object(
     consent_type_id: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only answers to this consent type.' }),
     ),
-    channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only answers on this channel.' })),
+    // The page at /docs would fill in the first value of an enumeration.
+    channel: Type.Optional(
+      Type.String({ pattern: '^(email|sms)$', description: 'Only answers on this channel: `email` or `sms`.' }),
+    ),
     before_version: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Return answers of versions before this one.' }),
     ),

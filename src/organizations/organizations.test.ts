@@ -44,8 +44,8 @@ describe('an organization', () => {
     expect(type).toMatchObject({ id: 1, key: 'marketing', name: 'Marketing', description: null, state: 'active' })
     expect(type).toMatchObject({ mandatory: false, default_state: false, created_at, updated_at: created_at })
     expect(type!.channels).toEqual([
-      { channel: 'email', is_default: true },
-      { channel: 'sms', is_default: true },
+      { channel: 'email', is_default: true, double_opt_in: false },
+      { channel: 'sms', is_default: true, double_opt_in: false },
     ])
   })
 

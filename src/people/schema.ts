@@ -19,7 +19,18 @@ export const consentAssignment = Type.Object(
   {
     additionalProperties: false,
     title: 'ConsentAssignment',
-    examples: [{ consent_type_id: 1, channel: 'email', state: true }],
+    examples: [
+      {
+        consent_type_id: 1,
+        channel: 'email',
+        state: true,
+        collected_at: '2026-01-01T12:00:00Z',
+        method: 'web_form',
+        source: 'https://shop.example/newsletter',
+        ip: '192.0.2.7',
+        text_version: 1,
+      },
+    ],
   },
 )
 
@@ -84,6 +95,8 @@ export const person = Type.Object(
             state: true,
             source: 'answer',
             answered_at: '2026-01-01T12:00:00.000Z',
+            method: 'web_form',
+            text_version: 1,
           },
           { consent_type_id: 1, channel: 'sms', state: false, source: 'default', answered_at: null },
         ],

@@ -51,6 +51,12 @@ beforeAll(async () => {
      from head, generate_series(1, $2::integer) i`,
     [shop.id, people],
   )
+  await service.sql(
+    `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, state, source, at, actor, request_id)
+     select $1, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, 1, 'email', true, 'entry', now(), 'tests', 'tests'
+     from generate_series(1, $2::integer) i`,
+    [shop.id, people],
+  )
   await service.sql('analyze')
 }, 120_000)
 
@@ -151,6 +157,23 @@ it('reads only a few rows of a large organization for a patch by internal identi
   )
   const item = write('patch', '', { first_name: 'Ada' }, { address: { id: found!.id } })
   expect(await statementsOf(item)).toEqual(['lock_entities', 'apply_changes'])
+})
+
+it('looks answers up in a large history only if an import may repeat them', async () => {
+  const answer = { consent_type_id: 1, channel: 'email' as const, state: true }
+  const [late, early] = ['2021-01-01T00:00:00Z', '2020-01-01T00:00:00Z'].map(collected_at => ({
+    consents: [{ ...answer, collected_at, source: 'list.csv' }],
+  }))
+  const stored = ['append_consent_history', 'apply_changes']
+  expect(await statementsOf(write('patch', 'p505', { consents: [answer, { ...answer, channel: 'sms' }] }))).toEqual([
+    'lock_named',
+    ...stored,
+  ])
+  const importing = ['lock_named', 'read_names_left']
+  expect(await statementsOf(write('import', 'p506', late))).toEqual([...importing, ...stored])
+  expect(await statementsOf(write('import', 'p506', early))).toEqual([...importing, 'read_known_answers', ...stored])
+  const repeated = await statementsOf(write('import', 'p506', early))
+  expect(repeated.filter(name => stored.includes(name))).toEqual([])
 })
 
 it('reads only a few rows of a large log for a restore, and for a past state', async () => {

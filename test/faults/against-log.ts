@@ -97,7 +97,8 @@ function compareAnswers({ answers, entities, changes }: Stored, { live, deleted 
     if (previous_state !== before)
       findings.push({ kind, text: `${person_id} ${answerKey(answer)} was ${before}, not ${previous_state}` })
     if (!live.has(person_id) && !deleted.has(person_id)) findings.push({ kind, text: `${person_id} does not exist` })
-    answersOfPerson.set(answerKey(answer), answer)
+    if (!answer.superseded)
+      answersOfPerson.set(answerKey(answer), { ...answer, state: answer.state && !answer.pending })
   }
   for (const { id, external_id, answers: storedAnswers, email_consent, sms_consent } of entities) {
     const replayed = [...(current.get(id) ?? [])].map(([key, { state }]) => `${key} ${state}`).sort()
@@ -116,8 +117,8 @@ function compareAnswers({ answers, entities, changes }: Stored, { live, deleted 
   // A restore logs the consents as they stood, but nobody answered them again.
   const written = changes.filter(({ operation }) => operation !== 'restore')
   const expected = written.flatMap(({ entity_id, version, request_id, after }) =>
-    ((after?.consents ?? []) as (ConsentAnswer & object)[]).map(given =>
-      evidenceLine({ ...given, person_id: entity_id, version, request_id }),
+    ((after?.consents ?? []) as LoggedAnswer[]).map(given =>
+      evidenceLine({ ...given, state: givenState(given), person_id: entity_id, version, request_id }),
     ),
   )
   const historyLines = new Set(answers.map(evidenceLine))
@@ -127,7 +128,19 @@ function compareAnswers({ answers, entities, changes }: Stored, { live, deleted 
   return findings
 }
 
-const evidenceLine = ({ person_id, version, consent_type_id, channel, state, request_id }: ConsentAnswer) =>
+type LoggedAnswer = Omit<ConsentAnswer, 'superseded'> & { superseded?: { state: boolean } }
+
+/** The state that was answered. The log has the state in effect beside a superseded answer, and false for a pending grant. */
+const givenState = ({ superseded, pending, state }: LoggedAnswer) => superseded?.state ?? (pending || state)
+
+const evidenceLine = ({
+  person_id,
+  version,
+  consent_type_id,
+  channel,
+  state,
+  request_id,
+}: Omit<ConsentAnswer, 'superseded' | 'pending' | 'previous_state'>) =>
   [person_id, version, consent_type_id, channel, state, request_id].join(' ')
 
 function consentFlagOf(currentAnswers: string[], channel: string): boolean | null {

@@ -151,7 +151,10 @@ function personBody(random: Random, mark: string): Body {
     return { ...body, ...random.pick(['email_consent', 'sms_consent'].map(flag => ({ [flag]: random.oneIn(2) }))) }
   if (random.oneIn(3))
     body.consents = [
-      { consent_type_id: 1 + random.below(2), channel: random.pick(['email', 'sms']), state: random.oneIn(2) },
+      {
+        ...{ consent_type_id: 1 + random.below(2), channel: random.pick(['email', 'sms']), state: random.oneIn(2) },
+        ...(random.oneIn(2) && { collected_at: `202${random.below(5)}-01-01T00:00:00Z`, method: 'import' }),
+      },
     ]
   return body
 }

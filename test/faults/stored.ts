@@ -45,6 +45,8 @@ export type ConsentAnswer = {
   previous_state: boolean | null
   state: boolean
   request_id: string
+  superseded: boolean
+  pending: boolean
 }
 export type AttributeDefinition = {
   id: number

@@ -43,7 +43,7 @@ const newsConsentType = {
   key: 'news',
   name: 'News',
   channels: [
-    { channel: 'email', is_default: false },
+    { channel: 'email', is_default: false, double_opt_in: true },
     { channel: 'sms', is_default: false },
   ],
 }

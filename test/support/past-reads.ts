@@ -119,7 +119,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
           state: fc.constantFrom('active', 'archived'),
           mandatory: flag,
           default_state: flag,
-          channels: channels.chain(list => flag.map(double_opt_in => list.map(channel => ({ channel, double_opt_in })))),
+          channels: channels.chain(list =>
+            flag.map(double_opt_in => list.map(channel => ({ channel, double_opt_in }))),
+          ),
         },
         { requiredKeys: [] },
       ),

@@ -55,6 +55,7 @@ beforeAll(async () => {
   const relationship = await create('/v1/schema/attributes', { owner: 'people', key: 'secretly9', type: 'person' })
   await create('/v1/schema/attributes', { owner: 'orders', key: 'secretly9', type: 'person' })
   const consent_type = await create('/v1/schema/consent-types', { key: 'secret', channels: [{ channel: 'email' }] })
+  await create('/v1/schema/consent-types/1/texts', { language: 'en', text: 'x' })
   const person = await create('/v1/people', {
     external_id: 'secret-9',
     email_consent: true,
@@ -73,6 +74,7 @@ beforeAll(async () => {
     attribute_key: pair('secretly9'),
     attribute_id: { foreign: String(relationship.id), unknown: '9' },
     consent_type_id: { foreign: String(consent_type.id), unknown: '9' },
+    text_version: { foreign: '1', unknown: '2' },
     webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }
   routes = routeTable(service)

@@ -13,6 +13,7 @@ export type Pairs = {
   attribute_id: Pair
   attribute_key: Pair
   consent_type_id: Pair
+  text_version: Pair
   webhook_id: Pair
 }
 
@@ -22,7 +23,7 @@ export type OwnIds = Record<string, string>
 /** A request with `identifier` at one position. `where` describes the position, `pair` has the identifiers of its kind. */
 export type Case = { where: string; pair: Pair; buildRequest(identifier: string, ownIds: OwnIds): RawRequest }
 
-const defaultIds: OwnIds = { external_id: 'ada', stack_key: 'orders', id: '1' }
+const defaultIds: OwnIds = { external_id: 'ada', stack_key: 'orders', id: '1', version: '1' }
 
 const bodies: Record<string, object> = {
   people: { first_name: 'x' },
@@ -37,6 +38,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
+  if (path.endsWith('/texts')) return { language: 'en', text: 'x' }
   if (path.startsWith('/v1/schema')) return { name: 'x' }
   if (path.startsWith('/v1/webhooks')) return path.endsWith('/replay') ? { after: 0 } : { description: 'x' }
   return path.startsWith('/v1/people') ? bodies.people : bodies.records
@@ -45,6 +47,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
 /** Returns the pair for a path parameter. */
 function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   if (path.startsWith('/v1/webhooks')) return pairs.webhook_id
+  if (name === 'version') return pairs.text_version
   if (name === 'id') return path.includes('consent') ? pairs.consent_type_id : pairs.attribute_id
   return pairs[name as keyof Pairs]
 }

@@ -58,6 +58,7 @@ const minimalBodies: Record<string, Values> = {
   createStack: { key: 'fresh', kind: 'item' },
   createAttribute: { key: 'fresh', owner: 'people', type: 'text' },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
+  addConsentText: { language: 'en', text: 'x' },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
   decideContacts: { external_ids: ['ada'], consent_type_id: 1, channel: 'email' },
