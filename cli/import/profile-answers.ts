@@ -1,6 +1,7 @@
 import type { Detail } from '../../src/errors.ts'
 import { jsonOf, type ParseOptions } from './cell-parser.ts'
-import { normalize, type Outcome } from './profile-file.ts'
+import { normalize } from './normalize-name.ts'
+import type { Outcome } from './profile-file.ts'
 
 type Channel = 'email' | 'sms'
 type Method = 'import' | 'double_opt_in'

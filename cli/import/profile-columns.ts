@@ -10,7 +10,8 @@ import {
 } from './columns.ts'
 import type { PhoneSplitter } from './phone.ts'
 import type { Column, PlannedRule } from './profile-answers.ts'
-import { normalize, type Outcome, type Profile, type Rule } from './profile-file.ts'
+import { normalize } from './normalize-name.ts'
+import type { Outcome, Profile, Rule } from './profile-file.ts'
 import type { OffsetOf } from './time-zone.ts'
 
 export type ProfileOptions = {

@@ -68,6 +68,12 @@ describe('a profile', () => {
     expect(() => parseProfile(Buffer.from('version: 1'), 'mine.json')).toThrow('mine.json cannot be used')
   })
 
+  it('is documented by an example that is valid', () => {
+    const document = readFileSync(new URL('../../docs/moving-in.md', import.meta.url), 'utf8')
+    const [, example = ''] = /```json\n([\s\S]*?)```/.exec(document)!
+    expect(parseProfile(Buffer.from(example), 'docs/moving-in.md').product).toBe('Acme')
+  })
+
   it('is accepted with the fewest members', () => {
     expect(parse(valid)).toEqual(valid)
   })

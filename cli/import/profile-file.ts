@@ -7,6 +7,7 @@ import { trimAndCheck } from '../../src/http/input/trim.ts'
 import { compile } from '../../src/http/input/validate.ts'
 import { profileTexts } from '../../src/profile-fields.ts'
 import { UsageError } from '../command.ts'
+import { normalize } from './normalize-name.ts'
 
 const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1 })
@@ -71,13 +72,6 @@ export type Profile = Static<typeof profileFile>
 // The limits of the service for a request body.
 const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
 const phoneFields = ['mobile_prefix', 'mobile_number']
-
-/** Normalizes the name of a column, or a word: letter case, spaces, hyphens and underscores make no difference. */
-export const normalize = (name: string) =>
-  name
-    .trim()
-    .toLowerCase()
-    .replace(/[\s_-]+/g, ' ')
 
 /**
  * Reads a profile: one of kith's by its name, such as `klaviyo`, or a file if the name has a slash or an extension. Throws a

@@ -4,7 +4,8 @@ import { isDateTime } from '../../src/formats.ts'
 import { parsePair, UsageError } from '../command.ts'
 import { loadPhoneSplitter } from './phone.ts'
 import type { ProfileOptions } from './profile-columns.ts'
-import { normalize, type Profile, readProfile } from './profile-file.ts'
+import { normalize } from './normalize-name.ts'
+import type { Profile } from './profile-file.ts'
 import { loadTimeZone } from './time-zone.ts'
 
 /** The options of `kith import` for the contact exports of other products, as commander returns them. */
@@ -52,6 +53,8 @@ export async function readProfileOptions(
   file: string,
   pathOf: (name: string) => string,
 ): Promise<ProfileOptions> {
+  // The validator of profiles takes long to load.
+  const { readProfile } = await import('./profile-file.ts')
   const profile = await readProfile(name, pathOf)
   return {
     profile,

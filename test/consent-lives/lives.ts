@@ -84,18 +84,19 @@ const dated = (entries: Entry[]) => entries.map(entry => ({ collected_at: new Da
 
 /** The answers of one body, to different purposes, in the order of a life: asked, perhaps confirmed, perhaps withdrawn. */
 function entriesOf(random: SeededRandom, step: number): Entry[] {
-  const asked = [...purposes]
+  // The purpose with double opt-in has the most rules, so it is asked for most often.
+  const asked = [...purposes, ...purposes.filter(({ needsConfirmation }) => needsConfirmation)]
   shuffle(asked, random)
-  return asked.slice(0, 1 + random.below(3)).map(({ consent_type_id, channel }): Entry => {
+  return [...new Set(asked.slice(0, 1 + random.below(3)))].map(({ consent_type_id, channel }): Entry => {
     const state = random.chance(65)
     const method = state
       ? random.pick(['web_form', 'double_opt_in', 'paper', 'phone'] as const)
       : random.pick(['unsubscribe_link', 'preference_page', 'phone'] as const)
-    // Few different days, so that a grant and a refusal often have the same time.
-    const at = new Date(firstDay + (step * 100 + random.below(3)) * day).toISOString()
+    // Two steps have the same two days, so that a grant and a refusal often have the same time.
+    const at = new Date(firstDay + ((step >> 1) * 100 + random.below(2)) * day).toISOString()
     return {
       ...{ consent_type_id, channel, state },
-      ...(random.chance(85) && { collected_at: at }),
+      ...(random.chance(75) && { collected_at: at }),
       ...(random.chance(80) && { method }),
       ...(random.chance(30) && { source: 'fair <b>in</b> Rome', ip: '192.0.2.7' }),
       ...(random.chance(20) && { reference: `form ${random.below(2)}` }),

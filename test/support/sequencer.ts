@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const slow = [
   'test/hostile/sequences',
   'test/hostile/fuzz',
+  'test/consent-lives',
   'test/process',
   'test/operations',
   'cli',
