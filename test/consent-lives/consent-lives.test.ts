@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { auditLedger } from '../../src/ledger/audit.ts'
+import { verifyReceipt } from '../../src/ledger/verify-receipt.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
+import { sealLedgers } from '../support/ledger.ts'
 import { useService } from '../support/service.ts'
 import { type Life, type Lives, liveThrough } from './lives.ts'
 import { type Kept, type Purpose, purposes, standingOf, stateOf } from './model.ts'
@@ -139,5 +142,24 @@ describe('consent lives', () => {
           )
         }
       })
+  })
+
+  it('are sealed in the ledger, each answer once, and their receipts prove them', { timeout: 600_000 }, async () => {
+    const { organization } = told
+    await sealLedgers(service)
+    const { size, findings, waiting } = await auditLedger(service.db, organization.id)
+    expect({ size, findings, waiting }).toEqual({ size: answers, findings: [], waiting: 0 })
+    let proved = 0
+    await inGroups(sample(), async life => {
+      for (const { sequence, consent_type_id, channel, state, previous_state } of await historyOf(life)) {
+        const purpose = { consent_type_id, channel }
+        const receipt = await organization.client.consents.receipt(life.external_id, purpose, { sequence })
+        const { entry } = await verifyReceipt(Buffer.from(JSON.stringify(receipt)))
+        expect(entry).toMatchObject({ sequence, consent_type_id, channel, state })
+        expect(entry.previous_state ?? null).toBe(previous_state)
+        proved += 1
+      }
+    })
+    expect(proved).toBeGreaterThan(sampleSize)
   })
 })
