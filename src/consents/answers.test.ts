@@ -340,6 +340,16 @@ describe('answers with a time of collection', () => {
     expect(expandAnswers({ consents }, {}, types, at)).toMatchObject({ answers: [], faults: [{ path, message }] })
   })
 
+  it('are refused beside a flag that answers the same purpose, so that no refusal is lost', () => {
+    const consents = [{ ...question, state: true, collected_at: times[0]! }]
+    const fault = { path: '/consents/0/collected_at' }
+    expect(expandAnswers({ sms_consent: false, consents }, {}, types, at)).toMatchObject({
+      answers: [],
+      faults: [fault],
+    })
+    expect(expandAnswers({ email_consent: false, consents }, {}, types, at).faults).toEqual([])
+  })
+
   it('accept texts of exactly 2 KiB, and keep only the given evidence', () => {
     const source = 'é'.repeat(1_024)
     const { answers } = write({}, [{ ...question, state: true, source, ip: '::FFFF:192.0.2.7', text_version: 3 }])

@@ -93,7 +93,7 @@ export function expandAnswers(
     const flag = body[summaryFlags[channel]]
     if (typeof flag === 'boolean') applyFlag(channel, flag, types, addAnswer, result)
   }
-  for (const fault of entryFaults(body.consents ?? [], types)) result.faults.push(fault)
+  for (const fault of entryFaults(body.consents ?? [], types, answers)) result.faults.push(fault)
   if (result.faults.length > 0) return result
   for (const entry of body.consents ?? []) addAnswer(entry, 'entry')
   result.answers = [...answers.values()]
@@ -170,10 +170,14 @@ function applyFlag(
   else result.faults.push({ path: pointer(flag), message: `no consent type is the default of the channel ${channel}` })
 }
 
-function entryFaults(entries: ConsentAssignment[], types: readonly ConsentType[]): Detail[] {
+function entryFaults(
+  entries: ConsentAssignment[],
+  types: readonly ConsentType[],
+  byFlag: ReadonlyMap<string, Answer>,
+): Detail[] {
   const seen = new Set<string>()
   return entries.flatMap((entry, index) => {
-    const fault = entryFault(entry, types) ?? repetitionFault(entry, seen)
+    const fault = entryFault(entry, types) ?? repetitionFault(entry, seen) ?? flagFault(entry, byFlag)
     return fault ? [{ path: pointer('consents', index, fault.field), message: fault.message }] : []
   })
 }
@@ -198,6 +202,16 @@ function repetitionFault({ consent_type_id, channel }: ConsentAssignment, seen: 
     return { field: 'consent_type_id', message: 'repeats a consent type and channel of an earlier entry' }
   seen.add(key)
   return undefined
+}
+
+/** An entry overrides a flag. If it was collected earlier, the answer of the flag, such as a refusal, would be lost. */
+function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>): EntryFault {
+  const { consent_type_id, channel, collected_at } = entry
+  if (collected_at === undefined || !byFlag.has(answerKey(consent_type_id, channel))) return undefined
+  return {
+    field: 'collected_at',
+    message: `cannot be combined with ${summaryFlags[channel]}, which answers the same now`,
+  }
 }
 
 /** An answer of a body that the history may have already. Without `collected_at` its time does not matter. */
