@@ -8,9 +8,9 @@ import {
   type Target,
   targetsOf,
 } from './columns.ts'
+import { normalize } from './normalize-name.ts'
 import type { PhoneSplitter } from './phone.ts'
 import type { Column, PlannedRule } from './profile-answers.ts'
-import { normalize } from './normalize-name.ts'
 import type { Outcome, Profile, Rule } from './profile-file.ts'
 import type { OffsetOf } from './time-zone.ts'
 
