@@ -1,24 +1,24 @@
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
+import { urlOfDatabase } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { createFollowers } from '../src/followers/followers.ts'
 import { auditLedger } from '../src/ledger/audit.ts'
+import { ensureLedgerKey, readLedgerSigner } from '../src/ledger/keys.ts'
 import { proveInclusion, readStoredLedger, signCheckpoint } from '../src/ledger/ledger.ts'
-import { readLedgerSigner } from '../src/ledger/keys.ts'
 import { ledgerFollower } from '../src/ledger/seal.ts'
 import { GrowingTree, hashBytes } from '../src/ledger/tree.ts'
-import { createFollowers } from '../src/followers/followers.ts'
-import { inDatabase, serverVersion } from './database.ts'
+import { prepareCleanup } from './cleanup.ts'
+import { serverVersion } from './database.ts'
+import { startPostgres } from './environment.ts'
 import { percentile } from './measure.ts'
-import { minPeople } from './options.ts'
 import { printPlatform } from './report.ts'
-import { type BenchTarget, withPostgres } from './run.ts'
 
 const maxLagMs = 1_000
 const maxProofMs = 5
 const minVerified = 200_000
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
 const print = (line = '') => process.stdout.write(`${line}\n`)
 const count = (number: number) => Math.round(number).toLocaleString('en')
 
@@ -76,7 +76,11 @@ async function measureHistory(db: Database, organization: Organization, answers:
 }
 
 /** Measures how late answers are sealed that arrive at a rate, and what that costs. */
-async function measureLag(db: Database, organization: Organization, { rate, seconds }: { rate: number; seconds: number }) {
+async function measureLag(
+  db: Database,
+  organization: Organization,
+  { rate, seconds }: { rate: number; seconds: number },
+) {
   const [head] = await db.query<{ sequence: number }>(
     statement('', 'select sequence from change_heads where organization_id = $1'),
     [organization.id],
@@ -152,7 +156,11 @@ async function fillTree(db: Database, { id, key }: Organization, size: number) {
   )
   const flush = async () => {
     const batch = tiles.splice(0)
-    const values = [batch.map(each => each.level), batch.map(each => each.index), Buffer.concat(batch.map(each => each.data))]
+    const values = [
+      batch.map(each => each.level),
+      batch.map(each => each.index),
+      Buffer.concat(batch.map(each => each.data)),
+    ]
     await db.query(insert, [id, ...values])
   }
   for (let index = 0; index < size; index++) {
@@ -163,7 +171,10 @@ async function fillTree(db: Database, { id, key }: Organization, size: number) {
   await flush()
   const checkpoint = signCheckpoint(`bench/${key}/none`, tree, await readLedgerSigner(db))
   await db.query(
-    statement('', 'insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $2, $3, $4, now())'),
+    statement(
+      '',
+      'insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $2, $3, $4, now())',
+    ),
     [id, size, tree.edge(), checkpoint],
   )
   await db.query(statement('', 'vacuum (analyze) ledger_tiles'), [])
@@ -199,26 +210,26 @@ async function main() {
   })
   const [answers, entries, rate, seconds] = [values.answers, values.entries, values.rate, values.seconds].map(Number)
   const connections = Number(values.connections)
-  const options = { people: minPeople, rounds: 1, seconds: 1, workers: 1, rows: [] }
-  await withPostgres(options, async ({ addTarget }) => {
-    // Its own follower must not seal the answers of this benchmark.
-    const target = await addTarget(checkout, 'bench')
-    const url = target.service.url
-    await target.service.stop()
-    printPlatform(await serverVersion(target.service))
-    const db = openDatabase(url, { connections: 2 + connections, statementTimeoutMs: 600_000 })
-    try {
-      const organization = await createOrganization(db, 'answers')
-      await measureHistory(db, organization, answers!)
-      await measureAudit(db, organization, connections)
-      await measureLag(db, organization, { rate: rate!, seconds: seconds! })
-      const large = await createOrganization(db, 'large')
-      await fillTree(db, large, entries!)
-      await measureProofs(db, large, 1_000)
-    } finally {
-      await db.close()
-    }
-  })
+  const cleanup = prepareCleanup()
+  try {
+    const postgres = await cleanup.acquire(startPostgres, started => started.stop())
+    await postgres.createDatabase('bench')
+    const url = urlOfDatabase(postgres.url, 'bench')
+    await migrate(url)
+    printPlatform(await serverVersion({ url }))
+    const open = async () => openDatabase(url, { connections: 2 + connections, statementTimeoutMs: 600_000 })
+    const db = await cleanup.acquire(open, opened => opened.close())
+    await ensureLedgerKey(db)
+    const organization = await createOrganization(db, 'answers')
+    await measureHistory(db, organization, answers!)
+    await measureAudit(db, organization, connections)
+    await measureLag(db, organization, { rate: rate!, seconds: seconds! })
+    const large = await createOrganization(db, 'large')
+    await fillTree(db, large, entries!)
+    await measureProofs(db, large, 1_000)
+  } finally {
+    await cleanup.close()
+  }
 }
 
 await main()

@@ -39,7 +39,9 @@ const canonical = `convert_to(concat('{',
      ${member('person_id', `'"' || a.person_id || '"'`)}, ${member('previous_state', 'a.previous_state::text')},
      ${given('reference')}, ${member('request_id', 'to_json(a.request_id)::text')}, ${member('sequence', 'a.sequence')},
      ${given('source')}, ${member('state', 'a.state::text')}, '"superseded":', a.superseded::text,
-     ',"text_sha256":"' || encode(a.text_sha256, 'hex') || '"', ',"text_version":' || (a.evidence->'text_version')::text,
+     case when a.evidence ? 'text_version' then ',"text_sha256":"' || encode((
+       select t.sha256 from consent_texts t where t.organization_id = $1 and t.consent_type_id = a.consent_type_id
+         and t.version = (a.evidence->>'text_version')::integer), 'hex') || '"' end, ',"text_version":' || (a.evidence->'text_version')::text,
      ',"user_agent":' || (a.evidence->'user_agent')::text, '}'), 'UTF8')`
 
 /**
@@ -61,12 +63,11 @@ export const auditPartSql = statement(
      from ledger_entries e where e.organization_id = $1 and e.index >= $2 and e.index < $3
    ) e full join (
      select c.sequence, h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
-       h.collected_at, h.evidence, h.actor, h.request_id, h.text_sha256
+       h.collected_at, h.evidence, h.actor, h.request_id
      from changes c cross join lateral (
        select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
-         h.collected_at, h.evidence, h.actor, h.request_id, t.sha256 as text_sha256
-       from consent_history h left join consent_texts t on t.organization_id = $1 and t.consent_type_id = h.consent_type_id
-         and t.version = (h.evidence->>'text_version')::integer
+         h.collected_at, h.evidence, h.actor, h.request_id
+       from consent_history h
        where h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version
        order by h.consent_type_id, h.channel
      ) h

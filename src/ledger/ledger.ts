@@ -4,6 +4,7 @@ import type { Signal } from '../signal.ts'
 import { formatCheckpoint } from './checkpoint.ts'
 import { type LedgerSigner, listLedgerKeys, readLedgerSigner } from './keys.ts'
 import { formatVerifierKey, signNote } from './note.ts'
+import { nodeHash } from './proof.ts'
 import { countAllEntriesSql, findEntrySql, readLeavesSql, readLedgerSql, readLogNameSql, readTilesSql } from './sql.ts'
 import type { TileName } from './tiles.ts'
 import {
@@ -154,9 +155,15 @@ export async function proveInclusion(
   { ledger, index, size = ledger.size }: { ledger: Ledger; index: number; size?: number },
   signal?: Signal,
 ): Promise<{ leafHash: Buffer; hashes: Buffer[]; rootHash: Buffer }> {
-  const ranges = [{ from: index, to: index + 1 }, { from: 0, to: size }, ...inclusionRanges(index, size)]
-  const [leafHash, rootHash, ...hashes] = await hashRanges(db, organization_id, { ledger, ranges }, signal)
-  return { leafHash: leafHash!, hashes, rootHash: rootHash! }
+  const path = inclusionRanges(index, size)
+  const ranges = [{ from: index, to: index + 1 }, ...path]
+  const [leafHash, ...hashes] = await hashRanges(db, organization_id, { ledger, ranges }, signal)
+  // The path leads to the root. To hash the whole tree from its tiles takes as long as the proof.
+  const rootHash = hashes.reduce(
+    (node, hash, position) => (path[position]!.from > index ? nodeHash(node, hash) : nodeHash(hash, node)),
+    leafHash!,
+  )
+  return { leafHash: leafHash!, hashes, rootHash }
 }
 
 /** Proves that the tree of `newSize` entries begins with the tree of `oldSize`: the proof and both root hashes. */

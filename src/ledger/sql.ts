@@ -50,9 +50,13 @@ export const readLedgerSql = statement(
  */
 const answersOfChange = `(
      select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.at,
-       h.collected_at, h.evidence, h.actor, h.request_id, encode(t.sha256, 'hex') as text_sha256
-     from consent_history h left join consent_texts t on t.organization_id = $1 and t.consent_type_id = h.consent_type_id
-       and t.version = (h.evidence->>'text_version')::integer
+       h.collected_at, h.evidence, h.actor, h.request_id,
+       case when h.evidence ? 'text_version' then (
+         select encode(t.sha256, 'hex') from consent_texts t
+         where t.organization_id = $1 and t.consent_type_id = h.consent_type_id
+           and t.version = (h.evidence->>'text_version')::integer
+       ) end as text_sha256
+     from consent_history h
      where h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version
      order by h.consent_type_id, h.channel
    )`
