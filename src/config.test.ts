@@ -34,6 +34,7 @@ describe('an empty environment', () => {
       tls: undefined,
       behindProxy: 0,
       publicUrl: undefined,
+      ledgerOrigin: 'kith',
       refusalShortcut: true,
       corsOrigins: [],
       rates: { read: undefined, write: undefined, pages: { perSecond: 20, burst: 600 }, store: 'memory' },
