@@ -143,6 +143,7 @@ describe('the scopes', () => {
       'attribute.*': 'schema:read',
       'consent_type.*': 'schema:read',
       'webhook.*': 'webhooks:read',
+      'settings.*': 'schema:read',
     }
     for (const [event, scope] of Object.entries(needed)) {
       const writer = await sendWith('webhooks:write')
@@ -158,7 +159,7 @@ describe('the scopes', () => {
       const patched = await writer('PATCH', `/v1/webhooks/${created.body.data.id}`, { url: `${url}/mine` })
       expect(patched.status).toBe(403)
     }
-    expect((await stored()).map(({ url }) => url)).toEqual(Array(7).fill(url))
+    expect((await stored()).map(({ url }) => url)).toEqual(Array(8).fill(url))
   })
 
   it('webhooks:read and webhooks:write are needed', async () => {
