@@ -64,7 +64,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
   let opened: ReturnType<typeof open> | undefined
   return {
     send: async (message, signal) => {
-      const startedMs = performance.now()
+      let startedMs = performance.now()
       const ended = (outcome: Omit<Outcome, 'durationMs'>): Outcome => ({
         ...outcome,
         durationMs: Math.round(performance.now() - startedMs),
@@ -73,8 +73,13 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
         // The look-up is not called for an address, so the URL is checked each time.
         const problem = urlProblem(message.url, allowed)
         if (problem !== undefined) return ended({ error: `The URL ${problem}.` })
-        opened ??= open()
+        opened ??= open().catch(error => {
+          // The next message tries again.
+          opened = undefined
+          throw error
+        })
         const { agent, request } = await opened
+        startedMs = performance.now()
         const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
         const answer = await request(message.url, {
           method: 'POST',
