@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
@@ -81,6 +82,31 @@ const commands: Row[] = [
     correctArgs: () => defaultReader,
     result: { client_secret: expect.any(String) },
   },
+  {
+    args: ['ledger', 'checkpoint'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: { size: 0, checkpoint: expect.stringContaining('kith/default/') },
+  },
+  {
+    args: ['ledger', 'verify'],
+    wrongArgs: ['x'],
+    correctArgs: () => ['--all'],
+    result: [{ organization: 'acme', size: 0, findings: [] }, { organization: 'default' }],
+  },
+  {
+    args: ['ledger', 'keys'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: [{ key: expect.stringContaining('kith/default/'), retired_at: null }],
+  },
+  { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
+  {
+    args: ['verify'],
+    wrongArgs: [],
+    correctArgs: () => [fileURLToPath(new URL('../src/ledger/receipt-example.json', import.meta.url))],
+    result: { valid: true, proved: expect.any(Array) },
+  },
   { args: ['client', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ scope: 'people:read' }] },
   {
     args: ['client', 'revoke'],
@@ -148,7 +174,7 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['webhooks'], ['schema']]
+const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['webhooks'], ['schema'], ['ledger']]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {

@@ -172,9 +172,12 @@ describe('the examples of the document', () => {
       refuse(`${pointer}/schema`, value),
     )
   const typeOf = (part: Partial<Content> | undefined) =>
-    ['application/json', 'application/x-ndjson'].find(type => part?.content?.[type])
+    ['application/json', 'application/x-ndjson', 'text/plain; charset=utf-8'].find(type => part?.content?.[type])
   const media = (part: Partial<Content> | undefined) => part?.content?.[typeOf(part) ?? '']
-  const innerOf = (part: Partial<Content> | undefined) => `/content/${typeOf(part)?.replace('/', '~1')}`
+  const innerOf = (part: Partial<Content> | undefined) =>
+    `/content/${encodeURIComponent(typeOf(part)?.replace('/', '~1') ?? '')}`
+  const isBytes = ({ content }: Content) =>
+    content !== undefined && Object.keys(content).join() === 'application/octet-stream'
 
   it('are valid for the schemas that contain them', () => {
     const faults = Object.entries(document.components.schemas!).flatMap(([name, { examples = [] }]) =>
@@ -190,7 +193,10 @@ describe('the examples of the document', () => {
         expect(request.example, address).toBeDefined()
         expect(refuseMedia(`${pointer}/requestBody${innerOf(operation.requestBody)}`, request)).toEqual([])
       }
-      for (const [status, response] of Object.entries(operation.responses).filter(([, { $ref }]) => !$ref)) {
+      const responses = Object.entries(operation.responses).filter(
+        ([, response]) => !response.$ref && !isBytes(response),
+      )
+      for (const [status, response] of responses) {
         expect(media(response)!.example, `${address} ${status}`).toBeDefined()
         expect(refuseMedia(`${pointer}/responses/${status}${innerOf(response)}`, media(response)!)).toEqual([])
       }
