@@ -67,6 +67,20 @@ const commands: Row[] = [
     correctArgs: () => ['--all'],
     result: [{ organization: 'default', log_id: expect.any(String), head: 0 }, { organization: 'acme' }],
   },
+  {
+    args: ['ledger', 'checkpoint'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: { checkpoint: expect.stringContaining('kith/default/'), size: expect.any(Number) },
+  },
+  {
+    args: ['ledger', 'verify'],
+    wrongArgs: ['--since'],
+    correctArgs: () => ['--all'],
+    result: [{ organization: 'default', findings: [] }, { organization: 'acme' }],
+  },
+  { args: ['ledger', 'keys'], wrongArgs: ['x'], correctArgs: () => [], result: [{ retired_at: null }] },
+  { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
   { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
   { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
   {
@@ -148,7 +162,7 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['webhooks'], ['schema']]
+const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['ledger'], ['webhooks'], ['schema']]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {

@@ -38,6 +38,7 @@ describe('an empty environment', () => {
       rates: { read: undefined, write: undefined, store: 'memory' },
       traces: undefined,
       webhookAllow: [],
+      ledgerOrigin: 'kith',
       limits: {
         bodyBytes: 1024 * 1024,
         batchBytes: 8 * 1024 * 1024,
@@ -296,6 +297,18 @@ describe('KITH_WEBHOOK_ALLOW', () => {
   it.each(['10.0.0.1', 'localhost', '10.0.0.0/33', '10.0.0.0/', ''])('refuses %s, which is not a range', range => {
     expect(problemsOf({ KITH_WEBHOOK_ALLOW: `10.0.0.0/8,${range}` })).toEqual([
       expect.stringMatching(/^KITH_WEBHOOK_ALLOW has /),
+    ])
+  })
+})
+
+describe('KITH_LEDGER_ORIGIN', () => {
+  it.each(['kith', 'kith.example.org', 'example.org/kith/consents', 'é'])('can be %s', origin => {
+    expect(loadConfig({ KITH_LEDGER_ORIGIN: origin }).ledgerOrigin).toBe(origin)
+  })
+
+  it.each(['a b', 'a+b', '/kith', 'kith/', 'a//b', 'a\nb', '\u00a0', 'x'.repeat(256)])('refuses %j', origin => {
+    expect(problemsOf({ KITH_LEDGER_ORIGIN: origin })).toEqual([
+      expect.stringMatching(/^KITH_LEDGER_ORIGIN must be a name such as kith\.example\.org\/consents/),
     ])
   })
 })

@@ -154,6 +154,9 @@ describe('the OpenAPI document', () => {
   })
 })
 
+/** The media types of responses that are not JSON. */
+const plainTypes = ['text/plain; charset=utf-8', 'application/octet-stream']
+
 describe('the examples of the document', () => {
   const ajv = createAjv(document)
   const refuse = (pointer: string, value: unknown) => {
@@ -165,7 +168,7 @@ describe('the examples of the document', () => {
       refuse(`${pointer}/schema`, value),
     )
   const typeOf = (part: Partial<Content> | undefined) =>
-    ['application/json', 'application/x-ndjson'].find(type => part?.content?.[type])
+    ['application/json', 'application/x-ndjson', ...plainTypes].find(type => part?.content?.[type])
   const media = (part: Partial<Content> | undefined) => part?.content?.[typeOf(part) ?? '']
   const innerOf = (part: Partial<Content> | undefined) => `/content/${typeOf(part)?.replace('/', '~1')}`
 
