@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
@@ -68,6 +67,20 @@ const commands: Row[] = [
     correctArgs: () => ['--all'],
     result: [{ organization: 'default', log_id: expect.any(String), head: 0 }, { organization: 'acme' }],
   },
+  {
+    args: ['ledger', 'checkpoint'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: { checkpoint: expect.stringContaining('kith/default/'), size: expect.any(Number) },
+  },
+  {
+    args: ['ledger', 'verify'],
+    wrongArgs: ['--since'],
+    correctArgs: () => ['--all'],
+    result: [{ organization: 'default', findings: [] }, { organization: 'acme' }],
+  },
+  { args: ['ledger', 'keys'], wrongArgs: ['x'], correctArgs: () => [], result: [{ retired_at: null }] },
+  { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
   { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
   { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
   {
@@ -81,31 +94,6 @@ const commands: Row[] = [
     wrongArgs: ['--org'],
     correctArgs: () => defaultReader,
     result: { client_secret: expect.any(String) },
-  },
-  {
-    args: ['ledger', 'checkpoint'],
-    wrongArgs: ['x'],
-    correctArgs: () => [],
-    result: { size: 0, checkpoint: expect.stringContaining('kith/default/') },
-  },
-  {
-    args: ['ledger', 'verify'],
-    wrongArgs: ['x'],
-    correctArgs: () => ['--all'],
-    result: [{ organization: 'acme', size: 0, findings: [] }, { organization: 'default' }],
-  },
-  {
-    args: ['ledger', 'keys'],
-    wrongArgs: ['x'],
-    correctArgs: () => [],
-    result: [{ key: expect.stringContaining('kith/default/'), retired_at: null }],
-  },
-  { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
-  {
-    args: ['verify'],
-    wrongArgs: [],
-    correctArgs: () => [fileURLToPath(new URL('../src/ledger/receipt-example.json', import.meta.url))],
-    result: { valid: true, proved: expect.any(Array) },
   },
   { args: ['client', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ scope: 'people:read' }] },
   {
@@ -174,7 +162,7 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['webhooks'], ['schema'], ['ledger']]
+const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['ledger'], ['webhooks'], ['schema']]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {

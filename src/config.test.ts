@@ -336,6 +336,18 @@ describe('KITH_WEBHOOK_ALLOW', () => {
   })
 })
 
+describe('KITH_LEDGER_ORIGIN', () => {
+  it.each(['kith', 'kith.example.org', 'example.org/kith/consents', 'é'])('can be %s', origin => {
+    expect(loadConfig({ KITH_LEDGER_ORIGIN: origin }).ledgerOrigin).toBe(origin)
+  })
+
+  it.each(['a b', 'a+b', '/kith', 'kith/', 'a//b', 'a\nb', '\u00a0', 'x'.repeat(256)])('refuses %j', origin => {
+    expect(problemsOf({ KITH_LEDGER_ORIGIN: origin })).toEqual([
+      expect.stringMatching(/^KITH_LEDGER_ORIGIN must be a name such as kith\.example\.org\/consents/),
+    ])
+  })
+})
+
 describe('HOST', () => {
   it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is allowed', host => {
     expect(loadConfig({ HOST: host }).host).toBe(host)

@@ -17,6 +17,7 @@ export const checkpointText = Type.String({
 
 /** The response of GET /v1/ledger/tile. */
 export const tileBytes = Type.String({
+  examples: ['32 bytes for each hash'],
   description:
     'The hashes of the tile, 32 bytes each, or the data of entries, each after its length (two bytes, big-endian).',
 })
