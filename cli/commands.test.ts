@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
+import { receiptOf } from '../test/support/receipts.ts'
 import { useService } from '../test/support/service.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -19,6 +20,7 @@ beforeAll(async () => {
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
+  await writeFile(join(folder, 'receipt.json'), JSON.stringify(await receiptOf()))
 })
 afterAll(async () => {
   await empty?.drop()
@@ -81,6 +83,7 @@ const commands: Row[] = [
   },
   { args: ['ledger', 'keys'], wrongArgs: ['x'], correctArgs: () => [], result: [{ retired_at: null }] },
   { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
+  { args: ['verify'], wrongArgs: [], correctArgs: () => ['receipt.json'], result: { valid: true, index: 4 } },
   { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
   { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
   {

@@ -33,7 +33,7 @@ describe('kith verify', () => {
       `  The key ${key} signed the receipt, and no member of it was changed since.`,
       `  The same key signed the checkpoint of the log ${origin} with 7 entries.`,
       '  The entry 4 of that log is this entry with this salt: neither was changed since it was sealed.',
-      '  The text of the receipt is version 1, whose hash is in the entry.',
+      '  The text of the receipt is the one whose hash is in the entry.',
     ])
     const notProved = lines.slice(lines.indexOf('Not proved') + 1).filter(Boolean)
     expect(notProved).toEqual([
@@ -48,7 +48,7 @@ describe('kith verify', () => {
     const file = await inFolder('text.txt', text)
     const { code, stdout } = await verify(receipt, '--key', key, '--text', file)
     expect(code).toBe(0)
-    expect(stdout).toContain('\n  The text that you gave is the same text.\n')
+    expect(stdout).toContain('\n  The text that you gave is the one whose hash is in the entry.\n')
     expect(stdout).not.toContain('--key')
   })
 
@@ -114,11 +114,16 @@ describe('kith verify', () => {
   })
 
   it('prints no control characters of a receipt', async () => {
-    const hostile = { ...entry, source: '\u001b[2J\u0007', reference: 'a\nProved' }
+    const hostile = { ...entry, source: '\u001b[2J\u0007', reference: 'a\nProved', person_id: '\u001b[2J' }
     const content = await receiptOf({ entry: hostile })
     const { stdout } = await verify(await inFolder('hostile.json', JSON.stringify(content)))
     expect(stdout).toContain('source           "\\u001b[2J\\u0007"')
     expect(stdout).toContain('"a\\nProved"')
+    expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+    const added = { ...(await receiptOf()), '\u001b[2J\u202e': 'x' }
+    const refused = await verify(await inFolder('added.json', JSON.stringify(added)))
+    expect(refused.stdout).toContain('The receipt is not valid: \\u{1b}[2J\\u{202e}.\n')
+    expect(refused.stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
   })
 
   it('refuses a missing file as wrong usage', async () => {

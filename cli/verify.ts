@@ -26,7 +26,7 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         if (!(error instanceof ReceiptError)) throw error
         const { part, message } = error
         const lines = [`The receipt is not valid: ${part}.`, message]
-        printResult(options, { value: { valid: false, part, message }, lines })
+        printResult(options, { value: { valid: false, part, message }, lines: lines.map(visible) })
         process.exitCode = 1
       }
     })
@@ -43,20 +43,23 @@ function printVerified(options: Options, verified: VerifiedReceipt) {
     ...section('Not proved', not_proved),
   ]
   const { text, ...facts } = verified
-  printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines })
+  printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) })
 }
+
+/** A line without characters that move the cursor or change the direction of the text. A receipt can have any. */
+const visible = (line: string) =>
+  line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 
 const section = (title: string, lines: string[]) => ['', title, ...lines.map(line => `  ${line}`)]
 
-function provedBy({ entry, key, origin, index, size, text }: VerifiedReceipt): string[] {
+function provedBy({ key, origin, index, size, text }: VerifiedReceipt): string[] {
   return [
     `The key ${key} signed the receipt, and no member of it was changed since.`,
     `The same key signed the checkpoint of the log ${origin} with ${size} ${size === 1 ? 'entry' : 'entries'}.`,
     `The entry ${index} of that log is this entry with this salt: neither was changed since it was sealed.`,
     ...(text === 'none'
       ? []
-      : [`The text of the receipt is version ${entry.text_version}, whose hash is in the entry.`]),
-    ...(text === 'given' ? ['The text that you gave is the same text.'] : []),
+      : [`The text ${text === 'given' ? 'that you gave' : 'of the receipt'} is the one whose hash is in the entry.`]),
   ]
 }
 
