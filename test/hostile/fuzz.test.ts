@@ -7,7 +7,7 @@ import { useService } from '../support/service.ts'
 import { formatRequest, sendAllowed } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts'
-import { planOf } from './requests.ts'
+import { planOf, sealedPerson } from './requests.ts'
 import { fuzzSeed } from './seed.ts'
 import { createSender, type RawRequest, type Sender } from './sender.ts'
 import { createTestTenant, readDigest, readHead, type TestTenant } from './test-tenant.ts'
@@ -30,12 +30,12 @@ afterAll(async () => {
   sender.close()
 })
 
-/** Gives a tenant two sealed answers, of a person that is deleted. */
+/** Gives a tenant two sealed answers, of a person that only receipts address. Later answers are not sealed. */
 async function giveAnswers(tenant: TestTenant) {
   const path = '/v1/people'
-  const body = JSON.stringify({ external_id: 'sealed', email_consent: true, sms_consent: false })
-  await sender.send(tenant.token, { method: 'POST', path, body })
-  await sender.send(tenant.token, { method: 'DELETE', path: `${path}/sealed` })
+  const body = JSON.stringify({ external_id: sealedPerson, email_consent: true, sms_consent: false })
+  const response = await sender.send(tenant.token, { method: 'POST', path, body })
+  tenant.sealed = response.body.data.id
   tenant.head = await readHead(tenant)
 }
 

@@ -48,17 +48,21 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
 const firstGeneratedIds = { attribute: 16, consent: 3, webhook: 1 }
 
+/** The person whose answers are sealed. A receipt of another person would be waited for. */
+export const sealedPerson = 'sealed'
+
 function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const created = fc.nat({ max: 1_000 }).map(createdIndex => ({ createdIndex }))
   const kind = template.includes('consent') ? 'consent' : template.includes('webhook') ? 'webhook' : 'attribute'
   const firstId = firstGeneratedIds[kind]
   const kinds: Record<string, fc.Arbitrary<string | { createdIndex: number }>> = {
-    external_id,
+    external_id: template.endsWith('/receipt') ? fc.constant(sealedPerson) : external_id,
     stack_key: fc.constant(stack_key),
-    uuid: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
+    uuid: template.endsWith('/receipt')
+      ? fc.constant(sealedPerson)
+      : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
-    // Nothing seals answers here: the receipt of an answer would be waited for.
-    consent_type_id: fc.constant('999999999'),
+    consent_type_id: fc.constantFrom('1', '999999999'),
     channel: fc.constantFrom('email', 'sms'),
     id: fc.oneof(fc.integer({ min: firstId, max: firstId + 8 }).map(String), fc.constant('999999999')),
     // The fuzzer's ledgers have two entries.
@@ -103,6 +107,7 @@ const unknownId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
 export function paramOf({ params }: Plan, name: string, tenant: TestTenant): string {
   const value = params[name]!
+  if (name === 'uuid' && value === sealedPerson) return tenant.sealed ?? unknownId
   if (typeof value === 'string') return value
   const createdIds = name === 'uuid' ? tenant.people : tenant.records[String(params.stack_key)]!
   return createdIds[value.createdIndex % createdIds.length] ?? (name === 'uuid' ? unknownId : 'f'.repeat(24))

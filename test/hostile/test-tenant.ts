@@ -13,6 +13,8 @@ export type TestTenant = {
   /** Internal identifiers that create responses returned. */
   people: string[]
   records: Record<string, string[]>
+  /** The internal identifier of the person whose answers are sealed, if there is one. */
+  sealed?: string
   /** The sequence number of the last change. */
   head: number
 }
