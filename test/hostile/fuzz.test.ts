@@ -2,12 +2,12 @@ import { Resolver } from 'node:dns/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { sealLedgers, startSealing } from '../support/ledger.ts'
+import { sealLedgers } from '../support/ledger.ts'
 import { useService } from '../support/service.ts'
 import { formatRequest, sendAllowed } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts'
-import { planOf } from './requests.ts'
+import { planOf, sealedPerson } from './requests.ts'
 import { fuzzSeed } from './seed.ts'
 import { createSender, type RawRequest, type Sender } from './sender.ts'
 import { createTestTenant, readDigest, readHead, type TestTenant } from './test-tenant.ts'
@@ -20,25 +20,22 @@ const invalidPerRound = 12
 const service = useService()
 let sender: Sender
 let tenants: TestTenant[]
-let stopSealing: () => Promise<void>
 beforeAll(async () => {
   sender = createSender(service)
   tenants = await Promise.all(Array.from({ length: tenantCount }, () => createTestTenant(service, sender)))
   await Promise.all(tenants.map(giveAnswers))
   await sealLedgers(service)
-  stopSealing = startSealing(service)
 })
 afterAll(async () => {
-  await stopSealing()
   sender.close()
 })
 
-/** Gives a tenant two sealed answers, of a person that is deleted. */
+/** Gives a tenant two sealed answers, of a person that only receipts address. Later answers are not sealed. */
 async function giveAnswers(tenant: TestTenant) {
   const path = '/v1/people'
-  const body = JSON.stringify({ external_id: 'sealed', email_consent: true, sms_consent: false })
-  await sender.send(tenant.token, { method: 'POST', path, body })
-  await sender.send(tenant.token, { method: 'DELETE', path: `${path}/sealed` })
+  const body = JSON.stringify({ external_id: sealedPerson, email_consent: true, sms_consent: false })
+  const response = await sender.send(tenant.token, { method: 'POST', path, body })
+  tenant.sealed = response.body.data.id
   tenant.head = await readHead(tenant)
 }
 

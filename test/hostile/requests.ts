@@ -48,14 +48,19 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
 const firstGeneratedIds = { attribute: 16, consent: 3, webhook: 1 }
 
+/** The person whose answers are sealed. A receipt of another person would be waited for. */
+export const sealedPerson = 'sealed'
+
 function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const created = fc.nat({ max: 1_000 }).map(createdIndex => ({ createdIndex }))
   const kind = template.includes('consent') ? 'consent' : template.includes('webhook') ? 'webhook' : 'attribute'
   const firstId = firstGeneratedIds[kind]
   const kinds: Record<string, fc.Arbitrary<string | { createdIndex: number }>> = {
-    external_id,
+    external_id: template.endsWith('/receipt') ? fc.constant(sealedPerson) : external_id,
     stack_key: fc.constant(stack_key),
-    uuid: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
+    uuid: template.endsWith('/receipt')
+      ? fc.constant(sealedPerson)
+      : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
     version: fc.constantFrom('1', '2', '999999999'),
     consent_type_id: fc.constantFrom('1', '2', '999999999'),
@@ -63,7 +68,7 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
     id: template.includes('/texts')
       ? fc.constantFrom('1', '2', '3', '999999999')
       : fc.oneof(fc.integer({ min: firstId, max: firstId + 8 }).map(String), fc.constant('999999999')),
-    // The fuzzer's ledgers have two entries at least.
+    // The fuzzer's ledgers have two entries.
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
     old_size: fc.constantFrom('0', '1', '2'),
@@ -105,6 +110,7 @@ const unknownId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 
 export function paramOf({ params }: Plan, name: string, tenant: TestTenant): string {
   const value = params[name]!
+  if (name === 'uuid' && value === sealedPerson) return tenant.sealed ?? unknownId
   if (typeof value === 'string') return value
   const createdIds = name === 'uuid' ? tenant.people : tenant.records[String(params.stack_key)]!
   return createdIds[value.createdIndex % createdIds.length] ?? (name === 'uuid' ? unknownId : 'f'.repeat(24))
