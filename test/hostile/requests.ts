@@ -62,12 +62,12 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
       ? fc.constant(sealedPerson)
       : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
-    version: fc.constantFrom('1', '2', '999999999'),
+    version: fc.constantFrom('1', '1', '2', '999999999'),
     consent_type_id: fc.constantFrom('1', '2', '999999999'),
     channel: fc.constantFrom('email', 'sms'),
     id: template.includes('/texts')
-      ? fc.constantFrom('1', '2', '3', '999999999')
-      : fc.oneof(fc.integer({ min: firstId, max: firstId + 8 }).map(String), fc.constant('999999999')),
+      ? fc.constantFrom('1', '1', '2', '999999999')
+      : fc.oneof(fc.integer({ min: firstId, max: firstId + 4 }).map(String), fc.constant('999999999')),
     // The fuzzer's ledgers have two entries.
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
