@@ -48,7 +48,7 @@ function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
   )
 }
 
-const maxConnections = 4
+const maxConnections = 8
 /** One statement compares a few thousand entries; counting all answers of a large organization takes the longest. */
 const statementTimeoutMs = 600_000
 
