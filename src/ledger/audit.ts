@@ -26,7 +26,7 @@ import {
   writeLeafHash,
 } from './tree.ts'
 
-/** What was changed after it was sealed. `message` is a sentence. */
+/** A part of the ledger that was changed after it was sealed. `message` is a sentence. */
 export type Finding = {
   kind: 'entry' | 'answer' | 'tile' | 'checkpoint'
   /** The index of an entry. */

@@ -69,7 +69,7 @@ describe('the input that the page at /docs fills in', () => {
     const personal = [...profileTexts, ...profileFlags, 'consents', 'id', 'record_id', 'state', 'mandatory']
     for (const { address, media } of writes)
       for (const [key, value] of entriesOf(media![1].example)) {
-        // The language of a text is nobody's.
+        // A text has a language, which is not that of a person.
         if (!address.endsWith('/texts')) expect(personal, address).not.toContain(key)
         if (key === 'external_id') expect([address, value]).toEqual([address, 'your-external-id'])
         if (key === 'op') expect(['upsert', 'patch'], address).toContain(value)

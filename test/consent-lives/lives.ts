@@ -112,7 +112,7 @@ function shuffle<T>(list: T[], random: SeededRandom): void {
   }
 }
 
-/** What the model keeps of a request. Each body is a write. */
+/** Keeps the answers of a request in the model. Each body is a write. */
 function keepTelling(kept: Kept[], { way, bodies, flag }: Telling, round: number): Kept[] {
   const written: Entry[][] = flag ? [flagEntries(flag)] : bodies
   return written.reduce<Kept[]>(
