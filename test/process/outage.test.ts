@@ -194,8 +194,13 @@ describe('a lost database connection', () => {
     const name = new URL(database.url).pathname.slice(1)
     const server = urlOfDatabase(database.url, 'postgres')
     const rename = (from: string, to: string) => query(server, `alter database ${from} rename to ${to}`)
-    await query(database.url, `select pg_terminate_backend(pid) ${otherConnectionsSql}`)
+    const allow = (database: string, connections: boolean) =>
+      query(server, `alter database ${database} allow_connections ${connections}`)
+    // A database with connections cannot be renamed, and the service connects again at once.
+    await allow(name, false)
+    await query(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
     await expect.poll(() => rename(name, `${name}_away`).then(Boolean, () => false)).toBe(true)
+    await allow(`${name}_away`, true)
     expectUnavailable(await patch(service.send, 'Ada'))
     expectUnavailable(await service.send('GET', '/readyz'))
     await rename(`${name}_away`, name)
