@@ -111,7 +111,7 @@ function decideAnswer(
   at: string,
 ): Omit<Answer, 'source'> {
   const { consent_type_id, channel, state, method, text_version } = entry
-  const given = entry.collected_at === undefined ? undefined : utc(Date.parse(entry.collected_at.toUpperCase()))
+  const given = collectionTimeOf(entry)
   const isBehind = given === undefined && standing !== undefined && standing.answered_at >= at
   const collected_at = given ?? (isBehind ? utc(Date.parse(standing.answered_at) + 1) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
@@ -137,6 +137,10 @@ function decideAnswer(
 }
 
 const utc = (timeMs: number) => new Date(timeMs).toISOString()
+
+/** The time that the client gave, as a row stores it. */
+const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
+  collected_at === undefined ? undefined : utc(Date.parse(collected_at.toUpperCase()))
 
 /**
  * The rank of an answer among those to one question, as a text that compares like it. The latest answer stands. At equal
@@ -227,7 +231,7 @@ export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRe
     const standing = current[answerKey(consent_type_id, channel)]
     const evidence = evidenceOf(entry)
     if (!standing || (!evidence && entry.collected_at === undefined)) return []
-    const collected_at = entry.collected_at && utc(Date.parse(entry.collected_at.toUpperCase()))
+    const collected_at = collectionTimeOf(entry)
     const isPossible = collected_at
       ? collected_at <= standing.answered_at
       : state === (standing.state || standing.pending === true)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { momentBetween } from '../../test/support/moments.ts'
 import { type Organization, type Send, useService } from '../../test/support/service.ts'
 import { names } from '../../test/support/writes.ts'
 
@@ -44,18 +45,6 @@ const head = async () =>
       organization.id,
     ])
   )[0]!.sequence
-
-/** Returns a time after all changes so far and before all later ones. */
-async function momentBetween(): Promise<string> {
-  const pass = async () => {
-    const now = Date.now()
-    while (Date.now() === now) await new Promise(setImmediate)
-  }
-  await pass()
-  const at = new Date().toISOString()
-  await pass()
-  return at
-}
 
 describe('whether a person may be written to', () => {
   it('follows the answer, with its number, times and evidence', async () => {

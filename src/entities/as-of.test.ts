@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { momentBetween } from '../../test/support/moments.ts'
 import { history, repeatReads } from '../../test/support/past-reads.ts'
 import { type Send, useService } from '../../test/support/service.ts'
 import { makeShop, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
@@ -23,18 +24,6 @@ const read = (external_id: string) => ok('GET', `/v1/people/${external_id}`)
 const patch = (external_id: string, body: object) => ok('PATCH', `/v1/people/${external_id}`, body)
 const head = async () =>
   Number((await service.sql('select sequence from change_heads where organization_id = $1', [shop.id]))[0]!.sequence)
-
-/** Returns a time after all changes so far and before all later ones. */
-async function momentBetween(): Promise<string> {
-  const pass = async () => {
-    const now = Date.now()
-    while (Date.now() === now) await new Promise(setImmediate)
-  }
-  await pass()
-  const at = new Date().toISOString()
-  await pass()
-  return at
-}
 
 describe('a read with at or version', () => {
   it('returns the entity of then, with the time, the last change and the version', async () => {

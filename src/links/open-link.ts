@@ -1,4 +1,4 @@
-import type { Answers } from '../consents/answers.ts'
+import { type Answers, answerKey } from '../consents/answers.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
@@ -111,7 +111,7 @@ export function choicesOf({ definitions, person, versions, frame, settings }: Op
         .map(({ channel }) => channel)
         .sort()
         .map(channel => {
-          const answer = person.answers[`${type.id}:${channel}`]
+          const answer = person.answers[answerKey(type.id, channel)]
           const isChosen = answer ? answer.state || answer.pending === true : type.default_state
           return { type, channel, answer, isChosen, version }
         })

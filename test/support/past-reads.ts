@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { cleanDanglingLinks } from './followers.ts'
 import { linesFrom, ndjsonHeaders } from './lines.ts'
+import { nextMillisecond } from './moments.ts'
 import type { Service } from './service.ts'
 import { makeShop, type Shop } from './writes.ts'
 
@@ -211,11 +212,6 @@ export async function repeatReads(
     await Promise.all(comparing)
   }
   return { repeated, differences }
-}
-
-async function nextMillisecond() {
-  const now = Date.now()
-  while (Date.now() === now) await new Promise(setImmediate)
 }
 
 const peoplePath = '/v1/people'
