@@ -622,7 +622,7 @@ export type Change = {
   external_id: string | null
   /** The stack of a record, otherwise null. */
   stack_key: string | null
-  operation: 'create' | 'update' | 'delete' | 'restore'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
   /** The version of the person or record after the change. */
   version: number | null
   /** The fields that changed, with their values before. Null for the creation of a person or record. */

@@ -96,7 +96,15 @@ function subjectOf(logged: string, stack: string): Subject {
   return stack === peopleStack ? 'person' : 'record'
 }
 
-const eventNames = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
+const eventNames = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  restore: 'restored',
+  merge: 'merged',
+  unmerge: 'unmerged',
+  erase: 'erased',
+} as const
 
 /** A change as a server-sent event (HTML Living Standard, 9.2). Its JSON has no line feed. */
 export const eventOf = ({ sequence, subject, operation, json }: Change): string =>

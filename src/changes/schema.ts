@@ -6,7 +6,7 @@ const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null
 export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook', 'settings'] as const
 export type Subject = (typeof subjects)[number]
 
-export const operations = ['create', 'update', 'delete', 'restore'] as const
+export const operations = ['create', 'update', 'delete', 'restore', 'merge', 'unmerge', 'erase'] as const
 export type Operation = (typeof operations)[number]
 
 const sequence = Type.Integer({

@@ -23,7 +23,10 @@ export const readDefinitionsSql = statement(
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
          'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels,
          'text_versions', ${textVersions}, ${times})
-         order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types
+         order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types,
+     exists (select from aliases a where a.organization_id = $1)
+       or exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null) as has_aliases,
+     exists (select from tombstones t where t.organization_id = $1) as has_tombstones
    from change_heads h where h.organization_id = $1`,
 )
 

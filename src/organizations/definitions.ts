@@ -68,6 +68,10 @@ export type Definitions = Readonly<{
   stacks: readonly Stack[]
   attributes: readonly Attribute[]
   consent_types: readonly ConsentType[]
+  /** Whether a person may have a further identifier. The first alias increments the version, so that every process learns of it. */
+  has_aliases: boolean
+  /** Whether a person was erased. The first erasure increments the version. */
+  has_tombstones: boolean
   attributeById: ReadonlyMap<number, Attribute>
   /** The active attributes of each owner, by key. */
   declared: ReadonlyMap<number, ReadonlyMap<string, Attribute>>
@@ -82,6 +86,8 @@ export type DefinitionRows = {
   stacks: Stack[]
   attributes: Attribute[]
   consent_types: ConsentType[]
+  has_aliases?: boolean
+  has_tombstones?: boolean
 }
 
 export function isRelationship(attribute: Attribute): attribute is Attribute & { target_stack_id: number } {
@@ -105,7 +111,17 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     ...type,
     channels: type.channels.map(entry => ({ ...entry, double_opt_in: entry.double_opt_in ?? false })),
   }))
-  return Object.freeze({ organization_id, ...rows, consent_types, attributeById, declared, relationships })
+  const { has_aliases = false, has_tombstones = false } = rows
+  return Object.freeze({
+    organization_id,
+    ...rows,
+    has_aliases,
+    has_tombstones,
+    consent_types,
+    attributeById,
+    declared,
+    relationships,
+  })
 }
 
 function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {

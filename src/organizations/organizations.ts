@@ -9,6 +9,7 @@ import {
   insertChangeHeadSql,
   insertFirstConsentTypeSql,
   insertOrganizationSql,
+  insertTombstoneKeySql,
   listOrganizationsSql,
   readOrganizationSql,
 } from './sql.ts'
@@ -85,6 +86,7 @@ function insertOrganization(db: Database, key: string): Promise<Organization | u
     const { id, key: consentKey, name, channels } = firstConsentType
     await Promise.all([
       tx.query(insertChangeHeadSql, [organization.id]),
+      tx.query(insertTombstoneKeySql, [organization.id]),
       tx.query(insertFirstConsentTypeSql, [organization.id, id, consentKey, name, JSON.stringify(channels)]),
     ])
     return organization

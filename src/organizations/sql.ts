@@ -34,6 +34,13 @@ export const insertChangeHeadSql = statement(
   'insert into change_heads (organization_id) values ($1)',
 )
 
+/** $1: organization. The key of the hashes of erased identifiers: 244 random bits, which never leave the database. */
+export const insertTombstoneKeySql = statement(
+  'insert_tombstone_key',
+  `insert into tombstone_keys (organization_id, secret)
+   values ($1, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())))`,
+)
+
 /** $1: organization, $2: id, $3: key, $4: name, $5: channels. The type is neither mandatory nor granted by default. */
 export const insertFirstConsentTypeSql = statement(
   'insert_first_consent_type',

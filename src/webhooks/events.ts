@@ -9,7 +9,15 @@ const readScopes = { ...subjectScopes, consent: subjectScopes.person }
 
 type Subject = keyof typeof readScopes
 
-const operationsByEvent = { created: 'create', updated: 'update', deleted: 'delete', restored: 'restore' } as const
+const operationsByEvent = {
+  created: 'create',
+  updated: 'update',
+  deleted: 'delete',
+  restored: 'restore',
+  merged: 'merge',
+  unmerged: 'unmerge',
+  erased: 'erase',
+} as const
 type Event = keyof typeof operationsByEvent
 const allEvents = Object.keys(operationsByEvent) as Event[]
 

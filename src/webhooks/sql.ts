@@ -133,7 +133,7 @@ export const appendWebhookChangeSql = statement(
 /** The type of the event of a change c. */
 const type = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end
      || '.' || case c.operation when 'create' then 'created' when 'update' then 'updated' when 'delete' then 'deleted'
-       else 'restored' end`
+       when 'merge' then 'merged' when 'unmerge' then 'unmerged' when 'erase' then 'erased' else 'restored' end`
 
 /**
  * $2: after this number, $3: up to this number, $4: types, $5: operations of consent events, $6: keys of stacks or null, $7: fields or
