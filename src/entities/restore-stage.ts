@@ -43,7 +43,8 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion) return undefined
+  // A merged person is no deleted one. It returns with the undoing of the merge.
+  if (!deletion || deletion.operation === 'merge') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
