@@ -113,10 +113,14 @@ export const readHistorySql = statement(
    )}) page`,
 )
 
-/** $2: stack, $3: external identifier. */
+/** $2: stack, $3: external identifier, or alias of a person. Returns one row, with null if nobody has it. */
 export const findEntitySql = statement(
   'find_entity',
-  'select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3',
+  `select coalesce((
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
+   ), (
+     select s.person_id from aliases s where $2 = 0 and s.organization_id = $1 and s.external_id = $3
+   )) as id`,
 )
 
 /** $2: keys. */

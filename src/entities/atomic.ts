@@ -37,7 +37,7 @@ export async function writeAtomically(
           limits: options.limits,
           nextDefinitions: () => definitions,
           begin: async (items, isSplit) => {
-            if (isSplit) await lockAddressed(tx, organization_id, items)
+            if (isSplit) await lockAddressed(tx, definitions, items)
           },
           run: set => runStages(tx, definitions, set, options.limits, 'continue'),
         })

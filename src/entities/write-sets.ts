@@ -4,6 +4,7 @@ import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
+import { checkAddresses } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
@@ -58,9 +59,9 @@ export async function writeEntities(
       limits: options.limits,
       size: options.setSize,
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
-      begin: async (items, isSplit) => {
+      begin: async (items, isSplit, current) => {
         release = await options.writeOrder?.acquire(items)
-        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, organization_id, items))
+        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, current, items))
       },
       run: async (set, definitions) => {
         const setOutcomes = await runSet(db, definitions, set, options)
@@ -87,7 +88,7 @@ type SetRunner = {
   /** Returns the definitions to plan the next set with. */
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Called before the first set, with all items and whether they need several sets. */
-  begin(items: Item[], isSplit: boolean): Promise<void>
+  begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
 }
 
@@ -106,7 +107,7 @@ export async function runInSets(
   )
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length) await begin(items, later.length > 0)
+    if (items.length === writes.length) await begin(items, later.length > 0, definitions)
     const setOutcomes = await run(set, definitions)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -208,12 +209,14 @@ export async function runStages(
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const locking = lockRows(tx, organization_id, items)
+  const locking = lockRows(tx, definitions, items)
   const readingVersions = readLastVersions(tx, organization_id, items)
   await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   const { set } = takeSet(items, { rows, size: unlimited })
-  const references = await readReferences(tx, definitions, set, rows)
+  const reading = readReferences(tx, definitions, set, rows)
+  await awaitPipelined([reading, checkAddresses(tx, definitions, set, rows)])
+  const references = await reading
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
   const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
