@@ -1,8 +1,10 @@
 import { pastTimeOf } from '../attributes/instant.ts'
 import { readSequenceAt } from '../changes/read-changes.ts'
+import type { Operation } from '../changes/schema.ts'
+import { findPastEntitySql } from '../changes/sql.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { type Channel, type ConsentType, currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
@@ -72,7 +74,7 @@ const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : re
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
-  operation: 'create' | 'update' | 'restore' | 'delete' | null
+  operation: Operation | null
   deleted_sequence: number
   deleted_at: string
   is_blanked: boolean
@@ -92,7 +94,7 @@ async function decideAt(
     query: (statement, values) => db.query(statement, values, signal),
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = await findPastPerson(reader, organization_id, addressOf(params), sequence)
   const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
   const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
   const { operation, deleted_sequence, deleted_at, is_blanked, address } = row!
@@ -108,6 +110,26 @@ async function decideAt(
   const deleted = { deleted: { sequence: deleted_sequence, at: deleted_at } }
   const person = operation === 'delete' ? deleted : { address }
   return { ...decideContact({ person, purpose, answer: answerOf(row!) }), sequence }
+}
+
+type PersonAddress = ReturnType<typeof addressOf>
+
+/** The person whom an address led to after a change. The name of a deleted person, which leads to nobody, stays as it is. */
+async function findPastPerson(
+  reader: Parameters<typeof readSequenceAt>[0],
+  organization_id: number,
+  address: PersonAddress,
+  sequence: number,
+): Promise<PersonAddress> {
+  const [name, id] = address.by === 'id' ? [null, address.identifier] : [address.identifier, null]
+  const [found] = await reader.query<{ id: string | null }>(findPastEntitySql, [
+    organization_id,
+    peopleStackId,
+    name,
+    id,
+    sequence,
+  ])
+  return found?.id ? { by: 'id', identifier: found.id } : address
 }
 
 function throwWrong(path: string, message: string): never {

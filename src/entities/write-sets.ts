@@ -231,7 +231,14 @@ export async function runStages(
   return outcomes
 }
 
-const results = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
+const results = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  restore: 'restored',
+  merge: 'deleted',
+  unmerge: 'restored',
+} as const
 
 function outcomeOf(
   { write }: Item,
