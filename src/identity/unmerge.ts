@@ -112,7 +112,7 @@ function returnAnswers(
     const own = standingOwn(ownAnswers, question, undo.into_version ?? Number.POSITIVE_INFINITY)
     let after = own && standingOf(own)
     for (const { merged_id: other_id, undo } of remaining) {
-      const added = valueOf(undo.other.answers, key)
+      const added = ownValue(undo.other.answers, key)
       if (added) after = after ? laterAnswer(after, givenBy(other_id, added)) : givenBy(other_id, added)
     }
     choices.push({ key, before, after })
@@ -121,7 +121,7 @@ function returnAnswers(
   return { choices, recorded }
 }
 
-const valueOf = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
+const ownValue = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
 
 /** The own answer that stood before the merge, or a later one that would have replaced it. */
 function standingOwn(
