@@ -2,9 +2,8 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
-import { lockAddressed } from './read-stage.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { decideAgain, runInSets, runStages, type WriteOptions } from './write-sets.ts'
+import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -37,7 +36,7 @@ export async function writeAtomically(
           limits: options.limits,
           nextDefinitions: () => definitions,
           begin: async (items, isSplit) => {
-            if (isSplit) await lockAddressed(tx, organization_id, items)
+            if (isSplit) await lockAll(tx, organization_id, items)
           },
           run: set => runStages(tx, definitions, set, options.limits, 'continue'),
         })

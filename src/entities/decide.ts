@@ -6,7 +6,7 @@ import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers 
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
-import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
@@ -17,6 +17,8 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
   idByExternalId: (name: Name) => string | undefined
+  /** Returns the internal identifier of the entity that another write of the set gives this name to. */
+  idByNewName?: ((name: Name) => string | undefined) | undefined
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   knownAnswers: KnownAnswers
@@ -45,6 +47,8 @@ export type Change = AttributeChange & {
   after: Record<string, unknown>
   /** The time of the creation of a restored entity. */
   created_at?: string
+  /** Further external identifiers that lead to the entity from now on. */
+  aliases?: readonly string[]
 }
 
 export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
@@ -62,7 +66,8 @@ export function decide(current: CurrentState | null, write: Write, plan: Plan, c
   if (write.operation === 'restore' && deleted)
     return deleted.isNameTaken ? { refusal: duplicateRefusal() } : { change: buildRestore(deleted) }
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
-  if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
+  if (current?.row.active && (write.operation === 'create' || write.unrecognized))
+    return { refusal: duplicateRefusal() }
   if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
   const decision = decideBody(current, write, plan, context)
   if (write.create_only && current?.row.active && 'change' in decision)
@@ -122,10 +127,14 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const id = row?.id ?? newId(write)
   const newName = newNameOf(write)
   if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
+  const alias = aliasOf(write)
+  const aliasBearer = alias && idByExternalId(alias)
+  if (aliasBearer !== undefined && aliasBearer !== id) return { refusal: duplicateRefusal() }
+  const aliases = alias && aliasBearer === undefined ? [alias.external_id] : noAliases
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(idByExternalId, id, row, write)
+  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(context, id, row, write)
   const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
@@ -134,7 +143,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
-  if (row && !isEffective) return { unchanged: row }
+  if (row && !isEffective && aliases.length === 0) return { unchanged: row }
   if (!row?.active) columns.active = true
   const version = (row?.version ?? versionBefore(write, columns, lastVersionOf)) + 1
   return {
@@ -147,9 +156,12 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       columns: { ...columns, version },
       answers,
       ...describeChange(row, columns, attributes, consents),
+      ...(aliases.length > 0 && { aliases }),
     },
   }
 }
+
+const noAliases: string[] = []
 
 /** A new entity continues the versions of the last entity with its name, so an If-Match for the old one fails. */
 function versionBefore(
@@ -162,13 +174,14 @@ function versionBefore(
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  idByExternalId: DecisionContext['idByExternalId'],
+  { idByExternalId, idByNewName }: DecisionContext,
   id: string,
   row: EntityRow | undefined,
-  { stack_id, body }: Write,
+  { stack_id, body, alias }: Write,
 ): DecisionContext['idByExternalId'] {
-  const own = new Set([body.external_id, row?.external_id].map(name => nameKey({ stack_id, external_id: name ?? '' })))
-  return name => (own.has(nameKey(name)) ? id : idByExternalId(name))
+  const names = [body.external_id, row?.external_id, alias]
+  const own = new Set(names.map(name => nameKey({ stack_id, external_id: name ?? '' })))
+  return name => (own.has(nameKey(name)) ? id : (idByExternalId(name) ?? idByNewName?.(name)))
 }
 
 const writableColumns = [...plainColumns, 'external_id'] as const

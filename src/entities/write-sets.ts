@@ -9,6 +9,7 @@ import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
+import { matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -60,7 +61,7 @@ export async function writeEntities(
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
       begin: async (items, isSplit) => {
         release = await options.writeOrder?.acquire(items)
-        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, organization_id, items))
+        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, organization_id, items))
       },
       run: async (set, definitions) => {
         const setOutcomes = await runSet(db, definitions, set, options)
@@ -86,7 +87,7 @@ type SetRunner = {
   size?: SetSize | undefined
   /** Returns the definitions to plan the next set with. */
   nextDefinitions(): Definitions | Promise<Definitions>
-  /** Called before the first set, with all items and whether they need several sets. */
+  /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
 }
@@ -106,7 +107,7 @@ export async function runInSets(
   )
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length) await begin(items, later.length > 0)
+    if (items.length === writes.length) await begin(items, later.length > 0 || items.some(({ match }) => match))
     const setOutcomes = await run(set, definitions)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -143,7 +144,7 @@ async function runSet(
   const { limits, signal, halves = true } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
-  const readsFirst = set.some(({ write }) => write.address !== null)
+  const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
@@ -157,6 +158,8 @@ async function runSet(
       return new Map(set.map(({ index }) => [index, { error }]))
     const middle = Math.ceil(set.length / 2)
     const first = await runSet(db, definitions, set.slice(0, middle), options)
+    // A later item may concern the same person as one that the match stage left out.
+    if (first.size < middle && set.some(({ match }) => match)) return first
     const second = await runSet(db, definitions, set.slice(middle), options)
     return new Map([...first, ...second])
   }
@@ -195,7 +198,16 @@ const isLostRace = (error: unknown): boolean =>
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
- * Runs the stages of one set in one transaction: lock, read, decide, insert, link, index, history, apply, represent. A
+ * Locks everything that the items address or recognize. If several sets share a transaction, all of it is locked before
+ * the first set locks the head.
+ */
+export async function lockAll(tx: Transaction, organization_id: number, items: Item[]): Promise<void> {
+  const matched = await matchItems(tx, organization_id, items)
+  await lockAddressed(tx, organization_id, matched.items)
+}
+
+/**
+ * Runs the stages of one set in one transaction: match, lock, read, decide, insert, link, index, history, apply, represent. A
  * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws the errors
  * that {@link decideAgain} retries, and other database errors.
  */
@@ -208,11 +220,14 @@ export async function runStages(
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const locking = lockRows(tx, organization_id, items)
-  const readingVersions = readLastVersions(tx, organization_id, items)
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, organization_id, items) : undefined
+  const own = matched?.items ?? items
+  const locking = lockRows(tx, organization_id, own)
+  const readingVersions = readLastVersions(tx, organization_id, own)
   await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
-  const { set } = takeSet(items, { rows, size: unlimited })
+  matched?.check(rows)
+  const { set } = takeSet(own, { rows, size: unlimited })
   const references = await readReferences(tx, definitions, set, rows)
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
@@ -223,6 +238,7 @@ export async function runStages(
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await representing
   const outcomes: SetOutcomes = new Map()
+  for (const [{ index }, refusal] of matched?.refused ?? []) outcomes.set(index, { refusal })
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
   return outcomes
