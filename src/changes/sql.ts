@@ -113,10 +113,35 @@ export const readHistorySql = statement(
    )}) page`,
 )
 
-/** $2: stack, $3: external identifier. */
+/** $2: stack, $3: external identifier, or alias of a person. Returns one row, with null if nobody has it. */
 export const findEntitySql = statement(
   'find_entity',
-  'select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3',
+  `select coalesce((
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
+   ), (
+     select s.person_id from aliases s where $2 = 0 and s.organization_id = $1 and s.external_id = $3
+   )) as id`,
+)
+
+/**
+ * $2: an alias. Returns the person whose log begins the past of the alias: the one that had the name before a merge, or that the
+ * alias came with, or else the one that it leads to.
+ */
+export const findFirstBearerSql = statement(
+  'find_first_bearer',
+  `select coalesce((
+     select m.merged_id from (
+       select c.entity_id, c.sequence, c.operation from changes c
+       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) c join merges m on m.organization_id = $1 and m.merged_id = c.entity_id and m.unmerged_sequence is null
+     where c.operation = 'merge' and m.person_id = s.person_id
+     order by c.sequence desc limit 1
+   ), (
+     select m.merged_id from merges m
+     where m.organization_id = $1 and m.id = s.merge_id and m.unmerged_sequence is null and m.person_id = s.person_id
+   ), s.person_id) as id
+   from aliases s where s.organization_id = $1 and s.external_id = $2`,
 )
 
 /** $2: keys. */

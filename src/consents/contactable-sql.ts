@@ -8,8 +8,13 @@ const standingAnswer = (person: string, condition = '') =>
      and not a.superseded${condition}
    order by a.version desc limit 1`
 
-/** The facts of decisions, all of one snapshot. The people e are found by a condition, the deleted ones by an expression. */
-const facts = (asked: string, condition: string, deleted: string) =>
+const address = `case $4::text when 'email' then e.email else e.mobile_number end as address`
+
+/**
+ * The facts of decisions, all of one snapshot. The people o are found by a condition, and the deleted ones by an expression. Only if
+ * there is no such person, the one that the identifier leads to is looked up: e is either.
+ */
+const facts = (asked: string, condition: string, further: string, deleted: string) =>
   `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
      t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
      e.id is not null as is_present, e.address, d.sequence as deleted_sequence, d.at as deleted_at, a.*, ${answerReferences}
@@ -17,9 +22,14 @@ const facts = (asked: string, condition: string, deleted: string) =>
      left join consent_types t on t.organization_id = $1 and t.id = $3
      cross join ${asked}
      left join lateral (
-       select e.id, case $4::text when 'email' then e.email else e.mobile_number end as address from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
-     ) e on true
+       select e.id, ${address} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
+     ) o on true
+     left join lateral (
+       select e.id, ${address} from (${further} offset 0) p cross join lateral (
+         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
+       ) e
+     ) f on o.id is null
+     cross join lateral (select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address) e
      left join lateral (
        select c.sequence, c.at from changes c
        where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
@@ -34,9 +44,23 @@ const facts = (asked: string, condition: string, deleted: string) =>
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
-    facts('unnest($2::text[]) with ordinality as n(name, position)', 'e.external_id = n.name', deletedWith('n.name')),
+    facts(
+      'unnest($2::text[]) with ordinality as n(name, position)',
+      'e.external_id = n.name',
+      'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
+      deletedWith('n.name'),
+    ),
   ),
-  id: statement('read_contact_facts_by_id', facts('(select 1 as position) n', 'e.id = $2', '$2')),
+  id: statement(
+    'read_contact_facts_by_id',
+    facts(
+      '(select 1 as position) n',
+      'e.id = $2',
+      `select m.person_id from merges m
+       where o.id is null and m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
+      '$2',
+    ),
+  ),
 }
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */

@@ -12,10 +12,12 @@ export const deletedWith = (name: string): string =>
    )
    order by d.sequence desc limit 1`
 
-/** The person who has a name or, if nobody has it, the last one who was deleted with it. */
+/** The person who has a name, or has it as an alias, or was the last one to be deleted with it. */
 export const personNamed = (name: string): string =>
   `coalesce((
      select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}
+   ), (
+     select s.person_id from aliases s where s.organization_id = $1 and s.external_id = ${name}
    ), (${deletedWith(name)}))`
 
 /** The person with an internal identifier, deleted or not. */

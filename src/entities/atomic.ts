@@ -36,7 +36,7 @@ export async function writeAtomically(
           limits: options.limits,
           nextDefinitions: () => definitions,
           begin: async (items, isSplit) => {
-            if (isSplit) await lockAll(tx, organization_id, items)
+            if (isSplit) await lockAll(tx, definitions, items)
           },
           run: set => runStages(tx, definitions, set, options.limits, 'continue'),
         })

@@ -1,6 +1,6 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
-import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
+import type { CurrentState, EntityRow, Links, LockedRow, Target } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
 import type { DeletedEntity } from './past-state.ts'
 import { addressKey, aliasOf, type Item, type Name, nameKey, newNameOf } from './plan-write.ts'
@@ -12,6 +12,8 @@ export type ReadState = {
   links: ReadonlyMap<string, Links>
   /** The ids of the entities that the items refer to, by {@link nameKey}. */
   idsByName: ReadonlyMap<string, string>
+  /** The people that the items refer to by an alias, by {@link nameKey}. */
+  aliases: ReadonlyMap<string, Target>
   lastVersionOf: DecisionContext['lastVersionOf']
   knownAnswers: DecisionContext['knownAnswers']
   /** The deleted entities that restores bring back. */
@@ -41,7 +43,7 @@ export type DecidedSet = {
  */
 export function decideSet(
   set: Item[],
-  { rows, links, idsByName, lastVersionOf, knownAnswers, deleted }: ReadState,
+  { rows, links, idsByName, aliases, lastVersionOf, knownAnswers, deleted }: ReadState,
   given: Pick<DecisionContext, 'definitions' | 'limits' | 'at'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
@@ -51,6 +53,7 @@ export function decideSet(
   const newNames = newNamesOf(set, rows)
   const context: DecisionContext = {
     ...given,
+    aliases,
     lastVersionOf,
     knownAnswers,
     idByExternalId: name => {

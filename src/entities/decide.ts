@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../organizations/definitions.ts
 import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
+import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
 import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
@@ -19,6 +19,8 @@ export type DecisionContext = {
   idByExternalId: (name: Name) => string | undefined
   /** Returns the internal identifier of the entity that another write of the set gives this name to. */
   idByNewName?: ((name: Name) => string | undefined) | undefined
+  /** The people that names lead to as aliases, by {@link nameKey}. */
+  aliases?: ReadonlyMap<string, Target>
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   knownAnswers: KnownAnswers
@@ -135,7 +137,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
   const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(context, id, row, write)
-  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes)
+  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes, context.aliases)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   if (faults.length > 0)
@@ -187,11 +189,14 @@ function withOwnNames(
 const writableColumns = [...plainColumns, 'external_id'] as const
 
 /** Returns the plain columns that change. PUT clears omitted columns, except the external identifier. */
-function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
+function profileChanges(row: EntityRow | undefined, { operation, address, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
   for (const column of writableColumns) {
     const bodyValue = body[column]
     if (bodyValue === undefined && (operation !== 'put' || column === 'external_id')) continue
+    // An entity that is addressed by an alias keeps its name.
+    if (row && column === 'external_id' && address && 'external_id' in address && bodyValue === address.external_id)
+      continue
     const value = bodyValue ?? null
     if (value !== (row?.[column] ?? null)) changes[column] = value
   }

@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../db/db.ts'
-import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
+import { type Definitions, definitionsAt, peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { printEntity } from './entity-json.ts'
 import { maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
-import { readByIdentifier, readPage, readPortionSql } from './read-sql.ts'
+import { readByIdentifier, readPage, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
 
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
@@ -62,7 +62,10 @@ export async function readPortion(
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
-/** Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. */
+/**
+ * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
+ * person are looked up among the further ones. The process may not know yet that the organization has any.
+ */
 export async function readSerialized(
   db: Database,
   organization_id: number,
@@ -72,6 +75,13 @@ export async function readSerialized(
 ): Promise<SerializedEntity[]> {
   const values = [organization_id, stack_id, identifiers, maxRowBytes]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
+  if (stack_id === peopleStackId && rows.length < identifiers.length) {
+    const found = new Set(rows.map(({ identifier }) => identifier))
+    const missing = [...new Set(identifiers).difference(found)]
+    const byFurther = [organization_id, missing, maxRowBytes]
+    if (missing.length > 0)
+      rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
+  }
   const definitions = await definitionsAt(db, organization_id, newestVersion(rows), signal)
   return serialize(rows, definitions, stack_id)
 }

@@ -27,7 +27,9 @@ export type PastChange = {
   version: number
   sequence: number
   at: string
-  operation: 'create' | 'update' | 'delete' | 'restore'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge'
+  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  merged_into: string | null
   created_at: string
 }
 

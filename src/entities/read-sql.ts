@@ -65,6 +65,47 @@ export const readByIdentifier = {
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
 }
 
+/** The person that an identifier a.identifier leads to: its own, or a further one. */
+const personBy = {
+  id: `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = a.identifier
+     union all
+     select m.person_id from merges m
+     where m.organization_id = $1 and m.merged_id = a.identifier and m.unmerged_sequence is null`,
+  external_id: `select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.identifier
+     union all
+     select s.person_id from aliases s where s.organization_id = $1 and s.external_id = a.identifier`,
+}
+
+const peopleBy = (person: string, type: string) =>
+  `select x.identifier, x.version, ${withinLimit('$3')} as row, ${schema_version} from (
+     select a.identifier, e.version, ${rowWithin('$3')}
+     from unnest($2::${type}[]) as a(identifier) cross join lateral (${person} offset 0) p cross join lateral (
+       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+     ) e offset 0
+   ) x`
+
+/**
+ * $2: identifiers, $3: maximum bytes of a row. Reads the people that the identifiers lead to, by their own identifier or a further
+ * one: an alias, or the internal identifier of a person who was merged into them.
+ */
+export const readPeopleByAnyIdentifier = {
+  id: statement('read_people_by_any_id', peopleBy(personBy.id, 'uuid')),
+  external_id: statement('read_people_by_any_external_id', peopleBy(personBy.external_id, 'text')),
+}
+
+/** $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does. */
+export const findPersonByAnyIdentifier = {
+  id: statement(
+    'find_person_by_any_id',
+    `select p.id from (select $2::uuid as identifier) a cross join lateral (${personBy.id}) p`,
+  ),
+  external_id: statement(
+    'find_person_by_any_external_id',
+    `select p.id from (select $2::text as identifier) a cross join lateral (${personBy.external_id}) p`,
+  ),
+}
+
 /**
  * Stores the parameters of {@link copyAllSql} in settings of the transaction, because COPY takes none. Disables the
  * statement timeout, because the COPY lasts as long as its client reads, and makes the planner use the index order.

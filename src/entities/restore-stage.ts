@@ -1,5 +1,6 @@
 import type { Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import { readBearersWithAliasesSql } from './alias-sql.ts'
 import type { EntityRow } from './entity-row.ts'
 import {
   type DeletedEntity,
@@ -48,7 +49,7 @@ async function readDeletedEntity(
   if (!past) return undefined
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
-  const { bearer, lastVersion } = await readName(tx, organization_id, stack_id, name)
+  const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
   if (bearer === id) throw raceLost()
   return {
     ...state,
@@ -63,10 +64,16 @@ async function readDeletedEntity(
 const raceLost = () => new LostRace('the entity was restored while the set read it')
 
 /** Reads the entity that has the name now, and the version at which the name was last released. */
-async function readName(tx: Transaction, organization_id: number, stack_id: number, name: string | null) {
+async function readName(
+  tx: Transaction,
+  { organization_id, has_aliases }: Definitions,
+  stack_id: number,
+  name: string | null,
+) {
   if (name === null) return { bearer: undefined, lastVersion: 0 }
   const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
-  const [bearer] = await tx.query<{ id: string }>(readBearersSql, parameters)
+  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
+  const [bearer] = await tx.query<{ id: string }>(statement, parameters)
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
   return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
 }

@@ -7,7 +7,17 @@ import { profileFlags, profileTexts } from '../profile-fields.ts'
 const profileColumns = [...profileTexts, ...profileFlags]
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
-const columns = ['stack_id', 'id', 'external_id', 'active', 'version', ...profileColumns, 'answers', 'attributes']
+/** The columns that a set reads of the rows e that it locks. */
+export const lockedColumns = [
+  'stack_id',
+  'id',
+  'external_id',
+  'active',
+  'version',
+  ...profileColumns,
+  'answers',
+  'attributes',
+]
   .map(column => `e.${column}`)
   .join(', ')
 
@@ -35,7 +45,7 @@ export const lockEntitiesSql = statement(
      order by 2
    )
    select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${columns} from entities e
+     select e.ctid, ${lockedColumns} from entities e
      where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
    ) locked`,
 )
@@ -54,7 +64,7 @@ export const lockNamedSql = statement(
      order by 1
    )
    select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${columns} from entities e
+     select e.ctid, ${lockedColumns} from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id = w.id for update
    ) locked`,
 )

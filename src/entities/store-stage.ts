@@ -3,6 +3,7 @@ import type { Statement, Transaction } from '../db/db.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { storeAliases } from './alias-stage.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { DecidedSet, Placeholder } from './decide-set.ts'
@@ -28,7 +29,8 @@ import { indexTerms } from './term-index-stage.ts'
 export class DefinitionsChanged extends Error {}
 
 /**
- * Pipelines the insert, link, index, history and apply stages in one flush. Apply is last, because it locks the head.
+ * Pipelines the insert, link, index, history, apply and alias stages in one flush. Apply follows the others, because it locks the
+ * head, and the alias stage runs under this lock.
  * Returns a promise for each statement.
  */
 export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
@@ -40,6 +42,7 @@ export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
     ...indexTerms(tx, set),
     ...appendConsentHistory(tx, set),
     ...applyChanges(tx, set),
+    ...storeAliases(tx, set),
   ]
 }
 

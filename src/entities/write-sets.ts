@@ -4,6 +4,7 @@ import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
+import { checkAddresses } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
@@ -59,9 +60,9 @@ export async function writeEntities(
       limits: options.limits,
       size: options.setSize,
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
-      begin: async (items, isSplit) => {
+      begin: async (items, isSplit, current) => {
         release = await options.writeOrder?.acquire(items)
-        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, organization_id, items))
+        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
         const setOutcomes = await runSet(db, definitions, set, options)
@@ -88,7 +89,7 @@ type SetRunner = {
   /** Returns the definitions to plan the next set with. */
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Called before the first set, with all items and whether they may need several sets. */
-  begin(items: Item[], isSplit: boolean): Promise<void>
+  begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
 }
 
@@ -107,7 +108,8 @@ export async function runInSets(
   )
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length) await begin(items, later.length > 0 || items.some(({ match }) => match))
+    if (items.length === writes.length)
+      await begin(items, later.length > 0 || items.some(({ match }) => match), definitions)
     const setOutcomes = await run(set, definitions)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -201,9 +203,9 @@ const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFI
  * Locks everything that the items address or recognize. If several sets share a transaction, all of it is locked before
  * the first set locks the head.
  */
-export async function lockAll(tx: Transaction, organization_id: number, items: Item[]): Promise<void> {
-  const matched = await matchItems(tx, organization_id, items)
-  await lockAddressed(tx, organization_id, matched.items)
+export async function lockAll(tx: Transaction, definitions: Definitions, items: Item[]): Promise<void> {
+  const matched = await matchItems(tx, definitions.organization_id, items)
+  await lockAddressed(tx, definitions, matched.items)
 }
 
 /**
@@ -222,13 +224,15 @@ export async function runStages(
   const at = new Date().toISOString()
   const matched = items.some(({ match }) => match) ? await matchItems(tx, organization_id, items) : undefined
   const own = matched?.items ?? items
-  const locking = lockRows(tx, organization_id, own)
+  const locking = lockRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
   await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
   matched?.check(rows)
   const { set } = takeSet(own, { rows, size: unlimited })
-  const references = await readReferences(tx, definitions, set, rows)
+  const reading = readReferences(tx, definitions, set, rows)
+  await awaitPipelined([reading, checkAddresses(tx, definitions, set, rows)])
+  const references = await reading
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
   const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
