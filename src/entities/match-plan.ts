@@ -1,4 +1,4 @@
-import { createRefusal, type Detail, pointer, type Refusal } from '../errors.ts'
+import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../errors.ts'
 import { emailKey, mobileKey } from './match-keys.ts'
 import type { EntityBody, MatchKind } from './write-request.ts'
 
@@ -9,9 +9,15 @@ export type MatchPlan = {
   names: readonly string[]
 }
 
-/** Returns the kinds that a request names, or undefined if they mean no more than the external identifier does by itself. */
-export const effectiveMatch = (match: readonly MatchKind[] | undefined): readonly MatchKind[] | undefined =>
-  match && (match.length > 1 || match[0] !== 'external_id') ? match : undefined
+/**
+ * Returns what a request wants people to be recognized by, or undefined if it is their external identifier alone. Throws a Fault of
+ * 400 if something is named twice.
+ */
+export function readMatch(match: readonly MatchKind[] | undefined): readonly MatchKind[] | undefined {
+  const repeated = match?.findIndex((kind, index) => match.indexOf(kind) !== index) ?? -1
+  if (repeated !== -1) throw new Fault(createValueRefusal(pointer('match', repeated), 'is named twice'))
+  return match && (match.length > 1 || match[0] !== 'external_id') ? match : undefined
+}
 
 /** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
 export function planMatch(match: readonly MatchKind[], body: EntityBody): MatchPlan {

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import { createRefusal, Fault, type Refusal } from '../errors.ts'
+import { Fault, type Refusal } from '../errors.ts'
+import type { Definitions } from '../organizations/definitions.ts'
 import type { LockedRow } from './entity-row.ts'
+import { fillingRefusal } from './match-keys.ts'
 import { ambiguityRefusal, type MatchPlan, maxCandidates, missingKeysRefusal } from './match-plan.ts'
 import { findMatchesSql, lockMatchKeysSql, readIsFillingSql } from './match-sql.ts'
 import type { Item } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
+import { DefinitionsChanged } from './store-stage.ts'
 import type { MatchKind } from './write-request.ts'
 
 /** A person who has a key, with the fields that the keys follow from. */
@@ -25,12 +28,12 @@ export type MatchedItems = {
  * writes with a new email, the second one finds the person whom the first one creates. Issues no statement for items without `match`.
  * Items that may concern the same person as an earlier one are left out, and belong to a later set.
  */
-export async function matchItems(tx: Transaction, organization_id: number, items: Item[]): Promise<MatchedItems> {
+export async function matchItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
   for (const item of items)
     if (item.match?.tried.length === 0) refused.set(item, missingKeysRefusal(item.write.match!, item.write.body))
   const rest = items.filter(item => !refused.has(item))
-  const { matches, isFilling } = await findMatches(tx, organization_id, rest)
+  const { matches, isFilling } = await findMatches(tx, definitions.organization_id, rest)
   const resolved: Item[] = []
   const recognized: Recognized[] = []
   for (const item of takeUnrelated(rest, matches)) {
@@ -43,7 +46,7 @@ export async function matchItems(tx: Transaction, organization_id: number, items
       recognized.push({ item: addressed, match: recognition.match })
     }
   }
-  return { items: resolved, refused, check: rows => checkRecognized(recognized, rows) }
+  return { items: resolved, refused, check: rows => checkRecognized(definitions, recognized, rows) }
 }
 
 /** An item with the person whom it recognizes, if there is one. */
@@ -51,7 +54,7 @@ type Recognized = { item: Item; match: Match | undefined }
 
 /**
  * Returns the items without those that may concern the same person as an earlier item with `match`: they share a key or a name, or
- * anybody whom one of their keys finds. What such an item finds is known after the earlier one is stored. Items of a batch
+ * anybody whom one of their keys finds. Only after the earlier one is stored can such an item find its person. Items of a batch
  * that follow a left out one are left out too, because they may address its person by another identifier.
  */
 function takeUnrelated(items: Item[], matches: ReadonlyMap<Item, Match[]>): Item[] {
@@ -117,14 +120,6 @@ function recognize({ tried }: MatchPlan, found: readonly Match[], isFilling: boo
   return { match: undefined }
 }
 
-/** The 503 while people of an earlier release have no keys yet: an answer would miss them. */
-export const fillingRefusal = (): Refusal =>
-  createRefusal(
-    'operation_failed',
-    'kith is still indexing the emails and phones of existing people. Retry in a few seconds.',
-    { status: 503, headers: { 'Retry-After': '5' } },
-  )
-
 /** Throws the 503 of {@link fillingRefusal} while it applies. */
 export async function requireKeys(db: Pick<Database, 'query'>, organization_id: number): Promise<void> {
   const [row] = await db.query<{ is_filling: boolean }>(readIsFillingSql, [organization_id])
@@ -146,8 +141,17 @@ function addressTo(item: Item, match: Match | undefined): Item {
   return { ...item, name: undefined, write: { ...addressed, body, ...(isOther && { alias: external_id }) } }
 }
 
-function checkRecognized(recognized: readonly Recognized[], rows: ReadonlyMap<Item, LockedRow>): void {
-  for (const { item, match } of recognized) if (!isStill(match, item, rows.get(item))) throw new LostRace(lostMessage)
+function checkRecognized(
+  { has_aliases }: Definitions,
+  recognized: readonly Recognized[],
+  rows: ReadonlyMap<Item, LockedRow>,
+): void {
+  for (const { item, match } of recognized) {
+    if (isStill(match, item, rows.get(item))) continue
+    // The lock stage follows aliases only if the definitions say that there are some.
+    if (match?.kind === 'external_id' && !has_aliases) throw new DefinitionsChanged('an alias is new')
+    throw new LostRace(lostMessage)
+  }
 }
 
 const lostMessage = 'the person whom a write recognized changed while it waited for the lock'

@@ -102,12 +102,11 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, create
   rows.json(JSON.stringify(attributes))
   rows.time(created_at === undefined ? atMs : Date.parse(created_at))
   rows.time(atMs)
-  const isPerson = stack_id === peopleStackId
-  const keys = isPerson ? matchKeys(columns) : noKeys
+  const keys = stack_id === peopleStackId ? matchKeys(columns) : noKeys
   rows.text(keys.email_key)
   rows.text(keys.mobile_key)
   rows.text(keys.name_key)
-  rows.boolean(isPerson)
+  rows.boolean(true)
 }
 
 const noKeys: MatchKeys = { email_key: null, mobile_key: null, name_key: null }

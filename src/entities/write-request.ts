@@ -11,7 +11,7 @@ export type EntityBody = Partial<Profile> &
     attribute_values?: Record<string, unknown> | null
   }
 
-/** What a write may recognize a person by. */
+/** The kinds of values that a write may recognize a person by. */
 export const matchKinds = ['external_id', 'email', 'mobile'] as const
 export type MatchKind = (typeof matchKinds)[number]
 
@@ -35,7 +35,7 @@ export type Write = {
   if_match: IfMatch
   /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean
-  /** What an upsert or import of a person recognizes it by, if not by its external identifier alone. */
+  /** The values that an upsert or import recognizes its person by, if not the external identifier alone. */
   match?: readonly MatchKind[]
   /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
   alias?: string

@@ -204,7 +204,7 @@ const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFI
  * the first set locks the head.
  */
 export async function lockAll(tx: Transaction, definitions: Definitions, items: Item[]): Promise<void> {
-  const matched = await matchItems(tx, definitions.organization_id, items)
+  const matched = await matchItems(tx, definitions, items)
   await lockAddressed(tx, definitions, matched.items)
 }
 
@@ -222,7 +222,7 @@ export async function runStages(
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const matched = items.some(({ match }) => match) ? await matchItems(tx, organization_id, items) : undefined
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
   const own = matched?.items ?? items
   const locking = lockRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
