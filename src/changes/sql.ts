@@ -5,14 +5,14 @@ import { statement } from '../db/db.ts'
 // neither parsed nor copied on their way.
 
 /**
- * The external identifier that the entity of a change c has now, or the last one of a deleted entity. An index look-up for
+ * The external identifier that the entity of a change c has now, or the last one of a deleted or merged entity. An index look-up for
  * each change takes less time than a join, and the planner cannot replace it by reading all entities.
  */
 const externalId = `case when c.entity_id is not null then coalesce((
      select e.external_id from entities e
      where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id
    ), (
-     select case when d.operation = 'delete' then d.before->>'external_id' end from changes d
+     select case when d.operation in ('delete', 'merge') then d.before->>'external_id' end from changes d
      where d.organization_id = $1 and d.entity_id = c.entity_id order by d.version desc limit 1
    )) end`
 const stackKey = `case when c.stack_id > 0 then (

@@ -1,5 +1,5 @@
 import { pastTimeOf } from '../attributes/instant.ts'
-import { readSequenceAt } from '../changes/read-changes.ts'
+import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
@@ -72,7 +72,8 @@ const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : re
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
-  operation: 'create' | 'update' | 'restore' | 'delete' | null
+  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | null
+  merged_into: string | null
   deleted_sequence: number
   deleted_at: string
   is_blanked: boolean
@@ -92,12 +93,20 @@ async function decideAt(
     query: (statement, values) => db.query(statement, values, signal),
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
+  const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
+    const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
+    const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
+    return row!
+  }
   const { by, identifier } = addressOf(params)
-  const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
-  const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
-  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row!
+  let row = await readFacts(by, identifier)
+  const first =
+    row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
+  if (first) row = await readFacts('id', first)
+  while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
+  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row
   // The log of a person whom an operator made kith forget has no values.
-  if (operation === null || (operation !== 'delete' && is_blanked)) throwNoPerson()
+  if (operation === null || operation === 'merge' || (operation !== 'delete' && is_blanked)) throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
@@ -107,7 +116,7 @@ async function decideAt(
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
   const deleted = { deleted: { sequence: deleted_sequence, at: deleted_at } }
   const person = operation === 'delete' ? deleted : { address }
-  return { ...decideContact({ person, purpose, answer: answerOf(row!) }), sequence }
+  return { ...decideContact({ person, purpose, answer: answerOf(row) }), sequence }
 }
 
 function throwWrong(path: string, message: string): never {

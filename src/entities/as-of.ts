@@ -108,7 +108,7 @@ async function findMoment(
     if (id === undefined) return undefined
     const entity = { stack_id, id }
     const change = await readPastChange(reader, organization_id, entity, time)
-    if (change?.version !== time.version || hasEnded(change)) return undefined
+    if (change?.version !== time.version || endsEntity(change)) return undefined
     return { entity, change, at: change.at, sequence: change.sequence }
   }
   const sequence = await readSequenceAt(reader, organization_id, time.at)
@@ -117,13 +117,11 @@ async function findMoment(
     const entity = { stack_id, id }
     const change = await readPastChange(reader, organization_id, entity, { sequence })
     if (!change) return undefined
-    if (!hasEnded(change)) return { entity, change, at: time.at, sequence }
+    if (!endsEntity(change)) return { entity, change, at: time.at, sequence }
     id = change.merged_into ?? undefined
   }
   return undefined
 }
-
-const hasEnded = ({ operation }: PastChange) => operation === 'delete' || operation === 'merge'
 
 /** The entity that has the external identifier today, or that it leads to as an alias. */
 async function idOf(
@@ -151,6 +149,9 @@ async function firstIdOf(
   if (bearer || stack_id !== peopleStackId) return bearer?.id
   return findFirstBearer(reader, organization_id, address.external_id)
 }
+
+const endsEntity = ({ operation }: PastChange) =>
+  operation === 'delete' || operation === 'merge' || operation === 'erase'
 
 function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
   return { ...columns, answers, attributes, version, created_at, updated_at: at }

@@ -2,6 +2,7 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
+import { readSameAs } from './alias-stage.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
 import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
@@ -35,6 +36,7 @@ export async function writeAtomically(
         await runInSets(writes, outcomes, {
           limits: options.limits,
           nextDefinitions: () => definitions,
+          readSameAs: (items, definitions) => readSameAs(tx, definitions, items),
           begin: async (items, isSplit) => {
             if (isSplit) await lockAll(tx, definitions, items)
           },

@@ -1,7 +1,7 @@
 import { peopleStackId } from '../organizations/definitions.ts'
 import type { EntityRow } from './entity-row.ts'
 import { fieldsByKey } from './match-keys.ts'
-import { addressKey, type Item, type TouchedNames, touchedNames } from './plan-write.ts'
+import { addressKeyOf, type Item, type TouchedNames, touchedNames } from './plan-write.ts'
 import type { Write } from './write-request.ts'
 
 type Split = { set: Item[]; later: Item[] }
@@ -39,7 +39,7 @@ export function takeSet(
   { rows, size = defaultSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
 ): Split {
   if (items.length === 1) return { set: items, later: [] }
-  if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
+  if (items[0]?.write.operation === 'import') return rows ? splitByRow(items, rows) : takeImports(items, size)
   const seen: Seen = {
     rows: new Set(),
     addressed: new Set(),
@@ -57,7 +57,7 @@ export function takeSet(
   let isClosed = false
   for (const item of items) {
     const row = rows?.get(item)
-    const rowKey = row?.id ?? item.name ?? addressKey(item.write)
+    const rowKey = row?.id ?? addressKeyOf(item)
     const names = touchedNames(item, row)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
@@ -106,12 +106,25 @@ function takeImports(items: Item[], size: SetSize): Split {
   const [set, later]: [Item[], Item[]] = [[], []]
   let bytes = 0
   for (const item of items) {
-    const name = item.match ? undefined : item.name
+    const name = item.match ? undefined : addressKeyOf(item)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
     if (isFull || (name !== undefined && written.has(name))) later.push(item)
     else set.push(item)
     if (name !== undefined) written.add(name)
+  }
+  return { set, later }
+}
+
+/** Defers the imports whose row an earlier import of the set has. They name one person in several ways. */
+function splitByRow(items: Item[], rows: ReadonlyMap<Item, EntityRow>): Split {
+  const ids = new Set<string>()
+  const [set, later]: [Item[], Item[]] = [[], []]
+  for (const item of items) {
+    const id = rows.get(item)?.id
+    if (id !== undefined && ids.has(id)) later.push(item)
+    else set.push(item)
+    if (id !== undefined) ids.add(id)
   }
   return { set, later }
 }

@@ -57,6 +57,34 @@ export function decideAttributes(
   return change
 }
 
+/** Plain values to set, null to clear, and the targets of relationship attributes. */
+export type AttributeFill = {
+  plain: ReadonlyMap<string, unknown>
+  links: readonly { attribute: Attribute; targets: readonly Target[] }[]
+}
+
+/** As {@link decideAttributes}, for given values and targets instead of those of a request. */
+export function fillAttributes(
+  current: CurrentState,
+  { plain, links }: AttributeFill,
+  definitions: Definitions,
+  maxEntityBytes: number,
+): AttributeChange {
+  const { attributes } = current.row
+  const linked = linkedByKey(current.links, definitions)
+  const change = emptyChange(current)
+  for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const { attribute, targets } of links) {
+    const { key } = attribute
+    const after = targets.length > 0 ? relationshipValue(attribute.cardinality, targets) : null
+    recordChange(change, key, currentValue(key, attributes, linked.get(key)), after)
+    change.relinked.push({ attribute, targets: targets.map(({ id }) => ({ id })) })
+  }
+  change.changed = Object.keys(change.after).length > 0
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
+  return change
+}
+
 function emptyChange(current: CurrentState | null): AttributeChange {
   return {
     changed: false,
@@ -71,11 +99,12 @@ function emptyChange(current: CurrentState | null): AttributeChange {
   }
 }
 
-type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
+/** The links of one key, which several attributes may have had in turn. */
+export type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
 
 const noLinkedKeys: ReadonlyMap<string, LinkedKey> = new Map()
 
-function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
+export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
   if (links.size === 0) return noLinkedKeys
   const linked = new Map<string, LinkedKey>()
   for (const [attribute_id, targets] of links) {

@@ -3,7 +3,7 @@ import { createRefusal, type Detail, pointer, type Refusal } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
-import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
+import { type AttributeChange, type AttributeFill, decideAttributes, fillAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
 import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
@@ -35,10 +35,10 @@ export type DecisionContext = {
 
 /**
  * An effective write, ready to be stored and logged. `before` and `after` hold the changed fields in the format of a
- * read. `before` is null for a creation and for a restore.
+ * read. `before` is null for a creation, a restore and an unmerge.
  */
 export type Change = AttributeChange & {
-  operation: 'create' | 'update' | 'delete' | 'restore'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge'
   id: string
   /** The external identifier after the write. */
   external_id: string | null
@@ -47,7 +47,7 @@ export type Change = AttributeChange & {
   answers: Answer[]
   before: Record<string, unknown> | null
   after: Record<string, unknown>
-  /** The time of the creation of a restored entity. */
+  /** The time of the creation of an entity that comes back. */
   created_at?: string
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
@@ -70,7 +70,7 @@ export function decide(current: CurrentState | null, write: Write, plan: Plan, c
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
   if (current?.row.active && (write.operation === 'create' || write.unrecognized))
     return { refusal: duplicateRefusal() }
-  if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
+  if (current && write.operation === 'delete') return { change: buildDeletion(current, context.definitions) }
   const decision = decideBody(current, write, plan, context)
   if (write.create_only && current?.row.active && 'change' in decision)
     return { refusal: conflictRefusal('The entity already exists, and the import has `create_only`.') }
@@ -204,12 +204,18 @@ function profileChanges(row: EntityRow | undefined, { operation, address, body }
 }
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
-  const { missing, changed, keyCount, isTooLarge } = attributes
-  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
+  const { missing } = attributes
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
-    return faultOfAll(`would create more than ${limits.placeholders} placeholders`)
+    return [
+      { path: pointer('attribute_values'), message: `would create more than ${limits.placeholders} placeholders` },
+    ]
+  return sizeFaults(attributes, limits)
+}
+
+function sizeFaults({ changed, keyCount, isTooLarge }: AttributeChange, limits: DecisionLimits): Detail[] {
+  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (changed && keyCount > limits.entityKeys)
     return faultOfAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
   if (isTooLarge) return faultOfAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
@@ -225,6 +231,43 @@ const loggedColumns = ['external_id', ...profileTexts, ...profileFlags] as const
 const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
+
+/** Values and links that an entity gets besides a request, as in a merge. */
+export type Fill = AttributeFill & {
+  /** The columns that change, with the answers. */
+  columns: Columns
+  consents?: ConsentChange
+  /** Answers for the consent history. */
+  answers?: Answer[]
+}
+
+/** Builds the update that gives an entity these values. Returns a refusal if they exceed a limit, and undefined if none differs. */
+export function buildFill(
+  current: CurrentState,
+  fill: Fill,
+  definitions: Definitions,
+  limits: DecisionLimits,
+): { refusal: Refusal } | { change: Change } | undefined {
+  const { row } = current
+  const attributes = fillAttributes(current, fill, definitions, limits.entityBytes)
+  if (!attributes.changed && Object.keys(fill.columns).length === 0) return undefined
+  const faults = sizeFaults(attributes, limits)
+  if (faults.length > 0)
+    return { refusal: createRefusal('invalid_parameter', 'The entity would be too large.', { details: faults }) }
+  const version = row.version + 1
+  return {
+    change: {
+      ...attributes,
+      operation: 'update',
+      id: row.id,
+      external_id: row.external_id,
+      version,
+      columns: { ...fill.columns, version },
+      answers: fill.answers ?? [],
+      ...describeChange(row, fill.columns, attributes, fill.consents),
+    },
+  }
+}
 
 /** Returns the changed fields before and after a write, in the format of a read, for the change log. */
 function describeChange(
@@ -263,10 +306,10 @@ function describeBefore(
 }
 
 /** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
-function buildDeletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
+export function buildDeletion(current: CurrentState, definitions: Definitions): Change {
   const { row } = current
   const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
-  const attributes = decideAttributes(current, clearAll, idByExternalId, definitions, Number.POSITIVE_INFINITY)
+  const attributes = decideAttributes(current, clearAll, () => undefined, definitions, Number.POSITIVE_INFINITY)
   const before: FieldValues = { state: row.active ? 'active' : 'placeholder' }
   for (const column of loggedColumns) if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before
@@ -285,8 +328,16 @@ function buildDeletion(current: CurrentState, { definitions, idByExternalId }: D
   }
 }
 
-/** Builds the change that brings back a deleted entity. Its log entry holds the whole entity. */
-function buildRestore({ id, version, created_at, columns, answers, attributes, links }: DeletedEntity): Change {
+/** Builds the change that brings back an entity as it was. Its log entry holds the whole entity. */
+export function buildRestore({
+  id,
+  version,
+  created_at,
+  columns,
+  answers,
+  attributes,
+  links,
+}: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
   for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute.cardinality, targets)

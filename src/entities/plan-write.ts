@@ -29,25 +29,29 @@ export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}
 
 /**
  * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ * `sameAs` has, for each alias and merged identifier of the array, the {@link nameKey} of the person that it leads to, or the id of a
+ * person without a name. It only keeps writes of one person in order, and may be outdated.
  */
 export type Item = {
   index: number
   write: Write
   plan: Plan
   name: string | undefined
+  sameAs?: ReadonlyMap<string, string> | undefined
   /** How the write recognizes its person, if it has a `match`. */
   match?: MatchPlan | undefined
 }
 
 /** Plans the writes of an array. */
 export function planItems(
-  writes: readonly Pick<Item, 'index' | 'write'>[],
+  writes: readonly Pick<Item, 'index' | 'write' | 'sameAs'>[],
   definitions: Definitions,
   linksLimit: number,
 ): Item[] {
-  return writes.map(({ write, index }) => {
+  return writes.map(({ write, index, sameAs }) => {
     const name = addressedName(write)
-    const item: Item = { write, index, plan: planWrite(write, definitions, linksLimit), name: name && nameKey(name) }
+    const plan = planWrite(write, definitions, linksLimit)
+    const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
     if (write.match) item.match = planMatch(write.match, write.body)
     return item
   })
@@ -175,8 +179,30 @@ export type TouchedNames = {
   releasesUnknown: boolean
 }
 
+/** The address of an item as a map key. The further identifiers of a person have the key of the person's name. */
+export function addressKeyOf({ write, name, sameAs }: Item): string | undefined {
+  const key = name ?? addressKey(write)
+  return key === undefined ? undefined : (sameAs?.get(key) ?? key)
+}
+
+const isName = (key: string) => key.includes('\n')
+
 /** Returns the names that an item touches. `row` is the item's row, if it has been read. */
-export function touchedNames({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
+export function touchedNames(item: Item, row?: EntityRow): TouchedNames {
+  const names = namesAsGiven(item, row)
+  const { sameAs } = item
+  if (!sameAs) return names
+  const key = addressKeyOf(item)
+  const own = (name: string) => sameAs.get(name) ?? name
+  return {
+    ...names,
+    addressed: key !== undefined && isName(key) ? key : names.addressed,
+    linked: names.linked.map(own),
+    written: [...names.written, ...names.written.map(own)],
+  }
+}
+
+function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
   const written: string[] = match ? [...match.names] : []
   const newName = newNameOf(write) ?? aliasOf(write)
   if (newName) written.push(nameKey(newName))

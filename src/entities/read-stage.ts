@@ -139,8 +139,8 @@ export async function readKnownAnswers(
   const asked: object[] = []
   for (const item of items) {
     const row = item.write.operation === 'import' ? rows.get(item) : undefined
-    for (const answer of row ? possibleRepeats(item.write.body, row.answers) : []) {
-      asked.push({ position: writes.length, person_id: row!.id, ...answer })
+    for (const { person_id, ...answer } of row ? possibleRepeats(item.write.body, row.answers) : []) {
+      asked.push({ position: writes.length, person_ids: person_id ? [row!.id, person_id] : [row!.id], ...answer })
       writes.push(item.write)
     }
   }

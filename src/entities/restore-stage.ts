@@ -4,6 +4,7 @@ import { readBearersWithAliasesSql } from './alias-sql.ts'
 import type { EntityRow } from './entity-row.ts'
 import {
   type DeletedEntity,
+  eachOnce,
   type PastLinks,
   readPastChange,
   readPastState,
@@ -44,6 +45,8 @@ async function readDeletedEntity(
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
   if (!deletion) return undefined
+  // A merged person comes back by an unmerge only.
+  if (deletion.operation === 'merge') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
@@ -93,13 +96,13 @@ async function readStanding(
     sequence: unlimited.sequence,
   }))
   const standing = await readPastTargets(tx, organization_id, linked, unlimited.sequence)
-  const byId = new Map(standing.flatMap(({ targets }) => targets.map(target => [target.id, target])))
+  const byId = new Map(standing.flatMap(({ targets }) => targets.map(target => [target.linked_id, target])))
   // A link to itself returns with the entity.
-  byId.set(own.id, own)
+  byId.set(own.id, { ...own, linked_id: own.id })
   return shown
     .map(({ attribute, targets }) => ({
       attribute,
-      targets: targets.map(({ id }) => byId.get(id)).filter(target => target !== undefined),
+      targets: eachOnce(targets.map(({ id }) => byId.get(id)).filter(target => target !== undefined)),
     }))
     .filter(({ targets }) => targets.length > 0)
 }

@@ -163,6 +163,9 @@ const textColumn = (name: string) =>
 const booleanColumn = (name: string) =>
   `${name} = case when v.columns ? '${name}' then (v.columns->>'${name}')::boolean else e.${name} end`
 
+/** Whether a change v deletes the row. */
+const deletes = `v.operation in ('delete', 'merge')`
+
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
 // [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, link_targets, columns, attributes,
 // removed_keys}]
@@ -194,15 +197,15 @@ const storeWith = (nextSequence: string) => `with v as materialized (
      returning 1
    ), deleted as (
      delete from entities e using v
-     where e.ctid = any(array(select v.ctid from v where v.operation = 'delete'))
-       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.operation = 'delete'
+     where e.ctid = any(array(select v.ctid from v where ${deletes}))
+       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletes}
        and e.version = v.version - 1
      returning 1
    ), head as (
      update change_heads h set
        sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.columns is not null or v.operation = 'delete') then ${nextSequence} end,
+           = (select count(*) from v where v.columns is not null or ${deletes}) then ${nextSequence} end,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
@@ -270,16 +273,16 @@ export const insertLinksSql = statement(
 )
 
 /**
- * $2: [{position, person_id, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history
- * has. An answer without `collected_at` equals one of any time.
+ * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history of one
+ * of the people has. An answer without `collected_at` equals one of any time.
  */
 export const readKnownAnswersSql = statement(
   'read_known_answers',
   `select v.position, v.consent_type_id, v.channel
-   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text,
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_ids uuid[], consent_type_id integer, channel text,
      state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
        select from consent_history h
-       where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
+       where h.organization_id = $1 and h.person_id = any(v.person_ids) and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
          and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
        limit 1

@@ -4,7 +4,7 @@ import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
-import { checkAddresses } from './alias-stage.ts'
+import { checkAddresses, readSameAs } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
@@ -60,6 +60,8 @@ export async function writeEntities(
       limits: options.limits,
       size: options.setSize,
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
+      // Concurrent requests have no order.
+      readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
       begin: async (items, isSplit, current) => {
         release = await options.writeOrder?.acquire(items)
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
@@ -88,6 +90,8 @@ type SetRunner = {
   size?: SetSize | undefined
   /** Returns the definitions to plan the next set with. */
   nextDefinitions(): Definitions | Promise<Definitions>
+  /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
+  readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
   /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
@@ -97,7 +101,7 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, begin, run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
@@ -106,6 +110,8 @@ export async function runInSets(
     definitions,
     limits.links,
   )
+  const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
+  if (sameAs) for (const item of items) item.sameAs = sameAs
   for (;;) {
     const { set, later } = takeSet(items, { size })
     if (items.length === writes.length)
@@ -248,7 +254,14 @@ export async function runStages(
   return outcomes
 }
 
-const results = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' } as const
+const results = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  restore: 'restored',
+  merge: 'deleted',
+  unmerge: 'restored',
+} as const
 
 function outcomeOf(
   { write }: Item,
